@@ -1,0 +1,116 @@
+"""Events as JSON and back. An unknown kind or version stops the reader: guessing would corrupt the fold."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from drumline.core import events
+from drumline.core.events import Event
+from drumline.core.ids import StepId
+from drumline.core.plan import Check, Marks, Status, Step
+from drumline.errors import StoreError
+
+VERSION = 1
+
+
+def _kinds() -> Mapping[str, type[Event]]:
+    found = {
+        name: value
+        for name, value in vars(events).items()
+        if isinstance(value, type) and issubclass(value, Event) and value is not Event
+    }
+    return MappingProxyType(found)
+
+
+KINDS = _kinds()
+
+
+def encode(event: Event) -> str:
+    """The event's body as compact JSON, without its kind."""
+    names = _NAMES[type(event).__name__]
+    return json.dumps({n: _plain(getattr(event, n)) for n in names}, separators=(",", ":"), ensure_ascii=False)
+
+
+def decode(kind: str, version: int, body: str) -> Event:
+    """The event that `encode` wrote, or StoreError naming what is unknown."""
+    cls = KINDS.get(kind)
+    if cls is None or version > VERSION:
+        raise StoreError(
+            f"the journal holds an event this version does not know: {kind!r} version {version}",
+            hint="upgrade Drumline; nothing was changed",
+        )
+    raw: dict[str, Any] = json.loads(body)
+    for name, convert in _CONVERTERS[kind]:
+        if raw.get(name) is not None:
+            raw[name] = convert(raw[name])
+    try:
+        return cls(**raw)
+    except TypeError as error:
+        raise StoreError(
+            f"the journal holds a {kind!r} event with fields this version does not know: {error}",
+            hint="upgrade Drumline; nothing was changed",
+        ) from error
+
+
+def step_to_json(step: Step) -> dict[str, Any]:
+    """A step's definition as plain data; fields at their default are left out."""
+    found: dict[str, Any] = {}
+    for f in dataclasses.fields(Step):
+        value = getattr(step, f.name)
+        if value != f.default:
+            found[f.name] = _plain(value)
+    return found
+
+
+def step_from_json(raw: Mapping[str, Any]) -> Step:
+    """The step that `step_to_json` wrote."""
+    data = dict(raw)
+    data["checks"] = tuple(Check(**c) for c in data.get("checks", ()))
+    for name in ("needs", "files", "not_run", "manual"):
+        data[name] = tuple(data.get(name, ()))
+    return Step(**data)
+
+
+def marks_from_json(raw: Mapping[str, Any]) -> Marks:
+    """The marks that `encode` wrote."""
+    return Marks(**{**raw, "status": Status(raw["status"])})
+
+
+def _plain(value: object) -> Any:
+    match value:
+        case str() | int() | float() | None:
+            return value
+        case Step():
+            return step_to_json(value)
+        case Status():
+            return value.value
+        case tuple() | list():
+            return [_plain(v) for v in value]
+        case Mapping():
+            return {str(k): _plain(v) for k, v in value.items()}
+        case _:
+            return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}  # type: ignore[arg-type]
+
+
+def _converters(cls: type[Event]) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    """How the JSON value of a field becomes the field's value, for the fields where they differ."""
+    found: list[tuple[str, Callable[[Any], Any]]] = []
+    for f in dataclasses.fields(cls):
+        annotation = str(f.type)
+        if annotation.startswith("tuple[Step, "):
+            found.append((f.name, lambda raw: tuple(step_from_json(s) for s in raw)))
+        elif annotation.startswith("tuple[StepId"):
+            found.append((f.name, lambda raw: tuple(StepId(s) for s in raw)))
+        elif annotation.startswith("tuple["):
+            found.append((f.name, tuple))
+        elif annotation == "Marks":
+            found.append((f.name, marks_from_json))
+    return tuple(found)
+
+
+_NAMES = {kind: tuple(f.name for f in dataclasses.fields(cls)) for kind, cls in KINDS.items()}
+_CONVERTERS = {kind: _converters(cls) for kind, cls in KINDS.items()}

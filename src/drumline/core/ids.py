@@ -1,0 +1,22 @@
+"""Names of things, so that a step's id cannot be passed where a run's is meant."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, NewType
+
+RunId = NewType("RunId", str)
+StepId = NewType("StepId", str)
+GateId = NewType("GateId", str)
+DriverId = NewType("DriverId", str)
+Token = NewType("Token", int)
+Commit = NewType("Commit", str)
+Tree = NewType("Tree", str)
+
+NO_STEP = StepId("")
+
+
+class Stream(NamedTuple):
+    """One ordered sequence of events: the run's own (no step) or that of one of its steps."""
+
+    run: RunId
+    step: StepId = NO_STEP

@@ -1,0 +1,118 @@
+"""A plan: steps that need each other. Definitions only; what happened to them is in the fold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from drumline.core.ids import StepId
+
+
+class Severity(Enum):
+    """How bad a problem is: errors stop a run, warnings are shown."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Problem:
+    """One finding about a plan: a stable code, where it is (`file:line`) and a sentence."""
+
+    code: str
+    message: str
+    where: str
+    severity: Severity = Severity.ERROR
+
+
+class Status(Enum):
+    """What a plan file says of a step."""
+
+    READY = "ready"
+    CLAIMED = "claimed"
+    DONE = "done"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Marks:
+    """The engine-owned fields of a step in its file: who has it and how far it is."""
+
+    status: Status = Status.READY
+    assignee: str = ""
+    claimed_at: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Check:
+    """A command the engine runs and judges by exit code. `line` is its list item in the step's file, 0 if none."""
+
+    command: str
+    line: int = 0
+    source: str = "step"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """A unit of work as the plan defines it. `text_digest` covers everything but the engine-owned marks and boxes."""
+
+    id: StepId
+    title: str
+    needs: tuple[StepId, ...] = ()
+    files: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    not_run: tuple[str, ...] = ()
+    manual: tuple[str, ...] = ()
+    tier: str = "standard"
+    agent: str = ""
+    review: str = ""
+    estimate: float = 1.0
+    path: str = ""
+    line: int = 1
+    text_digest: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """All steps in plan order. `name` is what branches and people call it; `path` is relative to the repository."""
+
+    name: str
+    path: str
+    format: str = "dag"
+    title: str = ""
+    autonomy: str = ""
+    steps: tuple[Step, ...] = ()
+    by_id: Mapping[StepId, Step] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by_id", {step.id: step for step in self.steps})
+
+    def with_steps(self, steps: Sequence[Step]) -> Plan:
+        """The same plan with other steps."""
+        return Plan(
+            name=self.name,
+            path=self.path,
+            format=self.format,
+            title=self.title,
+            autonomy=self.autonomy,
+            steps=tuple(steps),
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """What one pass over the plan's files found: definitions, marks, file digests, and every problem."""
+
+    plan: Plan
+    marks: Mapping[StepId, Marks]
+    digests: Mapping[str, str]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems that stop a run."""
+        return tuple(p for p in self.problems if p.severity is Severity.ERROR)

@@ -1,0 +1,73 @@
+"""Every deliberate exception of Drumline, one class per reaction.
+
+    DrumlineError            exit 1   something was refused; `hint` says what to type next
+    ├── InvalidInput         exit 3   a plan, flow, setting or argument is wrong
+    │   └── InvalidPlan      exit 3   …with the list of problems found in the plan
+    ├── NeedsPerson          exit 2   nothing is wrong, but a person has to say something first
+    ├── StoreError           exit 1   the journal could not be read or written
+    │   ├── Conflict                  somebody else appended first: read again and decide again
+    │   └── StaleToken                the claim was taken over: stop driving this step
+    ├── NotAllowed           exit 1   the protocol does not know this move
+    └── GitError             exit 1   git refused
+
+A message says what was refused, the value and what would be legal; `hint` is the next command to type.
+Bugs are not in this tree and keep their traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from drumline.core.plan import Problem
+
+
+class DrumlineError(Exception):
+    """Something was refused."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class InvalidInput(DrumlineError):
+    """A plan, flow, setting or argument is wrong."""
+
+    exit_code = 3
+
+
+class InvalidPlan(InvalidInput):
+    """The plan has problems; all of them are listed."""
+
+    def __init__(self, message: str, problems: Sequence[Problem], *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.problems = tuple(problems)
+
+
+class NeedsPerson(DrumlineError):
+    """Nothing is wrong, but a person has to say something first."""
+
+    exit_code = 2
+
+
+class StoreError(DrumlineError):
+    """The journal could not be read or written."""
+
+
+class Conflict(StoreError):
+    """Somebody else appended first: read again and decide again."""
+
+
+class StaleToken(StoreError):
+    """The claim was taken over: stop driving this step."""
+
+
+class NotAllowed(DrumlineError):
+    """The protocol does not know this move."""
+
+
+class GitError(DrumlineError):
+    """Git refused."""

@@ -1,0 +1,74 @@
+"""Where steps are worked on, and how their work reaches the run branch. All of it outside the user's checkout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from drumline.core.ids import Commit, StepId, Tree
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Landing:
+    """What became of a landing: `commit` is on the branch, or `conflicts`/`refusal` say why not."""
+
+    commit: Commit | None = None
+    tree: Tree | None = None
+    merged: bool = False
+    adopted: bool = False
+    conflicts: tuple[str, ...] = ()
+    refusal: str = ""
+
+
+class Workspaces(Protocol):
+    """Workspaces and landings of one run."""
+
+    async def start(self, base: Commit) -> None:
+        """Create the run branch at `base`; nothing happens if it exists."""
+        ...
+
+    async def head(self) -> Commit:
+        """The commit the run branch points at."""
+        ...
+
+    def path(self, step: StepId) -> Path:
+        """Where the step's workspace is or will be."""
+        ...
+
+    async def prepare(self, step: StepId, base: Commit) -> Tree:
+        """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree."""
+        ...
+
+    async def snapshot(self, step: StepId, *, base: Commit) -> Tree:
+        """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`."""
+        ...
+
+    async def restore(self, step: StepId, tree: Tree) -> None:
+        """Bring the workspace to exactly `tree` (ignored files stay)."""
+        ...
+
+    async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
+        """Keep a tree by ref, so that no work is ever only in a workspace."""
+        ...
+
+    async def changed(self, base: Commit, tree: Tree) -> Sequence[str]:
+        """Paths that differ between a commit and a tree."""
+        ...
+
+    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
+        """Make the step's commit with plumbing; the same arguments give the same commit."""
+        ...
+
+    async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
+        """Bring the commit onto the branch: fast-forward, or a clean merge of trees when the head moved.
+
+        A landing of this step found on the branch above `head` is adopted instead of made again. Moves the branch
+        by compare-and-set and never while it is checked out somewhere.
+        """
+        ...
+
+    async def remove(self, step: StepId) -> None:
+        """Take the workspace away once its work is kept elsewhere; nothing happens if there is none."""
+        ...
