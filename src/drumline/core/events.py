@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from drumline.core.ids import Commit, DriverId, GateId, StepId, Tree
+from drumline.core.ids import NO_DRIVER, NO_STEP, Commit, DriverId, GateId, StepId, Tree
 from drumline.core.plan import Marks, Step
 
 PROTOCOL = 1
@@ -78,7 +78,7 @@ class GateOpened(Event):
     kind: str
     question: str
     options: tuple[str, ...]
-    step: StepId = StepId("")
+    step: StepId = NO_STEP
     person_only: bool = False
     detail: str = ""
 
@@ -294,4 +294,4 @@ class WorkLost(Event):
     """Recovery closed what a dead driver had left open. It counts as no attempt."""
 
     what: str
-    driver: DriverId = DriverId("")
+    driver: DriverId = NO_DRIVER

@@ -13,6 +13,7 @@ Commit = NewType("Commit", str)
 Tree = NewType("Tree", str)
 
 NO_STEP = StepId("")
+NO_DRIVER = DriverId("")
 
 
 class Stream(NamedTuple):
