@@ -1,0 +1,70 @@
+# Everything a fresh machine with Python >= 3.11, git and make needs: each target sets up .venv by itself.
+# Nothing outside this folder is touched; versions and hashes come from requirements.lock.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+UV     := uv==0.13.7
+CODE   := src tests $(wildcard bench)
+PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
+
+.PHONY: help setup lint format types test test-full demo bench docs lock clean
+
+help:
+	@echo 'make test       lint, types and all tests but the long ones'
+	@echo 'make test-full  the same with the long tests'
+	@echo 'make demo       run a small plan in a temporary repository'
+	@echo 'make bench      measure and print a table'
+	@echo 'make lint       ruff and mypy only;  make format  rewrite the layout'
+	@echo 'make docs       write the generated reference pages'
+	@echo 'make lock       choose and pin the newest allowed versions'
+	@echo 'make clean      remove .venv and every cache'
+
+setup: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Drumline needs Python 3.11 or newer: make PYTHON=python3.12")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy $(CODE)
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+test: lint
+	$(PYTEST) -m 'not long'
+
+test-full: lint
+	$(PYTEST)
+
+demo: $(STAMP)
+	$(BIN)/python -m drumline.demo
+
+bench: $(STAMP)
+	$(BIN)/python bench/run.py
+
+docs: $(STAMP)
+	$(BIN)/python -m drumline.docs
+
+# Universal: one file for every supported Python and platform. The flags keep host names out of it.
+COMPILE := compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
+           --no-header --no-annotate --no-emit-index-url --no-emit-find-links
+
+lock:
+	test -x $(VENV)/lock/bin/uv || $(PYTHON) -m venv $(VENV)/lock
+	$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check '$(UV)'
+	$(VENV)/lock/bin/uv pip $(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
+	$(VENV)/lock/bin/uv pip $(COMPILE) --constraint requirements.lock --output-file requirements-runtime.lock pyproject.toml
+	@! grep --line-number '://' requirements.lock requirements-runtime.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
