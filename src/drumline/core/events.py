@@ -37,6 +37,8 @@ class RunStarted(Event):
     mode: str
     autonomy: str
     retries: int
+    checks: tuple[str, ...] = ()
+    setup: str = ""
     context: str = ""
     selection: tuple[StepId, ...] | None = None
     named: bool = False
@@ -45,12 +47,16 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanPinned(Event):
-    """The plan as it was read when the run began, with the digest of every file."""
+    """The plan as it was read when the run began, with the digest of every file.
+
+    `inherited` are the steps whose marks are leftovers of an earlier run of ours: they bind nobody.
+    """
 
     format: str
     title: str
     steps: tuple[Step, ...]
     digests: Mapping[str, str]
+    inherited: tuple[StepId, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,6 +98,14 @@ class GateAnswered(Event):
     comment: str = ""
     by: str = ""
     channel: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepStarted(Event):
+    """A step was claimed for the first time in its round: it is in work until it finishes."""
+
+    step: StepId
+    round: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,159 @@
+"""What one step does next. Pure: the same state gives the same command, on any machine.
+
+Budgets: only failures of the work itself (a failing check, or the agent saying so) use up fixes; failures that pass
+by themselves wait 2 s, then 4 s; everything else stops the step with its reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drumline.core import gates
+from drumline.core.commands import Attempt, Command, Finish, Land, Park, Prepare, Restart, RunCheck
+from drumline.core.events import Event, WorkLost
+from drumline.core.ids import DriverId
+from drumline.core.life import OPEN, Phase
+from drumline.core.plan import Check, Step
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
+from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction
+
+NODE = "implement"
+MOST_RUNS = 2
+"""How often one check may run on changing trees before it counts as unstable."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Orders:
+    """What a driver needs to know about the step it holds."""
+
+    step: Step
+    checks: tuple[Check, ...]
+    retries: int
+    autonomy: str
+
+
+def orders_for(run: RunState, step: Step) -> Orders:
+    """The step with every check that judges it: its own, then the configured ones."""
+    extra = tuple(Check(command=command, source="config") for command in run.begun.checks)
+    return Orders(step=step, checks=step.checks + extra, retries=run.begun.retries, autonomy=run.begun.autonomy)
+
+
+def advance(orders: Orders, state: StepState, run: RunState) -> Command:
+    """The next command for a claimed step that has no open intent."""
+    step = orders.step
+    wanted_round = run.rounds.get(step.id, 0)
+    if state.round < wanted_round:
+        return Restart(round=wanted_round)
+    edited = _open_edit(run, step)
+    if edited is not None:
+        return edited
+    match state.phase:
+        case Phase.WAITING:
+            return Finish(state="blocked", reason=state.trouble) if state.trouble else Prepare()
+        case Phase.PREPARED:
+            return _attempt(orders, state)
+        case Phase.WORKED:
+            return _after_work(orders, state, run)
+        case Phase.LANDED:
+            return Finish(state="done")
+        case _:
+            raise AssertionError(f"{step.id} has an open intent in phase {state.phase.value}")
+
+
+def recover(state: StepState, driver: DriverId) -> list[Event]:
+    """Close as lost what a dead driver left open."""
+    return [WorkLost(what=state.phase.value, driver=driver)] if state.phase in OPEN else []
+
+
+def _open_edit(run: RunState, step: Step) -> Park | None:
+    for gate in run.unanswered.values():
+        if gate.opened.kind == "edit" and gate.opened.step == step.id:
+            return Park(gate=gate.opened.gate)
+    return None
+
+
+def _after_work(orders: Orders, state: StepState, run: RunState) -> Command:
+    if state.failure is not None:
+        return _after_failure(orders, state, state.failure)
+    if state.refused is not None and not state.refused.retry:
+        return Finish(state="blocked", reason=state.refused.reason)
+    pending = _pending_check(orders, state)
+    if pending is not None:
+        return pending
+    failing = [n for n in range(len(orders.checks)) if not state.proves(n)]
+    if failing:
+        return _after_failed_checks(orders, state, failing)
+    return _approved(orders, state, run)
+
+
+def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:
+    """Checks never run since the last attempt; then, if one changed the tree, those whose proof that voided."""
+    for number, check in enumerate(orders.checks):
+        if number not in state.verdicts:
+            return RunCheck(number=number, check=check)
+    if state.failing():
+        return None
+    for number, check in enumerate(orders.checks):
+        if not state.proves(number) and state.verdicts[number].runs < MOST_RUNS:
+            return RunCheck(number=number, check=check)
+    return None
+
+
+def _attempt(orders: Orders, state: StepState, *, delay: float = 0.0, comment: str = "") -> Attempt:
+    return Attempt(node=NODE, attempt=state.attempts + 1, tier=orders.step.tier, delay=delay, comment=comment)
+
+
+def _after_failure(orders: Orders, state: StepState, failure: Failure) -> Command:
+    message = state.last.message if state.last else ""
+    rule = RULES[failure]
+    match rule.reaction:
+        case Reaction.WAIT if state.waits < len(WAITS):
+            return _attempt(orders, state, delay=WAITS[state.waits])
+        case Reaction.WAIT:
+            reason = f"{rule.means}, {state.waits + 1} times in a row: {message}"
+            return Finish(state="blocked", reason=reason)
+        case Reaction.FIX if state.fixes < orders.retries:
+            return _attempt(orders, state)
+        case Reaction.FIX:
+            return Finish(state="blocked", reason=f"the agent failed {state.fixes + 1} times: {message}")
+        case Reaction.BLOCK:
+            return Finish(state="blocked", reason=f"{rule.means}: {message}")
+        case Reaction.FAIL:
+            return Finish(state="failed", reason=message or rule.means)
+
+
+def _after_failed_checks(orders: Orders, state: StepState, failing: list[int]) -> Command:
+    not_run = [state.verdicts[n].ended for n in failing if state.verdicts[n].ended.exit_code is None]
+    if not_run:
+        return Finish(state="blocked", reason=f"check could not be run: {not_run[0].command}: {not_run[0].output}")
+    unstable = [n for n in failing if state.verdicts[n].ended.exit_code == 0]
+    if unstable:
+        command = orders.checks[unstable[0]].command
+        return Finish(state="blocked", reason=f"check changes the tree every time it runs: {command}")
+    if state.fixes < orders.retries:
+        return _attempt(orders, state)
+    commands = ", ".join(orders.checks[n].command for n in failing)
+    return Finish(state="blocked", reason=f"still failing after {state.fixes} fixes: {commands}")
+
+
+def _approved(orders: Orders, state: StepState, run: RunState) -> Command:
+    if orders.autonomy != "verbose":
+        return Land()
+    gate = gates.approval_id(orders.step.id, state.attempts)
+    asked = run.gates.get(gate)
+    if asked is None:
+        return Park(gate=gate, opens=gates.approval(orders.step, state.attempts))
+    if asked.answer is None:
+        return Park(gate=gate)
+    match asked.answer.choice:
+        case gates.APPROVE:
+            return Land()
+        case gates.REVISE:
+            return _attempt(orders, state, comment=asked.answer.comment)
+        case _:
+            return Finish(state="failed", reason=_rejection(asked.answer.comment), rejected=True)
+
+
+def _rejection(comment: str) -> str:
+    return f"rejected: {comment}" if comment else "rejected by a person"

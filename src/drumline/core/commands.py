@@ -1,0 +1,134 @@
+"""What the core asks the shell to do next. Commands carry decisions; the shell adds only what it must look up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drumline.core.events import GateOpened
+from drumline.core.ids import GateId, StepId
+from drumline.core.plan import Check
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """Something to do."""
+
+
+# --- for one step, by the driver that holds its claim -----------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Restart(Command):
+    """Begin a new round with a fresh workspace and fresh budgets."""
+
+    round: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prepare(Command):
+    """Make the workspace at the head of the run branch and run the setup command in it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt(Command):
+    """Ask the agent, after waiting `delay` seconds."""
+
+    node: str
+    attempt: int
+    tier: str
+    delay: float = 0.0
+    comment: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunCheck(Command):
+    """Run one check on the tree as it is."""
+
+    number: int
+    check: Check
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Land(Command):
+    """Bring the step's commit onto the run branch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Park(Command):
+    """Give the claim back until a gate is answered; open the gate first if it is not open yet."""
+
+    gate: GateId
+    opens: GateOpened | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finish(Command):
+    """The step needs no more driving."""
+
+    state: str
+    reason: str = ""
+    rejected: bool = False
+
+
+# --- for the run, by any driver ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClaimStep(Command):
+    """Take a step and drive it."""
+
+    step: StepId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Declare(Command):
+    """Record that the plan files call these steps done."""
+
+    steps: tuple[StepId, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reopen(Command):
+    """Give a settled step another round."""
+
+    step: StepId
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ask(Command):
+    """Open a gate."""
+
+    opens: GateOpened
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Close(Command):
+    """Finish a step that no driver has to touch."""
+
+    step: StepId
+    state: str
+    reason: str
+    rejected: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParkRun(Command):
+    """Nothing can go on until one of these gates is answered."""
+
+    gates: tuple[GateId, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EndRun(Command):
+    """The run is over."""
+
+    state: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Linger(Command):
+    """Nothing to do now, but something is under way elsewhere or a timer runs."""
+
+    reason: str

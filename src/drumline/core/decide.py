@@ -1,0 +1,121 @@
+"""What the run does next. Pure: the fold, the claims, the plan's marks and the time go in, commands come out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from drumline.core import gates
+from drumline.core.commands import Ask, ClaimStep, Close, Command, Declare, EndRun, Linger, ParkRun, Reopen
+from drumline.core.ids import GateId, StepId
+from drumline.core.plan import Status, Step
+from drumline.core.schedule import Obstacle, Surroundings, manual_items, obstacle, ready, settled, unmet, wave_gate
+from drumline.core.state import RunState
+
+
+def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
+    """Commands for this driver, which has `slots` free places. Empty only if the run has ended or is parked."""
+    if run.ended is not None or run.parked:
+        return []
+    if run.cancel is not None:
+        return [Linger(reason="stopping")] if around.claimed else [EndRun(state="cancelled", reason=run.cancel.reason)]
+    settling = [*_declarations(run, around), *_refusals(run), *_questions(run, around)]
+    if settling:
+        return settling
+    candidates = ready(run, around)
+    if run.mode == "sequential":
+        candidates = [] if around.claimed else candidates[:1]
+    if candidates and slots > 0:
+        return [ClaimStep(step=step.id) for step in candidates[:slots]]
+    if candidates or around.claimed:
+        return [Linger(reason="steps are in work")]
+    return [_stop(run, around)]
+
+
+def _declarations(run: RunState, around: Surroundings) -> list[Command]:
+    found = tuple(
+        step.id
+        for step in run.plan.steps
+        if not settled(run, step.id)
+        and step.id not in run.working
+        and step.id in around.marks
+        and around.marks[step.id].status is Status.DONE
+    )
+    withdrawn = [
+        Reopen(step=step, reason="its file says ready again")
+        for step in sorted(run.declared)
+        if step in around.marks and around.marks[step].status is Status.READY
+    ]
+    return [*([Declare(steps=found)] if found else []), *withdrawn]
+
+
+def _refusals(run: RunState) -> list[Command]:
+    """Steps and runs that a person turned down at a gate."""
+    found: list[Command] = []
+    for gate in run.gates.values():
+        if gate.answer is None:
+            continue
+        step = gate.opened.step
+        if gate.opened.kind == "proceed" and gate.answer.choice == gates.NO and not settled(run, step):
+            found.append(
+                Close(step=step, state="blocked", reason="its needs are not done; a person said not to proceed")
+            )
+        if gate.opened.kind == "wave" and gate.answer.choice == gates.STOP:
+            comment = f": {gate.answer.comment}" if gate.answer.comment else ""
+            return [EndRun(state="failed", reason=f"stopped by a person at gate {gate.opened.gate}{comment}")]
+    return found
+
+
+def _questions(run: RunState, around: Surroundings) -> list[Command]:
+    found: list[Command] = []
+    level = wave_gate(run)
+    if level is not None:
+        found.append(Ask(opens=gates.wave(level, _manual_at(run))))
+    for step in run.selected():
+        if settled(run, step.id) or step.id in around.claimed:
+            continue
+        blocker = obstacle(run, step, around)
+        if blocker is not None and blocker.kind == "unowned":
+            found.append(Ask(opens=gates.claim(step, around.marks[step.id])))
+        if blocker is not None and blocker.kind == "needs" and _asks_to_proceed(run, step):
+            found.append(Ask(opens=gates.proceed(step, unmet(run, step))))
+    return [ask for ask in found if isinstance(ask, Ask) and ask.opens.gate not in run.gates]
+
+
+def _manual_at(run: RunState) -> list[tuple[StepId, str]]:
+    """Every manual item of this run that no earlier wave gate has asked about."""
+    asked = "".join(g.opened.question for g in run.gates.values() if g.opened.kind == "wave")
+    items = [(step.id, item) for step in run.selected() for item in manual_items(run, step)]
+    return [(step, item) for step, item in items if f"- {step}: {item}" not in asked]
+
+
+def _asks_to_proceed(run: RunState, step: Step) -> bool:
+    """Only for steps asked for by name, and only about needs that this run will not meet itself."""
+    chosen = run.begun.selection
+    if not run.begun.named or chosen is None:
+        return False
+    return any(need not in set(chosen) for need in unmet(run, step))
+
+
+def _stop(run: RunState, around: Surroundings) -> Command:
+    """Nothing is running and nothing can be claimed: say why, in the order in which it can change."""
+    left = [step for step in run.selected() if not settled(run, step.id)]
+    blockers = [(step, obstacle(run, step, around)) for step in left]
+    timers = [b for _, b in blockers if b is not None and b.until is not None]
+    if timers:
+        return Linger(reason=timers[0].text)
+    open_gates: tuple[GateId, ...] = tuple(gate.opened.gate for gate in run.open_gates)
+    if open_gates:
+        return ParkRun(gates=open_gates)
+    return _end(run, [(step, b) for step, b in blockers if b is not None])
+
+
+def _end(run: RunState, left: Sequence[tuple[Step, Obstacle]]) -> EndRun:
+    failed = [f for f in run.finished.values() if f.state == "failed"]
+    blocked = [f for f in run.finished.values() if f.state == "blocked"]
+    if failed:
+        return EndRun(state="failed", reason=f"{failed[0].step}: {failed[0].reason}")
+    if blocked:
+        return EndRun(state="blocked", reason=f"{blocked[0].step}: {blocked[0].reason}")
+    if left:
+        return EndRun(state="blocked", reason=f"{left[0][0].id}: {left[0][1].text}")
+    return EndRun(state="done")

@@ -1,0 +1,100 @@
+"""The questions Drumline asks people, with their ids, options and what only a person may answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from drumline.core.events import GateOpened
+from drumline.core.ids import GateId, StepId
+from drumline.core.plan import Marks, Step
+
+YES, NO = "yes", "no"
+APPROVE, REVISE, REJECT = "approve", "revise", "reject"
+CONTINUE, STOP = "continue", "stop"
+TAKE, LEAVE = "take", "leave"
+RESTART = "restart"
+
+
+def proceed(step: Step, unmet: Sequence[StepId]) -> GateOpened:
+    """A step asked for by name whose needs are not done."""
+    return GateOpened(
+        gate=GateId(f"proceed-{step.id}"),
+        kind="proceed",
+        question=f"{step.id} needs {', '.join(unmet)}, not done yet. Proceed anyway?",
+        options=(YES, NO),
+        step=step.id,
+        person_only=True,
+    )
+
+
+def approval_id(step: StepId, attempt: int) -> GateId:
+    """One question per state of the work: a revised step is asked about again."""
+    return GateId(f"approve-{step}" if attempt <= 1 else f"approve-{step}.{attempt}")
+
+
+def approval(step: Step, attempt: int) -> GateOpened:
+    """Verbose autonomy: a person looks at each step before it lands."""
+    manual = "".join(f"\n  - {item}" for item in step.manual)
+    return GateOpened(
+        gate=approval_id(step.id, attempt),
+        kind="approve",
+        question=f"{step.id} ({step.title}) passed its checks. Land it?"
+        + (f" Please verify by hand:{manual}" if manual else ""),
+        options=(APPROVE, REVISE, REJECT),
+        step=step.id,
+    )
+
+
+def wave_id(depth: int) -> GateId:
+    """One question per wave; waves count from 1."""
+    return GateId(f"wave-{depth + 1}")
+
+
+def wave_depth(gate: GateId) -> int:
+    """The depth a wave gate asks about."""
+    return int(gate.removeprefix("wave-")) - 1
+
+
+def wave(depth: int, manual: Sequence[tuple[StepId, str]]) -> GateOpened:
+    """Critical autonomy: after a depth of the plan that left items only a person can verify."""
+    items = "".join(f"\n  - {step}: {item}" for step, item in manual)
+    return GateOpened(
+        gate=wave_id(depth),
+        kind="wave",
+        question=f"Wave {depth + 1} has landed. Please verify by hand, then go on:{items}",
+        options=(CONTINUE, STOP),
+    )
+
+
+def claim_id(step: StepId) -> GateId:
+    """Asked once per step."""
+    return GateId(f"claim-{step}")
+
+
+def claim(step: Step, marks: Marks) -> GateOpened:
+    """A step marked as in progress by nobody knows whom, or nobody knows when."""
+    who = marks.assignee or "nobody named"
+    return GateOpened(
+        gate=claim_id(step.id),
+        kind="claim",
+        question=f"{step.path} says {step.id} is in progress ({who}, no time given). Take it over?",
+        options=(TAKE, LEAVE),
+        step=step.id,
+    )
+
+
+def edit_id(step: Step) -> GateId:
+    """One question per text: a further edit is a further question."""
+    return GateId(f"edit-{step.id}.{step.text_digest[:8]}")
+
+
+def edit(step: Step) -> GateOpened:
+    """A step was edited while it is in work."""
+    return GateOpened(
+        gate=edit_id(step),
+        kind="edit",
+        question=f"{step.path} was edited while {step.id} is in work. Restart the step with the new text, "
+        "or continue with the old one?",
+        options=(RESTART, CONTINUE),
+        step=step.id,
+    )

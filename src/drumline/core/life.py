@@ -1,0 +1,87 @@
+"""A step's life as a table: which event may follow in which phase, and where it leads.
+
+The phase says what a step's stream has reached; who holds its claim, and whether a gate is open, is said elsewhere.
+`WorkLost` leads back to the phase before the intent it closes, so that recovery only appends and the ordinary
+decision starts the work again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from types import MappingProxyType
+
+from drumline.core.events import (
+    AttemptEnded,
+    AttemptStarted,
+    CheckEnded,
+    CheckStarted,
+    Event,
+    LandingRefused,
+    LandingStarted,
+    StepClaimed,
+    StepLanded,
+    StepReleased,
+    StepRestarted,
+    WorkLost,
+    WorkspaceAssigned,
+    WorkspaceFailed,
+    WorkspaceReady,
+)
+from drumline.errors import NotAllowed
+
+
+class Phase(Enum):
+    """How far a step's stream has got."""
+
+    WAITING = "waiting"
+    PREPARING = "preparing"
+    PREPARED = "prepared"
+    WORKING = "working"
+    WORKED = "worked"
+    CHECKING = "checking"
+    LANDING = "landing"
+    LANDED = "landed"
+
+
+OPEN = frozenset({Phase.PREPARING, Phase.WORKING, Phase.CHECKING, Phase.LANDING})
+"""Phases in which an intent is recorded and its outcome is not."""
+
+TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
+    {
+        Phase.WAITING: {WorkspaceAssigned: Phase.PREPARING},
+        Phase.PREPARING: {
+            WorkspaceReady: Phase.PREPARED,
+            WorkspaceFailed: Phase.WAITING,
+            WorkLost: Phase.WAITING,
+        },
+        Phase.PREPARED: {AttemptStarted: Phase.WORKING},
+        Phase.WORKING: {AttemptEnded: Phase.WORKED, WorkLost: Phase.PREPARED},
+        Phase.WORKED: {
+            AttemptStarted: Phase.WORKING,
+            CheckStarted: Phase.CHECKING,
+            LandingStarted: Phase.LANDING,
+        },
+        Phase.CHECKING: {CheckEnded: Phase.WORKED, WorkLost: Phase.WORKED},
+        Phase.LANDING: {StepLanded: Phase.LANDED, LandingRefused: Phase.WORKED, WorkLost: Phase.WORKED},
+        Phase.LANDED: {},
+    }
+)
+
+_ANYWHERE: Mapping[type[Event], Phase | None] = MappingProxyType(
+    {StepClaimed: None, StepReleased: None, StepRestarted: Phase.WAITING}
+)
+
+
+def step_forward(phase: Phase, kind: type[Event]) -> Phase:
+    """The phase that follows, or NotAllowed naming what would have been legal."""
+    if kind in _ANYWHERE:
+        return _ANYWHERE[kind] or phase
+    allowed = TRANSITIONS[phase]
+    if kind not in allowed:
+        legal = ", ".join(k.__name__ for k in allowed) or "nothing"
+        raise NotAllowed(
+            f"{kind.__name__!r} cannot follow in phase {phase.value!r} (legal here: {legal})",
+            hint="drumline doctor",
+        )
+    return allowed[kind]

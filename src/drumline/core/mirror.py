@@ -1,0 +1,71 @@
+"""What the plan's files should say: an outbox derived from the fold, re-applied until the file agrees.
+
+A file's value is foreign only if it differs both from the last value we wrote and from the wanted one; foreign values
+are never overwritten here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Status, Step
+from drumline.core.schedule import assignee
+from drumline.core.state import RunState
+
+_FINAL: Mapping[str, Status] = {
+    "done": Status.DONE,
+    "blocked": Status.BLOCKED,
+    "failed": Status.FAILED,
+    "skipped": Status.SKIPPED,
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """The marks a step's file should have, and the lines of the boxes to tick."""
+
+    marks: Marks
+    ticked: tuple[int, ...] = ()
+
+
+def wanted(run: RunState, step: Step, *, claimed: bool, claimed_at: str) -> Wanted | None:
+    """What the step's file should say; None where this run has no opinion."""
+    finished = run.finished.get(step.id)
+    if finished is not None:
+        ticked = tuple(c.line for c in step.checks if c.line) if finished.state == "done" else ()
+        return Wanted(marks=Marks(status=_FINAL[finished.state], reason=_one_line(finished.reason)), ticked=ticked)
+    if step.id in run.working:
+        return Wanted(marks=_in_work(run, step.id, claimed=claimed, claimed_at=claimed_at))
+    if step.id in run.mirrored and step.id not in run.declared:
+        return Wanted(marks=Marks(status=Status.READY))
+    return None
+
+
+def outstanding(run: RunState, step: Step, want: Wanted | None) -> bool:
+    """Whether the file has not been brought to `want` yet, as far as the journal knows."""
+    if want is None:
+        return False
+    last = run.mirrored.get(step.id)
+    return last is None or last.marks != want.marks or last.ticked != want.ticked
+
+
+def expected_marks(run: RunState, step: StepId, found: Marks) -> Marks:
+    """The marks a write may replace: the last we wrote, or what was found before we ever wrote."""
+    last = run.mirrored.get(step)
+    return last.marks if last is not None else found
+
+
+def _in_work(run: RunState, step: StepId, *, claimed: bool, claimed_at: str) -> Marks:
+    if claimed:
+        return Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=claimed_at)
+    for gate in run.unanswered.values():
+        if gate.opened.step == step:
+            return Marks(status=Status.BLOCKED, reason=f"waiting for gate {gate.opened.gate}")
+    return Marks(status=Status.READY)
+
+
+def _one_line(text: str, most: int = 200) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else flat[: most - 1] + "…"

@@ -1,0 +1,83 @@
+"""The prompt an agent gets, built from data. What the engine enforces is not asked for here; it is only announced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from drumline.core.events import CheckEnded
+from drumline.core.plan import Check, Step
+
+MOST_OUTPUT = 6_000
+"""Characters of a failing check's output that go back to the agent."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Brief:
+    """Everything a prompt is made of."""
+
+    step: Step
+    text: str
+    plan_title: str
+    checks: Sequence[Check]
+    attempt: int
+    context: str = ""
+    feedback: Sequence[CheckEnded] = ()
+    complaint: str = ""
+    comment: str = ""
+
+
+def write_prompt(brief: Brief) -> str:
+    """The whole prompt: task, bounds, how it will be judged, and what went wrong before."""
+    parts = [
+        f"# Task: {brief.step.title} ({brief.step.id})",
+        f"You are working on one step of the plan “{brief.plan_title}”. The current directory is a git worktree made "
+        "for this step alone. Do this step and nothing else. Leave your changes in the work tree; they are committed "
+        "for you. Files of the plan and `.drumline/` are managed for you: changes to them are dropped.",
+        f"## The step\n\n{brief.text.strip()}",
+        _bounds(brief.step),
+        _judgement(brief.checks),
+        _section("Context from the person who started the run", brief.context),
+        _history(brief),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _section(title: str, text: str) -> str:
+    return f"## {title}\n\n{text.strip()}" if text.strip() else ""
+
+
+def _bounds(step: Step) -> str:
+    if not step.files:
+        return ""
+    return "## Files that belong to this step\n\n" + "\n".join(f"- `{path}`" for path in step.files)
+
+
+def _judgement(checks: Sequence[Check]) -> str:
+    if not checks:
+        return ""
+    listed = "\n".join(f"- `{check.command}`" for check in checks)
+    return f"## How it will be judged\n\nThese commands are run after you finish; each must exit with 0.\n\n{listed}"
+
+
+def _history(brief: Brief) -> str:
+    parts: list[str] = []
+    if brief.comment:
+        parts.append(_section("A person looked at your work and asks for this change", brief.comment))
+    if brief.complaint:
+        parts.append(_section("Your last attempt failed", brief.complaint))
+    for failed in brief.feedback:
+        output = failed.output[-MOST_OUTPUT:].strip() or "(no output)"
+        title = f"Attempt {brief.attempt - 1} failed this check: `{failed.command}` (exit code {failed.exit_code})"
+        parts.append(
+            f"## {title}\n\n{_fence(output)}\n\nYour earlier changes are still in the work tree. Fix the cause."
+        )
+    return "\n\n".join(parts)
+
+
+def _fence(text: str) -> str:
+    """The text in a code fence longer than any it contains."""
+    ticks = "```"
+    while ticks in text:
+        ticks += "`"
+    return f"{ticks}\n{text}\n{ticks}"

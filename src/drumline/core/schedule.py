@@ -1,0 +1,186 @@
+"""Which steps may be driven now, in which order, and what keeps the others back.
+
+Needs have AND semantics. Sequential mode drives one step at a time in plan order; parallel mode fills its slots with
+the steps at the head of the longest remaining chain first. `obstacle` is both the scheduler's rule and the answer to
+"why is this step not running", so the two cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from drumline.core import gates
+from drumline.core.graph import ranks
+from drumline.core.ids import GateId, StepId
+from drumline.core.plan import Marks, Status, Step
+from drumline.core.state import RunState
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Obstacle:
+    """What keeps a step back: a kind for programs, a sentence for people, a gate or a time where there is one."""
+
+    kind: str
+    text: str
+    gate: GateId | None = None
+    until: float | None = None
+    steps: tuple[StepId, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Surroundings:
+    """What the world says at this moment: claims held, marks in the files, the time, and how old a claim may get."""
+
+    claimed: frozenset[StepId]
+    marks: Mapping[StepId, Marks]
+    now: float
+    stale_after: float
+    claim_times: Mapping[StepId, float | None]
+
+
+def satisfied(run: RunState, need: StepId) -> bool:
+    """Whether a need counts as met: landed, declared done in the plan, or skipped by a person."""
+    finished = run.finished.get(need)
+    if finished is not None:
+        return finished.state in ("done", "skipped")
+    return need in run.declared
+
+
+def unmet(run: RunState, step: Step) -> list[StepId]:
+    """Needs that are not met yet, in the plan's words."""
+    return [need for need in step.needs if not satisfied(run, need)]
+
+
+def settled(run: RunState, step: StepId) -> bool:
+    """Whether nobody has to drive the step any more."""
+    return step in run.finished or step in run.declared
+
+
+def obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None:
+    """What keeps an unsettled step from being claimed now, or None."""
+    return (
+        _gate_obstacle(run, step)
+        or _needs_obstacle(run, step)
+        or _wave_obstacle(run, step)
+        or _marks_obstacle(run, step, around)
+    )
+
+
+def ready(run: RunState, around: Surroundings) -> list[Step]:
+    """Steps that may be claimed now, in the order in which they should be."""
+    found = [
+        step
+        for step in run.selected()
+        if not settled(run, step.id) and step.id not in around.claimed and obstacle(run, step, around) is None
+    ]
+    if run.mode == "parallel":
+        rank = ranks([s for s in run.plan.steps if not settled(run, s.id)])
+        found.sort(key=lambda s: -rank.get(s.id, 0.0))
+    return found
+
+
+def next_step(steps: Iterable[Step], marks: Mapping[StepId, Marks], live: frozenset[StepId]) -> StepId | None:
+    """`--step next`: the first in-progress step without a live owner, else the first pending one."""
+    ordered = list(steps)
+    for wanted in (Status.CLAIMED, Status.READY):
+        for step in ordered:
+            if marks.get(step.id, Marks()).status is wanted and step.id not in live:
+                return step.id
+    return None
+
+
+def wave_gate(run: RunState) -> int | None:
+    """The depth whose wave gate has to be asked now, in critical autonomy; None if none."""
+    if run.begun.autonomy != "critical":
+        return None
+    waves: dict[int, list[Step]] = {}
+    for step in run.selected():
+        waves.setdefault(run.depth.get(step.id, 0), []).append(step)
+    for level in sorted(waves)[:-1]:
+        if not all(satisfied(run, step.id) for step in waves[level]):
+            return None
+        if gates.wave_id(level) not in run.gates and any(manual_items(run, step) for step in waves[level]):
+            return level
+    return None
+
+
+def manual_items(run: RunState, step: Step) -> tuple[str, ...]:
+    """Items of a step that only a person can verify, if this run did the step."""
+    finished = run.finished.get(step.id)
+    return step.manual if finished and finished.state == "done" else ()
+
+
+def _gate_obstacle(run: RunState, step: Step) -> Obstacle | None:
+    for gate in run.unanswered.values():
+        if gate.opened.step == step.id:
+            return _waits_for(gate.opened.gate)
+    return None
+
+
+def _waits_for(gate: GateId) -> Obstacle:
+    return Obstacle(kind="gate", text=f"waiting for an answer to gate {gate}", gate=gate)
+
+
+def _needs_obstacle(run: RunState, step: Step) -> Obstacle | None:
+    missing = unmet(run, step)
+    if not missing:
+        return None
+    chosen = run.begun.selection
+    if run.begun.named and chosen is not None and run.answer(GateId(f"proceed-{step.id}")) == gates.YES:
+        missing = [need for need in missing if need in set(chosen)]
+        if not missing:
+            return None
+    return Obstacle(kind="needs", text=f"needs {', '.join(missing)}", steps=tuple(missing))
+
+
+def _wave_obstacle(run: RunState, step: Step) -> Obstacle | None:
+    if step.id in run.working:
+        return None
+    for gate in run.unanswered.values():
+        if gate.opened.kind == "wave" and gates.wave_depth(gate.opened.gate) < run.depth.get(step.id, 0):
+            return _waits_for(gate.opened.gate)
+    return None
+
+
+def _marks_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None:
+    marks = around.marks.get(step.id)
+    if marks is None or _ours(run, step, marks):
+        return None
+    match marks.status:
+        case Status.CLAIMED:
+            return _claim_obstacle(run, step, marks, around)
+        case Status.BLOCKED | Status.FAILED | Status.SKIPPED:
+            why = f": {marks.reason}" if marks.reason else ""
+            return Obstacle(kind="marked", text=f"{step.path} marks it {marks.status.value}{why}")
+        case _:
+            return None
+
+
+def _ours(run: RunState, step: Step, marks: Marks) -> bool:
+    """Whether this run, or one of ours that is over, wrote these marks; a reopened step overrules its file."""
+    last = run.mirrored.get(step.id)
+    if last is not None and last.marks == marks:
+        return True
+    reopened = run.rounds.get(step.id, 0) > 0
+    return reopened or (last is None and step.id in run.inherited) or marks.assignee == assignee(run)
+
+
+def assignee(run: RunState) -> str:
+    """How this run signs its claims in the plan's files."""
+    return f"drumline/{run.id}"
+
+
+def _claim_obstacle(run: RunState, step: Step, marks: Marks, around: Surroundings) -> Obstacle | None:
+    since = around.claim_times.get(step.id)
+    if not marks.assignee or since is None:
+        answer = run.answer(gates.claim_id(step.id))
+        if answer == gates.TAKE:
+            return None
+        if answer == gates.LEAVE:
+            return Obstacle(kind="marked", text=f"left to whoever marked it in progress in {step.path}")
+        return Obstacle(kind="unowned", text="marked in progress without owner or time")
+    until = since + around.stale_after
+    if around.now >= until:
+        return None
+    return Obstacle(kind="foreign", text=f"claimed by {marks.assignee} since {marks.claimed_at}", until=until)

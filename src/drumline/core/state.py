@@ -1,0 +1,193 @@
+"""State is a fold over events. `fold_run` and `fold_step` are the only places that change it.
+
+The objects are mutable for speed (a run may have a hundred thousand events) but nobody outside this module and its
+sister `stepstate.py` assigns to them; everything shown or decided is computed from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from drumline.core import events as ev
+from drumline.core.graph import depths
+from drumline.core.ids import GateId, RunId, StepId
+from drumline.core.plan import Plan, Step
+from drumline.errors import NotAllowed
+
+ENDED = ("done", "failed", "blocked", "cancelled")
+
+
+@dataclass(kw_only=True, slots=True)
+class Gate:
+    """A question, and its answer once there is one."""
+
+    opened: ev.GateOpened
+    answer: ev.GateAnswered | None = None
+
+
+@dataclass(kw_only=True, slots=True)
+class RunState:
+    """Everything the run's own stream says."""
+
+    id: RunId
+    version: int = 0
+    started: ev.RunStarted | None = None
+    plan: Plan = field(default_factory=lambda: Plan(name="", path=""))
+    digests: dict[str, str] = field(default_factory=dict)
+    inherited: set[StepId] = field(default_factory=set)
+    working: dict[StepId, int] = field(default_factory=dict)
+    finished: dict[StepId, ev.StepFinished] = field(default_factory=dict)
+    declared: set[StepId] = field(default_factory=set)
+    rounds: dict[StepId, int] = field(default_factory=dict)
+    gates: dict[GateId, Gate] = field(default_factory=dict)
+    unanswered: dict[GateId, Gate] = field(default_factory=dict)
+    depth: dict[StepId, int] = field(default_factory=dict)
+    mirrored: dict[StepId, ev.PlanMirrored] = field(default_factory=dict)
+    mode: str = "sequential"
+    cancel: ev.CancelRequested | None = None
+    parked: bool = False
+    ended: ev.RunEnded | None = None
+
+    @property
+    def begun(self) -> ev.RunStarted:
+        """The run's first event; NotAllowed on a run that never started."""
+        if self.started is None:
+            raise NotAllowed(f"run {self.id!r} has no beginning in the journal", hint="drumline runs")
+        return self.started
+
+    @property
+    def open_gates(self) -> list[Gate]:
+        """Gates without an answer, oldest first."""
+        return list(self.unanswered.values())
+
+    def selected(self) -> list[Step]:
+        """The steps this run is about, in plan order."""
+        chosen = self.begun.selection
+        if chosen is None:
+            return list(self.plan.steps)
+        names = set(chosen)
+        return [step for step in self.plan.steps if step.id in names]
+
+    def answer(self, gate: GateId) -> str | None:
+        """The choice made at a gate; None while it is open or was never asked."""
+        found = self.gates.get(gate)
+        return found.answer.choice if found and found.answer else None
+
+
+def fold_run(state: RunState, events: Iterable[ev.Event]) -> RunState:
+    """Apply the run stream's events in order; returns the same object."""
+    for event in events:
+        _APPLY[type(event)](state, event)
+        state.version += 1
+    return state
+
+
+def _started(state: RunState, event: ev.RunStarted) -> None:
+    if event.protocol > ev.PROTOCOL:
+        raise NotAllowed(
+            f"run {state.id!r} was started with protocol {event.protocol}, this version speaks {ev.PROTOCOL}",
+            hint="upgrade Drumline; nothing was changed",
+        )
+    state.started = event
+    state.mode = event.mode
+
+
+def _pinned(state: RunState, event: ev.PlanPinned) -> None:
+    state.plan = Plan(
+        name=state.begun.plan_name, path=state.begun.plan, format=event.format, title=event.title, steps=event.steps
+    )
+    state.digests = dict(event.digests)
+    state.inherited = set(event.inherited)
+    state.depth = depths(state.plan.steps)
+
+
+def _changed(state: RunState, event: ev.PlanChanged) -> None:
+    steps = dict(state.plan.by_id)
+    for step_id in event.removed:
+        steps.pop(step_id, None)
+    steps.update({step.id: step for step in event.changed})
+    order = event.order or tuple(steps)
+    state.plan = state.plan.with_steps([steps[step_id] for step_id in order if step_id in steps])
+    state.digests.update(event.digests)
+    state.depth = depths(state.plan.steps)
+
+
+def _declared(state: RunState, event: ev.StepsDeclared) -> None:
+    state.declared.update(event.steps)
+
+
+def _gate_opened(state: RunState, event: ev.GateOpened) -> None:
+    if event.gate not in state.gates:
+        state.gates[event.gate] = state.unanswered[event.gate] = Gate(opened=event)
+
+
+def _gate_answered(state: RunState, event: ev.GateAnswered) -> None:
+    state.gates[event.gate].answer = event
+    state.unanswered.pop(event.gate, None)
+    state.parked = False
+
+
+def _step_started(state: RunState, event: ev.StepStarted) -> None:
+    state.working[event.step] = event.round
+
+
+def _step_finished(state: RunState, event: ev.StepFinished) -> None:
+    state.finished[event.step] = event
+    state.working.pop(event.step, None)
+    state.declared.discard(event.step)
+
+
+def _step_reopened(state: RunState, event: ev.StepReopened) -> None:
+    state.finished.pop(event.step, None)
+    state.declared.discard(event.step)
+    state.rounds[event.step] = state.rounds.get(event.step, 0) + 1
+    state.ended = None
+    state.parked = False
+
+
+def _mirrored(state: RunState, event: ev.PlanMirrored) -> None:
+    state.mirrored[event.step] = event
+    state.digests[event.path] = event.digest
+
+
+def _mode(state: RunState, event: ev.ModeChanged) -> None:
+    state.mode = event.mode
+
+
+def _cancel(state: RunState, event: ev.CancelRequested) -> None:
+    state.cancel = event
+
+
+def _parked(state: RunState, event: ev.RunParked) -> None:
+    state.parked = True
+
+
+def _resumed(state: RunState, event: ev.RunResumed) -> None:
+    state.parked = False
+    state.ended = None
+
+
+def _ended(state: RunState, event: ev.RunEnded) -> None:
+    state.ended = event
+    state.parked = False
+
+
+_APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {
+    ev.RunStarted: _started,
+    ev.PlanPinned: _pinned,
+    ev.PlanChanged: _changed,
+    ev.StepsDeclared: _declared,
+    ev.GateOpened: _gate_opened,
+    ev.GateAnswered: _gate_answered,
+    ev.StepStarted: _step_started,
+    ev.StepFinished: _step_finished,
+    ev.StepReopened: _step_reopened,
+    ev.PlanMirrored: _mirrored,
+    ev.ModeChanged: _mode,
+    ev.CancelRequested: _cancel,
+    ev.RunParked: _parked,
+    ev.RunResumed: _resumed,
+    ev.RunEnded: _ended,
+}

@@ -1,0 +1,63 @@
+"""Classes of failure decide what follows, by data: who is to blame, and whether trying again can help."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+
+
+class Failure(Enum):
+    """Why an attempt failed."""
+
+    TRANSIENT = "transient"
+    QUOTA = "quota"
+    AUTH = "auth"
+    BILLING = "billing"
+    CRASH = "crash"
+    VALIDATION = "validation"
+    PERMANENT = "permanent"
+
+
+class Reaction(Enum):
+    """What the engine does about it."""
+
+    WAIT = "wait and try again"
+    FIX = "back to the agent"
+    BLOCK = "blocked until a person acts"
+    FAIL = "failed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rule:
+    """One row of the taxonomy."""
+
+    reaction: Reaction
+    means: str
+
+
+RULES: Mapping[Failure, Rule] = MappingProxyType(
+    {
+        Failure.TRANSIENT: Rule(reaction=Reaction.WAIT, means="the service was busy or unreachable"),
+        Failure.CRASH: Rule(reaction=Reaction.WAIT, means="the agent program broke down"),
+        Failure.QUOTA: Rule(reaction=Reaction.BLOCK, means="the agent's quota is used up"),
+        Failure.AUTH: Rule(reaction=Reaction.BLOCK, means="the agent is not logged in"),
+        Failure.BILLING: Rule(reaction=Reaction.BLOCK, means="the agent's account has no credit"),
+        Failure.VALIDATION: Rule(reaction=Reaction.FIX, means="the work is not right yet"),
+        Failure.PERMANENT: Rule(reaction=Reaction.FAIL, means="trying again cannot help"),
+    }
+)
+
+WAITS = (2.0, 4.0)
+"""Seconds before each further try after a failure that passes by itself."""
+
+
+def consumes_fix(failure: Failure) -> bool:
+    """Only failures of the work itself use up the fix budget."""
+    return RULES[failure].reaction is Reaction.FIX
+
+
+def waits(failure: Failure) -> bool:
+    """Whether the failure may pass by itself."""
+    return RULES[failure].reaction is Reaction.WAIT
