@@ -1,0 +1,308 @@
+"""Every setting, as one table; where a value comes from is decided here and nowhere else.
+
+The rule: flag > `DRUMLINE_*` variable > plan > `.drumline/config.toml` > default, and whatever is wrong in any of
+them is reported at once, each with its place and with what would be legal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from drumline.errors import InvalidInput
+
+CONFIG = Path(".drumline", "config.toml")
+PREFIX = "DRUMLINE_"
+HINT = "drumline run --help"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The resolved settings of one command. Durations are seconds."""
+
+    agent: str = ""
+    mode: str = "ask"
+    autonomy: str = "critical"
+    jobs: int = 4
+    retries: int = 2
+    stale_claim: float = 3600.0
+    lease: float = 30.0
+    agent_timeout: float = 3600.0
+    check_timeout: float = 1200.0
+    setup: str = ""
+    checks: tuple[str, ...] = ()
+    worktrees: str = ""
+    notify: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """One row of the table: `legal` says what is accepted, `parse` raises ValueError for the rest."""
+
+    key: str
+    parse: Callable[[object], object]
+    legal: str
+    help: str
+    default: str = ""
+    flag: str = ""
+
+    @property
+    def env(self) -> str:
+        """The environment variable that sets it."""
+        return PREFIX + self.key.upper()
+
+
+def resolve(
+    flags: Mapping[str, object], environ: Mapping[str, str], plan: Mapping[str, object], config: Mapping[str, object]
+) -> Settings:
+    """Merge all sources into settings, or raise InvalidInput with every problem of every source.
+
+    A flag that is None and a variable that is empty count as not given.
+    """
+    problems: list[str] = []
+    merged: dict[str, object] = {}
+    given = {key: value for key, value in flags.items() if value is not None}
+    # Lowest first, so that a later source replaces an earlier one; all are checked, even those that lose.
+    for values in (
+        _check(config, lambda key: f"{CONFIG.as_posix()}: {key}", problems),
+        _check(plan, lambda key: f"the plan: {key}", problems),
+        _check(_from_environ(environ, problems), lambda key: PREFIX + key.upper(), problems),
+        _check(given, lambda key: "--" + key.replace("_", "-"), problems),
+    ):
+        merged.update(values)
+    if problems:
+        raise InvalidInput("\n".join(problems), hint=HINT)
+    return Settings(**merged)  # type: ignore[arg-type]  # each value went through its row's parser
+
+
+def read_config(start: Path, top: Path) -> tuple[Mapping[str, object], Path | None]:
+    """The nearest `.drumline/config.toml` from `start` up to `top`, with its path; empty and None if there is none."""
+    here, last = start.resolve(), top.resolve()
+    folders = [f for f in (here, *here.parents) if f.is_relative_to(last)] or [last]
+    for folder in folders:
+        path = folder / CONFIG
+        if path.is_file():
+            return _read_toml(path), path
+    return {}, None
+
+
+def digest(settings: Settings) -> str:
+    """A hash that is equal exactly when all settings are, on any machine."""
+    text = json.dumps(asdict(settings), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def settings_table() -> list[Setting]:
+    """All settings in the order people should read them."""
+    return list(TABLE)
+
+
+def parse_duration(value: object) -> float:
+    """Seconds, from a number or from text such as `90`, `90s`, `15m` or `1h`."""
+    if isinstance(value, str):
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", value.strip(), re.ASCII)
+        if found is None:
+            raise ValueError(f"not legal: {value!r}")
+        seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        seconds = float(value)
+    else:
+        raise ValueError(f"not legal: {value!r}")
+    if not (0 < seconds < math.inf):
+        raise ValueError(f"not legal: {value!r}")
+    return seconds
+
+
+def _parse_text(value: object) -> str:
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError(f"not legal: {value!r}")
+    return value
+
+
+def _choose(*choices: str) -> Callable[[object], str]:
+    def parse(value: object) -> str:
+        if value not in choices:
+            raise ValueError(f"not legal: {value!r}")
+        return str(value)
+
+    return parse
+
+
+def _count_from(least: int) -> Callable[[object], int]:
+    def parse(value: object) -> int:
+        if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value.strip(), re.ASCII):
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ValueError(f"not legal: {value!r}")
+        return value
+
+    return parse
+
+
+def _parse_commands(value: object) -> tuple[str, ...]:
+    """A list from a file or a flag, or one command per line from a variable."""
+    lines = value.splitlines() if isinstance(value, str) else value
+    if not isinstance(lines, Sequence):
+        raise ValueError(f"not legal: {value!r}")
+    return tuple(text for line in lines if (text := _parse_text(line).strip()))
+
+
+_COMMAND = "a shell command"
+_DURATION = "a duration above zero such as 90, 90s, 15m or 1h"
+
+TABLE: tuple[Setting, ...] = (
+    Setting(
+        key="agent",
+        parse=_parse_text,
+        legal="text such as scripted:FILE or command:CMD",
+        flag="--agent",
+        help="The agent that works on the steps.",
+    ),
+    Setting(
+        key="mode",
+        parse=_choose("ask", "parallel", "sequential"),
+        legal="ask, parallel or sequential",
+        default="ask",
+        flag="--mode",
+        help="Whether independent steps run at the same time; ask puts the question when the run starts.",
+    ),
+    Setting(
+        key="autonomy",
+        parse=_choose("autopilot", "critical", "verbose"),
+        legal="autopilot, critical or verbose",
+        default="critical",
+        flag="--autonomy",
+        help="How often a person is asked: for blockers only, after waves that need it, or after every step.",
+    ),
+    Setting(
+        key="jobs",
+        parse=_count_from(1),
+        legal="a whole number of at least 1",
+        default="4",
+        flag="--jobs",
+        help="How many steps may be worked on at the same time.",
+    ),
+    Setting(
+        key="retries",
+        parse=_count_from(0),
+        legal="a whole number of at least 0",
+        default="2",
+        help="How often a failing check goes back to the agent before the step is blocked.",
+    ),
+    Setting(
+        key="stale_claim",
+        parse=parse_duration,
+        legal=_DURATION,
+        default="1h",
+        help="How old a claim of somebody else in a plan file must be before it is taken over.",
+    ),
+    Setting(
+        key="lease",
+        parse=parse_duration,
+        legal=_DURATION,
+        default="30s",
+        help="How long a driver may be silent before it counts as frozen.",
+    ),
+    Setting(
+        key="agent_timeout",
+        parse=parse_duration,
+        legal=_DURATION,
+        default="1h",
+        help="How long one attempt of an agent may take.",
+    ),
+    Setting(
+        key="check_timeout",
+        parse=parse_duration,
+        legal=_DURATION,
+        default="20m",
+        help="How long one check may take.",
+    ),
+    Setting(
+        key="setup",
+        parse=_parse_text,
+        legal=_COMMAND,
+        help="A command run in each new workspace before the agent starts, for example to install dependencies.",
+    ),
+    Setting(
+        key="checks",
+        parse=_parse_commands,
+        legal="a list of shell commands (one per line in the variable)",
+        help="Checks run for every step after the step's own.",
+    ),
+    Setting(
+        key="worktrees",
+        parse=_parse_text,
+        legal="a path",
+        help="The folder that holds the workspaces; empty means the user's state folder.",
+    ),
+    Setting(
+        key="notify",
+        parse=_parse_text,
+        legal=_COMMAND,
+        help="A command run when a run needs a person or has ended.",
+    ),
+)
+
+_BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in TABLE}
+
+
+def _check(values: Mapping[str, object], place: Callable[[str], str], problems: list[str]) -> dict[str, object]:
+    """The values of one source that are right; what is wrong is added to `problems`."""
+    right: dict[str, object] = {}
+    for key, value in values.items():
+        setting = _BY_KEY.get(key)
+        if setting is None:
+            problems.append(f"{place(key)}: there is no such setting ({_suggest(key)})")
+            continue
+        try:
+            right[key] = setting.parse(value)
+        except ValueError:
+            problems.append(f"{place(key)}: {value!r} is not legal here (legal: {setting.legal})")
+    return right
+
+
+def _suggest(key: str) -> str:
+    close = get_close_matches(key, _BY_KEY, n=1)
+    return f"did you mean {close[0]!r}?" if close else "legal: " + ", ".join(_BY_KEY)
+
+
+def _from_environ(environ: Mapping[str, str], problems: list[str]) -> dict[str, object]:
+    """The variables that name a setting.
+
+    What Drumline runs gets `DRUMLINE_RUN` and the like, and may call Drumline again: an unknown variable is a problem
+    only when it looks like a misspelt setting.
+    """
+    found: dict[str, object] = {}
+    for name in sorted(n for n, value in environ.items() if n.startswith(PREFIX) and value):
+        key = name.removeprefix(PREFIX).lower()
+        if key in _BY_KEY:
+            found[key] = environ[name]
+        elif close := get_close_matches(key, _BY_KEY, n=1, cutoff=0.8):
+            problems.append(f"{name}: there is no such setting (did you mean {_BY_KEY[close[0]].env}?)")
+    return found
+
+
+def _read_toml(path: Path) -> Mapping[str, object]:
+    hint = f"correct {path} and try again"
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
+    try:
+        return tomllib.loads(raw.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InvalidInput(f"{path}:{line}: not UTF-8 text", hint=hint) from error
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"at line (\d+)", str(error))
+        line = int(found[1]) if found else raw.count(b"\n") + 1
+        raise InvalidInput(f"{path}:{line}: not TOML: {error}", hint=hint) from error
+    except RecursionError as error:
+        raise InvalidInput(f"{path}:1: nested too deeply", hint=hint) from error

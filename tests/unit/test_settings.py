@@ -1,0 +1,175 @@
+"""Where settings come from, and how wrong ones are reported."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from drumline.errors import InvalidInput
+from drumline.settings import Settings, digest, parse_duration, read_config, resolve, settings_table
+
+
+def problems_of(**sources: dict[str, object]) -> list[str]:
+    """The lines of the one error that resolving these sources raises."""
+    environ = {key: str(value) for key, value in sources.get("environ", {}).items()}
+    with pytest.raises(InvalidInput) as caught:
+        resolve(sources.get("flags", {}), environ, sources.get("plan", {}), sources.get("config", {}))
+
+    assert caught.value.exit_code == 3
+    assert caught.value.hint
+    return str(caught.value).splitlines()
+
+
+def test_without_any_source_every_setting_has_its_default() -> None:
+    settings = resolve({}, {}, {}, {})
+
+    assert settings == Settings()
+
+
+def test_the_table_and_the_record_agree_on_keys_and_defaults() -> None:
+    table = {row.key: row.parse(row.default) if row.default else None for row in settings_table()}
+
+    record = {f.name: f.default for f in fields(Settings)}
+
+    assert list(table) == list(record)
+    for key, default in table.items():
+        assert default == record[key] if default is not None else not record[key]
+
+
+def test_every_row_has_a_variable_and_one_sentence_of_help() -> None:
+    rows = settings_table()
+
+    assert [row.env for row in rows if row.env != "DRUMLINE_" + row.key.upper()] == []
+    assert [row.key for row in rows if not row.help.endswith(".")] == []
+    assert {row.flag for row in rows} == {"", "--agent", "--mode", "--autonomy", "--jobs"}
+
+
+def test_a_nearer_source_beats_a_farther_one() -> None:
+    config: dict[str, object] = {"jobs": 1, "retries": 1, "mode": "parallel", "lease": "1m"}
+    plan: dict[str, object] = {"jobs": 2, "retries": 3, "mode": "sequential"}
+    environ = {"DRUMLINE_JOBS": "3", "DRUMLINE_RETRIES": "5"}
+
+    settings = resolve({"jobs": 9, "retries": None}, environ, plan, config)
+
+    assert (settings.jobs, settings.retries, settings.mode, settings.lease) == (9, 5, "sequential", 60.0)
+
+
+def test_an_empty_variable_counts_as_not_given() -> None:
+    settings = resolve({}, {"DRUMLINE_JOBS": ""}, {}, {"jobs": 7})
+
+    assert settings.jobs == 7
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90), ("90s", 90), ("15m", 900), ("1h", 3600), ("0.5h", 1800)])
+def test_a_duration_may_have_a_unit(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "value", ["", "h", "1d", "-1", "0", "1h30m", "inf", "nan", True, None, 0, -3, float("inf"), []]
+)
+def test_what_is_no_duration_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="not legal"):
+        parse_duration(value)
+
+
+def test_checks_are_a_list_in_a_file_and_lines_in_a_variable() -> None:
+    from_file = resolve({}, {}, {}, {"checks": ["make lint", "make test"]})
+
+    from_variable = resolve({}, {"DRUMLINE_CHECKS": "make lint\nmake test\n"}, {}, {})
+
+    assert from_file.checks == from_variable.checks == ("make lint", "make test")
+
+
+def test_all_problems_of_all_sources_are_reported_at_once_with_their_place() -> None:
+    found = problems_of(
+        flags={"mode": "fast"},
+        environ={"DRUMLINE_LEASE": "soon"},
+        plan={"autonomy": 3},
+        config={"jobs": 0, "colour": "red"},
+    )
+
+    assert found == [
+        ".drumline/config.toml: jobs: 0 is not legal here (legal: a whole number of at least 1)",
+        ".drumline/config.toml: colour: there is no such setting (legal: "
+        + ", ".join(r.key for r in settings_table())
+        + ")",
+        "the plan: autonomy: 3 is not legal here (legal: autopilot, critical or verbose)",
+        "DRUMLINE_LEASE: 'soon' is not legal here (legal: a duration above zero such as 90, 90s, 15m or 1h)",
+        "--mode: 'fast' is not legal here (legal: ask, parallel or sequential)",
+    ]
+
+
+@pytest.mark.parametrize("value", [True, 2.0, "many", "-1", "1_0", "٣", None])
+def test_a_count_must_be_a_whole_number(value: object) -> None:
+    assert len(problems_of(config={"jobs": value})) == 1
+
+
+def test_a_misspelt_key_is_answered_with_the_right_one() -> None:
+    found = problems_of(config={"stale-claim": "2h"}, environ={"DRUMLINE_JOB": "3"})
+
+    assert "did you mean 'stale_claim'?" in found[0]
+    assert "did you mean DRUMLINE_JOBS?" in found[1]
+
+
+def test_variables_that_drumline_sets_for_what_it_runs_are_no_problem() -> None:
+    names = ("RUN", "STEP", "NODE", "ATTEMPT", "WORKSPACE", "TIER", "PROMPT_FILE")
+
+    settings = resolve({}, {f"DRUMLINE_{name}": "x" for name in names}, {}, {})
+
+    assert settings == Settings()
+
+
+def test_the_digest_changes_with_any_setting_and_only_then() -> None:
+    plain = digest(Settings())
+
+    assert digest(resolve({}, {}, {}, {"stale_claim": "60m"})) == plain
+    assert digest(replace(Settings(), checks=("make",))) != plain
+
+
+def test_the_nearest_config_file_up_to_the_top_is_read(tmp_path: Path) -> None:
+    deep = tmp_path / "repo" / "a" / "b"
+    deep.mkdir(parents=True)
+    write_config(tmp_path, "jobs = 1")
+    write_config(tmp_path / "repo", "jobs = 2")
+
+    from_top, at_top = read_config(deep, tmp_path / "repo")
+    write_config(tmp_path / "repo" / "a", "jobs = 3")
+    from_near, at_near = read_config(deep, tmp_path / "repo")
+
+    assert (from_top, at_top) == ({"jobs": 2}, tmp_path / "repo/.drumline/config.toml")
+    assert (from_near, at_near) == ({"jobs": 3}, tmp_path / "repo/a/.drumline/config.toml")
+
+
+def test_no_config_above_the_top_is_looked_at(tmp_path: Path) -> None:
+    write_config(tmp_path, "jobs = 1")
+    (tmp_path / "repo").mkdir()
+
+    assert read_config(tmp_path / "repo", tmp_path / "repo") == ({}, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"jobs = 1\nmode = = 2\n", "config.toml:2: not TOML"),
+        (b"jobs = 1\nmode = 'x", "config.toml:2: not TOML"),
+        (b"jobs = 1\n# \xff\n", "config.toml:2: not UTF-8"),
+        (b"x = " + b"[" * 100_000, "config.toml:1: "),
+    ],
+)
+def test_a_malformed_config_is_refused_with_file_and_line(tmp_path: Path, text: bytes, said: str) -> None:
+    write_config(tmp_path, "")
+    (tmp_path / ".drumline/config.toml").write_bytes(text)
+
+    with pytest.raises(InvalidInput) as caught:
+        read_config(tmp_path, tmp_path)
+
+    assert said in str(caught.value)
+
+
+def write_config(folder: Path, text: str) -> None:
+    """Put a config file into a folder."""
+    (folder / ".drumline").mkdir(parents=True, exist_ok=True)
+    (folder / ".drumline/config.toml").write_text(text)
