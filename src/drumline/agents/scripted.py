@@ -1,0 +1,135 @@
+"""An agent that plays a file, for demos, docs and tests. The rule: it never touches anything outside its workspace."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from drumline.agents.command import describe, judge
+from drumline.agents.script import Act, Script, read_script
+from drumline.core.taxonomy import Failure
+from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.ports.processes import Job, Processes
+
+Say = Callable[[str], None]
+
+
+class _Refused(Exception):
+    """An effect of the script cannot be had in this workspace."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScriptedAgent:
+    """Plays the act that its script has for an assignment; keeps nothing between assignments."""
+
+    script: Script
+    processes: Processes
+
+    async def work(self, assignment: Assignment) -> Outcome:
+        """Play the act that fits: sleep, write, delete, run, then say or fail."""
+        say = _open_transcript(assignment.log)
+        act = self.script.choose(assignment.step, assignment.node, assignment.attempt)
+        if act is None:
+            outcome = Outcome(failure=Failure.PERMANENT.value, message=_unmatched(assignment))
+        else:
+            outcome = await self._play_in_time(act, assignment, say)
+        say(f"failed ({outcome.failure}): {outcome.message}" if outcome.failure else outcome.message)
+        return outcome
+
+    async def _play_in_time(self, act: Act, assignment: Assignment, say: Say) -> Outcome:
+        with anyio.move_on_after(assignment.timeout):
+            return await self._play(act, assignment, say)
+        message = f"timed out after {assignment.timeout:g} s"
+        return Outcome(failure=Failure.VALIDATION.value, message=message, usage=act.usage)
+
+    async def _play(self, act: Act, assignment: Assignment, say: Say) -> Outcome:
+        if act.sleep:
+            say(f"sleep {act.sleep:g}")
+            await anyio.sleep(act.sleep)
+        try:
+            _change_files(act, assignment.workspace, say)
+        except (OSError, _Refused) as error:
+            return Outcome(failure=Failure.PERMANENT.value, message=str(error), usage=act.usage)
+        if act.run and (failed := await self._run(act, assignment, say)):
+            return failed
+        if act.failure is not None:
+            return Outcome(failure=act.failure.value, message=act.message or act.say, usage=act.usage)
+        return Outcome(message=act.say, usage=act.usage)
+
+    async def _run(self, act: Act, assignment: Assignment, say: Say) -> Outcome | None:
+        """Run the act's command; None if all is well.
+
+        Its output has a file of its own, because whoever runs it may begin that file anew; the transcript has the end.
+        """
+        say(f"run {act.run}")
+        job = Job(
+            argv=("bash", "-c", act.run),
+            cwd=assignment.workspace,
+            log=assignment.log.with_name(assignment.log.name + ".run"),
+            env=describe(assignment),
+            timeout=assignment.timeout,
+        )
+        ended = await self.processes.run(job)
+        if ended.output:
+            say(ended.output.rstrip("\n"))
+        if ended.exit_code == 0 and not ended.timed_out:
+            return None
+        failure = Failure.PERMANENT if ended.exit_code is None and not ended.timed_out else Failure.VALIDATION
+        message = judge(ended, timeout=assignment.timeout).message
+        return Outcome(failure=failure.value, message=f"{act.run!r}: {message}", usage=act.usage)
+
+
+def open_scripted(argument: str, *, processes: Processes, base: Path) -> Agent:
+    """The agent that plays the file `argument`, relative to `base`; raises InvalidInput with all its problems."""
+    return ScriptedAgent(script=read_script(base / argument), processes=processes)
+
+
+def _open_transcript(log: Path) -> Say:
+    """Something that adds lines to the log at once, so that a transcript is there even if we die."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+
+    def say(line: str) -> None:
+        with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(line + "\n")
+
+    return say
+
+
+def _unmatched(assignment: Assignment) -> str:
+    place = f"step {assignment.step!r}, node {assignment.node!r}, attempt {assignment.attempt}"
+    return f"the script has no rule for {place} and no default"
+
+
+def _change_files(act: Act, workspace: Path, say: Say) -> None:
+    for path, content in act.write.items():
+        target = _contain(workspace, path, through=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content.encode())
+        say(f"write {path}")
+    for path in act.delete:
+        _delete(_contain(workspace, path, through=False))
+        say(f"delete {path}")
+
+
+def _delete(target: Path) -> None:
+    """Take away a file, link or folder; one that is gone already is fine, an attempt may be played again."""
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    else:
+        target.unlink(missing_ok=True)
+
+
+def _contain(workspace: Path, path: str, *, through: bool) -> Path:
+    """Where `path` is, refused if links lead out of the workspace or into git; `through` follows the last one too."""
+    top = workspace.resolve()
+    target = workspace / path
+    place = target.resolve() if through else target.parent.resolve() / target.name
+    if place == top or not place.is_relative_to(top):
+        raise _Refused(f"{path!r} leaves the workspace")
+    if place.relative_to(top).parts[0] == ".git":
+        raise _Refused(f"{path!r} belongs to git")
+    return place
