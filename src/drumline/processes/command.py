@@ -1,0 +1,116 @@
+"""Starting the one command of a supervisor: in its own session, dying with the supervisor, or refused with a reason.
+
+Only the standard library, and only for a program with one thread: it forks.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from collections.abc import Mapping, Sequence
+
+from drumline.processes.census import LINUX
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+FAILED_EXEC = 127
+
+
+class NotStarted(Exception):
+    """The command could not be started; the message says why."""
+
+
+class Command:
+    """A started command: its pid, the pipe to its stdin and the pipe with all of its output."""
+
+    def __init__(self, pid: int, *, stdin: int, output: int) -> None:
+        self.pid = pid
+        self.stdin = stdin
+        self.output = output
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends, where the system knows such a thing."""
+    if LINUX:
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def start(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> Command:
+    """Start the command or raise NotStarted.
+
+    Returns once the program itself runs, so that a refusal is never mistaken for an exit code of the command.
+    """
+    ready = _Prepared(argv, cwd=cwd, env=env)
+    stdin_out, stdin_in = os.pipe()
+    output_out, output_in = os.pipe()
+    trouble_out, trouble_in = os.pipe()
+    supervisor = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        ready.become(supervisor, stdio=(stdin_out, output_in), trouble=trouble_in)
+    for fd in (stdin_out, output_in, trouble_in):
+        os.close(fd)
+    # The pipe closes by itself when the program is executed; text in it means that it was not.
+    trouble = b"".join(iter(lambda: os.read(trouble_out, 4096), b""))
+    os.close(trouble_out)
+    if trouble:
+        os.close(stdin_in)
+        os.close(output_out)
+        os.waitpid(pid, 0)
+        raise NotStarted(trouble.decode("utf-8", "replace"))
+    os.set_blocking(stdin_in, False)
+    os.set_blocking(output_out, False)
+    return Command(pid, stdin=stdin_in, output=output_out)
+
+
+class _Prepared:
+    """Everything that can be refused before forking, as bytes."""
+
+    def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> None:
+        try:
+            self._argv = [_encode(word) for word in argv]
+            self._cwd = _encode(cwd)
+            self._env = {_encode(name): _encode(value) for name, value in env.items()}
+        except UnicodeEncodeError as error:
+            raise NotStarted(f"cannot start {argv!r}: {error}") from error
+        if not self._argv:
+            raise NotStarted("cannot start an empty command")
+
+    def become(self, supervisor: int, *, stdio: tuple[int, int], trouble: int) -> None:
+        """Turn this forked process into the command; never returns."""
+        said = f"cannot enter the folder {self._cwd.decode('utf-8', 'replace')!r}"
+        try:
+            os.setsid()  # so that `kill 0` in a script does not reach the supervisor
+            _die_with(supervisor)
+            _restore_signals()
+            os.chdir(self._cwd)
+            said = f"cannot start {self._argv[0].decode('utf-8', 'replace')!r}"
+            for fd, target in ((stdio[0], 0), (stdio[1], 1), (stdio[1], 2)):
+                os.dup2(fd, target)
+            os.execvpe(self._argv[0], self._argv, self._env)  # noqa: S606 - no shell is wanted
+        except OSError as error:
+            os.write(trouble, f"{said}: {error.strerror}".encode())
+        except ValueError as error:
+            os.write(trouble, f"{said}: {error}".encode())
+        finally:
+            os._exit(FAILED_EXEC)
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _die_with(supervisor: int) -> None:
+    if not LINUX:
+        return
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != supervisor:
+        os._exit(FAILED_EXEC)  # it died before the wish was heard
+
+
+def _restore_signals() -> None:
+    # Python ignores SIGPIPE; a program that inherits this never ends when its reader does.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD):
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -1,0 +1,76 @@
+"""A driver's entry on disk: who it is, and a heartbeat that a thread of its own keeps fresh.
+
+The heartbeat is a fixed-width number overwritten in place. It shares nothing with the store, so that a driver frozen
+inside a transaction cannot stop the heartbeat of another.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from drumline.core.ids import RunId
+from drumline.processes import locks
+from drumline.processes.kill import Identity, identify
+
+LEASE = "lease"
+BEAT_WIDTH = 32
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lease:
+    """What the file says: `beat` is the monotonic clock of the machine when the driver was last seen."""
+
+    run: RunId
+    identity: Identity
+    beat: float
+
+
+def read_lease(path: Path) -> Lease | None:
+    """Read a driver's lease; None if there is none that makes sense."""
+    try:
+        beat, line = path.read_text(encoding="ascii").splitlines()
+        entry = json.loads(line)
+        identity = Identity(pid=int(entry["pid"]), start=str(entry["start"]), boot=str(entry["boot"]))
+        return Lease(run=RunId(str(entry["run"])), identity=identity, beat=float(beat))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+class Heartbeat:
+    """A lease held by this process, from the moment it is made until it stops."""
+
+    def __init__(self, path: Path, run: RunId, *, every: float) -> None:
+        self._fd = locks.hold(path)
+        self._every = every
+        self._done = threading.Event()
+        identity = identify(os.getpid())
+        entry = {"pid": identity.pid, "start": identity.start, "boot": identity.boot, "run": run}
+        self._beat()
+        os.pwrite(self._fd, json.dumps(entry).encode() + b"\n", BEAT_WIDTH)
+        self._thread = threading.Thread(target=self._keep_fresh, name="drumline-heartbeat", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread, then let go of the lock."""
+        self._done.set()
+        self._thread.join()
+        os.close(self._fd)
+
+    def _keep_fresh(self) -> None:
+        while not self._done.wait(self._every):
+            try:
+                self._beat()
+            except OSError:
+                # One missed beat is no reason to stop; a disk that stays broken makes us frozen for the others.
+                log.warning("a heartbeat could not be written", exc_info=True)
+
+    def _beat(self) -> None:
+        os.pwrite(self._fd, f"{time.monotonic():0{BEAT_WIDTH - 1}.6f}\n".encode(), 0)

@@ -1,0 +1,203 @@
+"""Commands under a supervisor each. Whatever happens to us, the supervisor ends what it started.
+
+The driver holds the writing end of each supervisor's control pipe and nothing else does; it closes with the driver.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+from anyio.abc import Process
+
+from drumline.core.ids import DriverId
+from drumline.ports.processes import Ended, Job
+from drumline.processes import census, locks
+from drumline.processes.kill import sweep
+
+LOG_HEAD = 4 * 1024 * 1024
+LOG_TAIL = 1024 * 1024
+OUTPUT_TAIL = 8 * 1024
+GRACE = 2.0
+# A supervisor told to stop needs milliseconds; longer means that something below it cannot be killed.
+STOP_WAIT = 15.0
+
+SOURCES = Path(__file__).resolve().parents[2]
+# Isolated and without site: a supervisor starts in a fraction of the time and cannot be led astray by the environment.
+PROGRAM = (
+    "import sys; sys.path.append(sys.argv[1]); from drumline.processes.supervisor import main; main()",
+    str(SOURCES),
+)
+# Git's own variables would point the commands at the repository of a hook that started us.
+KEPT_GIT_VARIABLES = frozenset({"GIT_SSH_COMMAND", "GIT_SSH"})
+
+ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles, links
+    r"|\x1b[PX^_][^\x1b]*(?:\x1b\\)?"  # device strings
+    r"|\x1b[ -/]*[0-~]?"  # everything else
+)
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class SupervisedProcesses:
+    """Runs the commands of one driver; `driver_dir` takes the lock files of its supervisors."""
+
+    def __init__(self, driver_dir: Path, driver: DriverId) -> None:
+        self._dir = driver_dir
+        self._driver = driver
+        self._numbers = itertools.count(1)
+
+    async def run(self, job: Job) -> Ended:
+        """Run to the end. When this returns, is cancelled, or our process dies, no process of the job is left."""
+        began = time.monotonic()
+        try:
+            job.log.parent.mkdir(parents=True, exist_ok=True)
+            with self._lock() as (number, lock):
+                mark = f"{self._driver}/{number}"
+                said = await self._supervise(job, mark, lock)
+        except OSError as error:
+            return Ended(
+                exit_code=None, seconds=time.monotonic() - began, message=f"cannot start a supervisor: {error}"
+            )
+        report = _read_report(said, job.log)
+        if report is None:
+            # Its supervisor is gone without a word, so nobody but us ends what it had started.
+            sweep(mark)
+            seconds = time.monotonic() - began
+            return Ended(exit_code=None, seconds=seconds, output=read_tail(job.log), message=_explain_silence(said))
+        return report
+
+    async def _supervise(self, job: Job, mark: str, lock: int) -> bytes:
+        # Shielded: a start that is cancelled half-way would leave a supervisor that nobody waits for.
+        with anyio.CancelScope(shield=True):
+            process = await _start(lock)
+        try:
+            return await _converse(process, _write_request(job, mark))
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _stop(process, mark)
+
+    @contextmanager
+    def _lock(self) -> Iterator[tuple[int, int]]:
+        """A locked file for the next supervisor, removed once nobody holds it any more."""
+        self._dir.mkdir(parents=True, exist_ok=True)
+        number = next(n for n in self._numbers if not (self._dir / f"sup-{n}").exists())
+        path = self._dir / f"sup-{number}"
+        lock = locks.hold(path)
+        try:
+            yield number, lock
+        finally:
+            os.close(lock)
+            if not locks.is_held(path):
+                path.unlink(missing_ok=True)
+
+
+def build_environment(extra: Mapping[str, str], mark: str) -> dict[str, str]:
+    """Our environment without git's own variables, plus the job's, plus the mark by which its processes are found."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    ours |= {name: os.environ[name] for name in KEPT_GIT_VARIABLES if name in os.environ}
+    return ours | dict(extra) | {census.MARK: mark}
+
+
+def read_tail(log: Path, limit: int = OUTPUT_TAIL) -> str:
+    """The end of a log as plain text; empty if there is none."""
+    try:
+        with log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - limit))
+            return strip_controls(file.read(limit).decode("utf-8", "replace"))
+    except OSError:
+        return ""
+
+
+def strip_controls(text: str) -> str:
+    """Text that cannot move a cursor: without escapes and control characters, each carriage return a line end."""
+    lines = ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+    return CONTROLS.sub("", lines)
+
+
+def _write_request(job: Job, mark: str) -> bytes:
+    request = {
+        "argv": list(job.argv),
+        "cwd": str(job.cwd.absolute()),
+        "env": build_environment(job.env, mark),
+        "stdin": job.stdin,
+        "log": str(job.log.absolute()),
+        "timeout": job.timeout,
+        "grace": GRACE,
+        "head": LOG_HEAD,
+        "tail": LOG_TAIL,
+    }
+    return json.dumps(request).encode() + b"\n"
+
+
+async def _start(lock: int) -> Process:
+    return await anyio.open_process(
+        [sys.executable, "-I", "-S", "-E", "-c", *PROGRAM, str(lock)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        # Its own session: Ctrl-C at the terminal is for the driver, which decides what to stop.
+        start_new_session=True,
+        pass_fds=(lock,),
+    )
+
+
+async def _converse(process: Process, request: bytes) -> bytes:
+    """Hand over the job and listen until the supervisor has nothing more to say."""
+    stdin, stdout = process.stdin, process.stdout
+    said = b""
+    if stdin is None or stdout is None:
+        return said
+    try:
+        await stdin.send(request)
+        async for piece in stdout:
+            said += piece
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        return said  # it died; the missing report says so
+    return said
+
+
+async def _stop(process: Process, mark: str) -> None:
+    """Close the control pipe, which ends everything, and wait until the supervisor is gone."""
+    if process.stdin is not None:
+        await process.stdin.aclose()
+    with anyio.move_on_after(STOP_WAIT):
+        await process.wait()
+    if process.returncode is None:
+        process.kill()
+    if process.returncode != 0:
+        sweep(mark)
+    await process.aclose()
+
+
+def _read_report(said: bytes, log: Path) -> Ended | None:
+    lines = said.splitlines()
+    try:
+        report = json.loads(lines[-1]) if lines else None
+        if not isinstance(report, dict):
+            return None
+        return Ended(
+            exit_code=report["exit_code"],
+            seconds=report["seconds"],
+            timed_out=report["timed_out"],
+            output=read_tail(log),
+            message=report["message"],
+        )
+    except (ValueError, KeyError):
+        return None
+
+
+def _explain_silence(said: bytes) -> str:
+    text = strip_controls(said.decode("utf-8", "replace")).strip()
+    return "the supervisor of this command died without a report" + (f": {text[-500:]}" if text else "")
