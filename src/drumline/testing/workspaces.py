@@ -1,0 +1,208 @@
+"""Workspaces without git: folders for agents to write in, everything else in memory. Keeps the rules of the real ones.
+
+The object outlives the driver that uses it, as a repository does: hand it to the next driver after a simulated crash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from drumline.core.ids import NO_STEP, Commit, StepId, Tree
+from drumline.ports.workspaces import Landing
+
+Files = Mapping[str, bytes]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Record:
+    """A commit: its parent (empty for the first), tree, message and the step it belongs to."""
+
+    parent: str
+    tree: Tree
+    message: str
+    step: StepId
+
+
+class FakeWorkspaces:
+    """The `Workspaces` port in memory. `ignored` are names of files or folders that no tree contains.
+
+    `first` is a commit with `files` to start from. Set `checked_out` to have landings refused.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        files: Mapping[str, str] | None = None,
+        plan_paths: Sequence[str] = (),
+        ignored: Sequence[str] = (),
+    ) -> None:
+        self.checked_out = ""
+        self.kept: dict[tuple[StepId, str], Commit] = {}
+        self._folder = folder
+        self._spared = (*plan_paths, ".drumline")
+        self._ignored = frozenset(ignored)
+        self._trees: dict[Tree, Files] = {}
+        self._commits: dict[Commit, _Record] = {}
+        self._head: Commit | None = None
+        content = {path: text.encode() for path, text in (files or {}).items()}
+        self.first = self._add(_Record(parent="", tree=self._store(content), message="first", step=NO_STEP))
+
+    async def start(self, base: Commit) -> None:
+        """Create the run branch at `base`; nothing happens if it exists."""
+        self._head = self._head or base
+
+    async def head(self) -> Commit:
+        """The commit the run branch points at."""
+        return self._tip()
+
+    def path(self, step: StepId) -> Path:
+        """Where the step's workspace is or will be."""
+        return self._folder / quote(step, safe="").replace(".", "%2E")
+
+    async def prepare(self, step: StepId, base: Commit) -> Tree:
+        """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree."""
+        self.path(step).mkdir(parents=True, exist_ok=True)
+        await self.restore(step, self._commits[base].tree)
+        return self._commits[base].tree
+
+    async def snapshot(self, step: StepId, *, base: Commit) -> Tree:
+        """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`."""
+        found = {path: file.read_bytes() for path, file in self._walk(self.path(step)) if not self._is_spared(path)}
+        before = self._trees[self._commits[base].tree]
+        return self._store({**found, **{path: text for path, text in before.items() if self._is_spared(path)}})
+
+    async def restore(self, step: StepId, tree: Tree) -> None:
+        """Bring the workspace to exactly `tree` (ignored files stay)."""
+        top, wanted = self.path(step), self._trees[tree]
+        for path, file in list(self._walk(top)):
+            if path not in wanted:
+                file.unlink()
+        for path, content in wanted.items():
+            file = top / path
+            _clear_way(top, file)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content)
+
+    async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
+        """Keep a tree by name, so that no work is ever only in a workspace."""
+        commit = self._add(_Record(parent=base, tree=tree, message=f"Kept: {label}", step=NO_STEP))
+        self.kept[step, label] = commit
+        return commit
+
+    async def changed(self, base: Commit, tree: Tree) -> Sequence[str]:
+        """Paths that differ between a commit and a tree."""
+        before, after = self._trees[self._commits[base].tree], self._trees[tree]
+        return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+
+    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
+        """Make the step's commit; the same arguments give the same commit."""
+        return self._add(_Record(parent=base, tree=tree, message=message, step=step))
+
+    async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
+        """Bring the commit onto the branch: adopted, fast-forwarded, or merged file by file."""
+        above = self._line(self._tip(), until=head)
+        found = next((made for made in above if self._commits[made].step == step), None)
+        if found:
+            return Landing(commit=found, tree=self._commits[found].tree, merged=found != commit, adopted=True)
+        landing = self._place(commit)
+        if landing.commit is None:
+            return landing
+        if self.checked_out:
+            return Landing(refusal=f"the run branch is checked out at {self.checked_out!r}")
+        self._head = landing.commit
+        return landing
+
+    async def remove(self, step: StepId) -> None:
+        """Take the workspace away once its work is kept elsewhere; nothing happens if there is none."""
+        shutil.rmtree(self.path(step), ignore_errors=True)
+
+    def log(self) -> list[tuple[Commit, StepId]]:
+        """The landings on the branch, oldest first."""
+        line = [(made, self._commits[made].step) for made in self._line(self._tip(), until="")]
+        return [(made, step) for made, step in reversed(line) if step != NO_STEP]
+
+    def files(self, commit: Commit) -> dict[str, str]:
+        """The files of a commit as text."""
+        return {path: text.decode("utf-8", "replace") for path, text in self._trees[self._commits[commit].tree].items()}
+
+    def message(self, commit: Commit) -> str:
+        """The message a commit was made with."""
+        return self._commits[commit].message
+
+    def _tip(self) -> Commit:
+        if self._head is None:
+            raise LookupError("start() comes first: there is no run branch yet")
+        return self._head
+
+    def _place(self, commit: Commit) -> Landing:
+        tip, made = self._tip(), self._commits[commit]
+        if made.parent == tip:
+            return Landing(commit=commit, tree=made.tree)
+        base = self._trees[self._commits[Commit(made.parent)].tree]
+        ours, theirs = self._trees[self._commits[tip].tree], self._trees[made.tree]
+        merged, conflicts = _merge(base, ours, theirs)
+        if conflicts:
+            return Landing(conflicts=conflicts)
+        tree = self._store(merged)
+        moved = self._add(_Record(parent=tip, tree=tree, message=made.message, step=made.step))
+        return Landing(commit=moved, tree=tree, merged=True)
+
+    def _line(self, tip: str, *, until: str) -> Iterator[Commit]:
+        at = tip
+        while at not in ("", until):
+            yield Commit(at)
+            at = self._commits[Commit(at)].parent
+
+    def _walk(self, top: Path) -> Iterator[tuple[str, Path]]:
+        for file in top.rglob("*"):
+            parts = file.relative_to(top).parts
+            if file.is_file() and not self._ignored.intersection(parts):
+                yield "/".join(parts), file
+
+    def _is_spared(self, path: str) -> bool:
+        return any(path == spared or path.startswith(f"{spared}/") for spared in self._spared)
+
+    def _store(self, files: Files) -> Tree:
+        entries = [(path, hashlib.sha256(files[path]).hexdigest()) for path in sorted(files)]
+        tree = Tree(_digest("tree", entries))
+        self._trees[tree] = dict(files)
+        return tree
+
+    def _add(self, record: _Record) -> Commit:
+        commit = Commit(_digest("commit", [record.parent, record.tree, record.message, record.step]))
+        self._commits[commit] = record
+        return commit
+
+
+def _merge(base: Files, ours: Files, theirs: Files) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Merge by file: the side that changed it wins, and both sides changing it differently is a conflict."""
+    merged: dict[str, bytes] = {}
+    conflicts = []
+    for path in sorted({*ours, *theirs}):
+        before, mine, other = base.get(path), ours.get(path), theirs.get(path)
+        if mine != other and before not in (mine, other):
+            conflicts.append(path)
+        chosen = other if before == mine else mine
+        if chosen is not None:
+            merged[path] = chosen
+    return merged, tuple(conflicts)
+
+
+def _clear_way(top: Path, file: Path) -> None:
+    """Remove a folder where a file belongs, and a file where a folder belongs."""
+    if file.is_dir() and not file.is_symlink():
+        shutil.rmtree(file)
+    for parent in file.relative_to(top).parents:
+        if (top / parent).is_file():
+            (top / parent).unlink()
+
+
+def _digest(kind: str, value: Sequence[object]) -> str:
+    return hashlib.sha1(json.dumps([kind, value]).encode(), usedforsecurity=False).hexdigest()

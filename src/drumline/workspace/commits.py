@@ -1,0 +1,117 @@
+"""Commits made with plumbing: no hooks, no signing. Dates are data: the same work is the same commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from drumline.core.ids import Commit, RunId, StepId, Tree
+from drumline.errors import GitError
+from drumline.workspace.git import Git
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Signature:
+    """Who and when; `date` is seconds since the epoch and an offset, as git stores it."""
+
+    name: str
+    email: str
+    date: str
+
+    def variables(self, role: str) -> dict[str, str]:
+        """As the environment variables of `role` (AUTHOR or COMMITTER)."""
+        return {f"GIT_{role}_NAME": self.name, f"GIT_{role}_EMAIL": self.email, f"GIT_{role}_DATE": f"@{self.date}"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Made:
+    """A commit as read from the repository."""
+
+    id: Commit
+    tree: Tree
+    parents: tuple[str, ...]
+    author: Signature
+    committed: int
+    message: str
+
+
+_FORMAT = "%H%x00%T%x00%P%x00%an%x00%ae%x00%ad%x00%ct%x00%B%x00"
+_FIELDS = _FORMAT.count("%x00")
+
+
+async def read_commits(git: Git, *revisions: str) -> list[Made]:
+    """The commits that the arguments of `rev-list` select, newest first."""
+    listed = await git.run("rev-list", "--no-commit-header", "--date=raw", f"--format={_FORMAT}", *revisions, "--")
+    fields = listed.out.decode("utf-8", "replace").split("\0")[:-1]
+    return [_parse(fields[at : at + _FIELDS]) for at in range(0, len(fields), _FIELDS)]
+
+
+async def read_commit(git: Git, commit: str) -> Made:
+    """One commit."""
+    return (await read_commits(git, "--max-count=1", commit))[0]
+
+
+def _parse(fields: Sequence[str]) -> Made:
+    commit, tree, parents, name, email, date, committed, message = fields
+    return Made(
+        id=Commit(commit.strip()),
+        tree=Tree(tree),
+        parents=tuple(parents.split()),
+        author=Signature(name=name, email=email, date=date),
+        committed=int(committed),
+        message=message,
+    )
+
+
+async def read_identity(git: Git, *, when: int) -> Signature:
+    """The user's configured name and address, or ours if git has none."""
+    listed = await git.run("config", "-z", "--get-regexp", r"^user\.(name|email)$", accept=(0, 1))
+    known: Mapping[str, str] = dict(item.partition("\n")[::2] for item in listed.items)
+    name, email = known.get("user.name", ""), known.get("user.email", "")
+    # Git refuses a name without a single letter; a run must not end on that.
+    usable = email.strip() and any(letter.isalnum() for letter in name)
+    chosen = (name, email) if usable else ("Drumline", "drumline@localhost")
+    return Signature(name=chosen[0], email=chosen[1], date=f"{when} +0000")
+
+
+async def make_commit(
+    git: Git, tree: str, parents: Sequence[str], *, message: str, author: Signature, committer: Signature
+) -> Commit:
+    """Write a commit object; nothing points at it yet."""
+    links = [word for parent in parents for word in ("-p", parent)]
+    made = await git.run(
+        "commit-tree",
+        tree,
+        *links,
+        env={**author.variables("AUTHOR"), **committer.variables("COMMITTER")},
+        text=message.encode("utf-8", "replace"),
+    )
+    return Commit(made.line)
+
+
+def sign_message(message: str, *, run: RunId, step: StepId) -> str:
+    """The message with our trailers as its last paragraph, whatever its text pretends."""
+    body = message.replace("\0", "\N{REPLACEMENT CHARACTER}").strip() or f"Step {_one_line(step)}"
+    return f"{body}{_trailers(run, step)}\n"
+
+
+def is_signed(message: str, *, run: RunId, step: StepId) -> bool:
+    """Whether a commit's message ends with our trailers of exactly this run and step."""
+    return message.rstrip("\n").endswith(_trailers(run, step))
+
+
+def _trailers(run: RunId, step: StepId) -> str:
+    return f"\n\nDrumline-Run: {_one_line(run)}\nDrumline-Step: {_one_line(step)}"
+
+
+def _one_line(name: str) -> str:
+    return name if name.isprintable() else quote(name, safe="", errors="surrogateescape")
+
+
+async def read_tip(git: Git, branch: str) -> Commit:
+    """The commit the run branch points at."""
+    tip = await git.find_commit(f"refs/heads/{branch}")
+    if not tip:
+        raise GitError(f"the run branch {branch!r} is gone", hint=f"git branch {branch} HEAD")
+    return Commit(tip)

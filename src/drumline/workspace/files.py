@@ -1,0 +1,105 @@
+"""The files of one workspace, seen through an index of our own: what an agent does to git's state misleads nobody.
+
+The index starts from the base commit for every reading; it is kept between readings only because it remembers which
+files have not changed. Callers hold the step's lock.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from drumline.core.ids import Commit, Tree
+from drumline.errors import GitError
+from drumline.workspace.git import Git
+from drumline.workspace.repository import exclude_path
+
+
+class WorkFiles:
+    """The files at `path`; `aside` is a folder of ours outside of it."""
+
+    def __init__(self, git: Git, path: Path, aside: Path) -> None:
+        self.path = path
+        self._aside = aside
+        self._index = aside / "index"
+        self._git = git.at(path, index=self._index)
+        aside.mkdir(parents=True, exist_ok=True)
+        # The step's lock is ours, so the owner of this one is dead.
+        (aside / "index.lock").unlink(missing_ok=True)
+
+    def forget(self) -> None:
+        """Drop what is remembered of the files."""
+        self._index.unlink(missing_ok=True)
+
+    def share_index(self, record: Path) -> None:
+        """Give the worktree's own git an index that agrees with the files."""
+        # With its times: git trusts an entry only if the file is older than the index.
+        shutil.copy2(self._index, record / "index")
+
+    async def fill(self, tree: Tree) -> None:
+        """Make the files exactly `tree`, ignored ones aside."""
+        await self._git.run("read-tree", "--reset", "-u", tree)
+        await self._git.run("clean", "-ffdq")
+
+    async def find_strays(self) -> list[str]:
+        """Files that differ from what was filled in."""
+        listed = await self._git.run("ls-files", "--others", "--modified", "--deleted", "--exclude-standard", "-z")
+        return listed.items
+
+    async def read(self, base: Commit, spared: Sequence[str]) -> Tree:
+        """The tree of everything not ignored, with what is in or below the `spared` paths as it is in `base`."""
+        if self.path.is_symlink() or not self.path.is_dir():
+            raise GitError(f"the workspace {str(self.path)!r} is gone", hint="drumline resume")
+        await self._load(base)
+        paths = "\0".join([".", *map(exclude_path, spared)])
+        async with self._open_nested():
+            await self._git.run(
+                "add",
+                "--all",
+                "--pathspec-from-file=-",
+                "--pathspec-file-nul",
+                text=paths.encode("utf-8", "surrogateescape"),
+            )
+        return Tree((await self._git.run("write-tree")).line)
+
+    async def _load(self, base: Commit) -> None:
+        try:
+            await self._git.run("read-tree", "--reset", base)
+        except GitError:
+            self.forget()
+            await self._git.run("read-tree", "--reset", base)
+
+    @asynccontextmanager
+    async def _open_nested(self) -> AsyncIterator[None]:
+        """Set the `.git` of repositories made inside the workspace aside for a moment.
+
+        Git would record such a repository as a bare commit id and lose its files.
+        """
+        moved: list[tuple[Path, Path]] = []
+        try:
+            while nested := await self._find_nested():
+                for folder in nested:
+                    hidden = self._aside / f"nested-{secrets.token_hex(8)}"
+                    (folder / ".git").rename(hidden)
+                    moved.append((hidden, folder / ".git"))
+            yield
+        finally:
+            for hidden, original in moved:
+                with suppress(OSError):
+                    hidden.rename(original)
+
+    async def _find_nested(self) -> list[Path]:
+        """Repositories inside the workspace that `base` does not know and `.gitmodules` does not name."""
+        listed = await self._git.run("ls-files", "--others", "--exclude-standard", "-z")
+        nested = [item.rstrip("/") for item in listed.items if item.endswith("/")]
+        submodules = await self._read_submodules() if nested else frozenset()
+        return [self.path / name for name in nested if name not in submodules]
+
+    async def _read_submodules(self) -> frozenset[str]:
+        if not (self.path / ".gitmodules").is_file():
+            return frozenset()
+        query = ("config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
+        return frozenset(item.partition("\n")[2] for item in (await self._git.run(*query, accept=(0, 1))).items)

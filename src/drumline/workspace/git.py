@@ -1,0 +1,185 @@
+"""Running git. Every call is an argv list in a clean environment; nothing the user or an agent set steers it.
+
+Hooks, signing, prompts, background maintenance and file system monitors are off, objects and refs are flushed to disk
+before git returns, and no `GIT_*` variable of the caller reaches it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+
+from drumline.errors import GitError, InvalidInput
+
+NEEDED = (2, 38)
+_INSTALL = "install git 2.38 or newer"
+
+_SETTINGS = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.untrackedCache": "false",
+    "core.splitIndex": "false",
+    # A change that keeps size and time must still be seen: trees are evidence.
+    "core.trustctime": "true",
+    "core.checkStat": "default",
+    "core.ignoreStat": "false",
+    "core.sparseCheckout": "false",
+    "core.safecrlf": "false",
+    "core.fsync": "committed",
+    "core.fsyncMethod": "batch",
+    "commit.gpgSign": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "worktree.useRelativePaths": "false",
+    "i18n.commitEncoding": "UTF-8",
+    "i18n.logOutputEncoding": "UTF-8",
+}
+_OPTIONS = tuple(word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Result:
+    """What git answered."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def line(self) -> str:
+        """The output as one line of text."""
+        return os.fsdecode(self.out).removesuffix("\n")
+
+    @property
+    def items(self) -> list[str]:
+        """The output of a `-z` command as a list of names."""
+        return [os.fsdecode(item) for item in self.out.split(b"\0") if item]
+
+
+def environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """The environment git runs in: the caller's without any `GIT_*`, then `extra`."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    fixed = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    return {**clean, **fixed, **extra}
+
+
+async def run_git(
+    *args: str,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    text: bytes = b"",
+    accept: Collection[int] = (0,),
+    keep_open: Sequence[int] = (),
+) -> Result:
+    """Run git to its end, with `text` on its input; raise GitError unless its exit code is in `accept`.
+
+    When cancelled, the process is killed and waited for. Descriptors in `keep_open` are inherited, so that a lock held
+    on one of them lasts as long as git runs, even if this process dies first.
+    """
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(text)
+        stdin.seek(0)
+        try:
+            done = await anyio.run_process(
+                ["git", *_OPTIONS, *args],
+                stdin=stdin,
+                check=False,
+                cwd=cwd,
+                env=environment(env or {}),
+                start_new_session=True,  # a Ctrl-C at the terminal must not end git in the middle of a write
+                pass_fds=keep_open,
+            )
+        except OSError as error:
+            raise _explain_start(error, cwd) from error
+    return _judge(args, done, accept)
+
+
+def ask_git(*args: str, cwd: Path, accept: Collection[int] = (0,)) -> Result:
+    """Put a short question to git, blocking: for start-up, before there is an event loop."""
+    try:
+        done = subprocess.run(
+            ["git", *_OPTIONS, *args],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            cwd=cwd,
+            env=environment({}),
+        )
+    except OSError as error:
+        raise _explain_start(error, cwd) from error
+    return _judge(args, done, accept)
+
+
+def git_version() -> tuple[int, ...]:
+    """The version of the git on PATH."""
+    found = re.search(r"(\d+(?:\.\d+)+)", ask_git("version", cwd=Path("/")).line)
+    return tuple(int(part) for part in found[1].split(".")) if found else ()
+
+
+def require_git() -> None:
+    """Refuse a git that cannot merge trees without a checkout."""
+    version = git_version()
+    if version < NEEDED:
+        text = ".".join(map(str, version)) or "of unknown version"
+        raise InvalidInput(f"git {text} is too old: 2.38 or newer is needed to merge trees", hint=_INSTALL)
+
+
+def _judge(args: Sequence[str], done: subprocess.CompletedProcess[bytes], accept: Collection[int]) -> Result:
+    err = done.stderr.decode("utf-8", "replace").strip()
+    if done.returncode not in accept:
+        said = err or f"exit code {done.returncode}"
+        raise GitError(f"git {args[0]} failed: {said}", hint="drumline doctor")
+    return Result(code=done.returncode, out=done.stdout, err=err)
+
+
+def _explain_start(error: OSError, cwd: Path) -> GitError:
+    if not cwd.is_dir():
+        return GitError(f"git cannot run in {str(cwd)!r}: there is no such folder", hint="drumline resume")
+    return GitError(f"git cannot be started: {error}", hint=_INSTALL)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Git:
+    """The git of one repository, addressed by its common directory: no checkout, index or HEAD matters by default."""
+
+    common_dir: Path
+    cwd: Path | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    keep_open: tuple[int, ...] = ()
+
+    def at(self, work_tree: Path, *, index: Path) -> Git:
+        """The same git on a folder, through an index of ours: whatever `.git` says in there is not asked."""
+        env = {**self.env, "GIT_WORK_TREE": str(work_tree), "GIT_INDEX_FILE": str(index)}
+        return replace(self, cwd=work_tree, env=env)
+
+    def holding(self, lock: int) -> Git:
+        """The same git, whose processes keep `lock` held until they end."""
+        return replace(self, keep_open=(*self.keep_open, lock))
+
+    async def run(
+        self,
+        *args: str,
+        env: Mapping[str, str] | None = None,
+        text: bytes = b"",
+        accept: Collection[int] = (0,),
+    ) -> Result:
+        """Run a command on the repository."""
+        return await run_git(
+            *args,
+            cwd=self.cwd or self.common_dir,
+            env={"GIT_DIR": str(self.common_dir), **self.env, **(env or {})},
+            text=text,
+            accept=accept,
+            keep_open=self.keep_open,
+        )
+
+    async def find_commit(self, ref: str) -> str:
+        """The commit a ref points at, or nothing."""
+        return (await self.run("rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", accept=(0, 1))).line

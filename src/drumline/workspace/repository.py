@@ -1,0 +1,91 @@
+"""The user's repository, as found from where they stand. Only reads: checkout, index and refs stay as they are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from drumline.core.ids import Commit
+from drumline.errors import GitError, InvalidInput
+from drumline.workspace.git import ask_git
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Repository:
+    """A git repository seen from one of its checkouts: `top` is that checkout, `common_dir` what all of them share."""
+
+    top: Path
+    common_dir: Path
+    name: str
+
+    @property
+    def state_dir(self) -> Path:
+        """Where the journal and the runs' files live: `git clean` cannot reach it, linked worktrees share it."""
+        return self.common_dir / "drumline"
+
+    def worktrees_root(self, configured: Path | None = None) -> Path:
+        """The folder for workspaces: the configured one, or one of this repository's own under the user's state."""
+        if configured is not None:
+            return (self.top / configured.expanduser()).resolve()
+        stated = Path(os.environ.get("XDG_STATE_HOME", ""))
+        state = stated if stated.is_absolute() else Path.home() / ".local" / "state"
+        digest = hashlib.sha256(os.fsencode(self.common_dir.resolve())).hexdigest()[:8]
+        return state.resolve() / "drumline" / f"{self.name}-{digest}" / "worktrees"
+
+    def head_commit(self) -> Commit:
+        """The commit the checkout stands on, on a branch or detached."""
+        found = ask_git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", cwd=self.top, accept=(0, 1))
+        if not found.line:
+            raise InvalidInput(
+                f"the repository {str(self.top)!r} has no commit yet: a run starts from a commit",
+                hint="git commit --allow-empty -m start",
+            )
+        return Commit(found.line)
+
+    def uncommitted(self, exclude: Sequence[str] = ()) -> list[str]:
+        """Paths that differ from HEAD or are untracked, without those in or below `exclude`."""
+        spared = [exclude_path(path) for path in exclude]
+        status = ask_git("status", "--porcelain=v1", "-z", "--no-renames", "--", ".", *spared, cwd=self.top)
+        return [entry[3:] for entry in status.items]
+
+
+def exclude_path(path: str) -> str:
+    """The pathspec that leaves out `path` and what is below it, whatever characters it is made of."""
+    return f":(top,exclude,literal){path}"
+
+
+def find_repository(start: Path) -> Repository:
+    """Find the repository whose checkout contains `start`: a subfolder and a linked worktree will do."""
+    if not start.is_dir():
+        raise InvalidInput(f"{str(start)!r} is not a folder", hint="cd into a git repository")
+    try:
+        inside = ask_git("rev-parse", "--is-inside-work-tree", cwd=start).line == "true"
+    except GitError as error:
+        raise _explain_absence(start, error) from error
+    if not inside:
+        raise InvalidInput(
+            f"{str(start)!r} is in a git repository but not in a checkout of it: steps need a checkout to start from",
+            hint="git worktree add ../checkout",
+        )
+    top = Path(ask_git("rev-parse", "--path-format=absolute", "--show-toplevel", cwd=start).line).resolve()
+    common_dir = Path(ask_git("rev-parse", "--path-format=absolute", "--git-common-dir", cwd=start).line).resolve()
+    return Repository(top=top, common_dir=common_dir, name=_name(common_dir))
+
+
+def _name(common_dir: Path) -> str:
+    plain = common_dir.parent.name if common_dir.name == ".git" else common_dir.name.removesuffix(".git")
+    return plain or "repository"
+
+
+def _explain_absence(start: Path, error: GitError) -> InvalidInput:
+    if "dubious ownership" in str(error):
+        return InvalidInput(
+            f"git does not trust the owner of {str(start)!r}",
+            hint=f"git config --global --add safe.directory {start}",
+        )
+    if "not a git repository" in str(error):
+        return InvalidInput(f"{str(start)!r} is not in a git repository", hint="git init")
+    return InvalidInput(str(error), hint=error.hint)

@@ -1,0 +1,188 @@
+"""Workspaces of one run in a git repository. Any method may be repeated after a crash at any point of an earlier call.
+
+Dates of commits are the later of the run's start and the base commit's own date, so that they depend on nothing else.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from drumline.core.ids import Commit, RunId, StepId, Tree
+from drumline.errors import GitError, InvalidInput
+from drumline.ports.workspaces import Landing
+from drumline.workspace.commits import make_commit, read_commit, read_identity, read_tip, sign_message
+from drumline.workspace.files import WorkFiles
+from drumline.workspace.git import Git
+from drumline.workspace.landing import Target, land_commit
+from drumline.workspace.locks import hold, retry_busy
+from drumline.workspace.repository import Repository
+from drumline.workspace.worktrees import add_worktree, discard_worktree, file_name, find_record, reset_record
+
+_ENGINE_FOLDER = ".drumline"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Desk:
+    """A step's workspace while its lock is held."""
+
+    git: Git
+    files: WorkFiles
+    base_note: Path
+
+    @property
+    def path(self) -> Path:
+        return self.files.path
+
+
+class GitWorkspaces:
+    """The `Workspaces` port on a repository: worktrees below `root/<run>`, what is remembered of them beside it.
+
+    `plan_paths` are files or folders of the plan, relative to the repository; `started` is the run's start in seconds
+    since the epoch and becomes the date of its commits.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        *,
+        run: RunId,
+        branch: str,
+        root: Path,
+        plan_paths: Sequence[str] = (),
+        started: int = 0,
+    ) -> None:
+        self._git = Git(common_dir=repository.common_dir.resolve())
+        self._run = run
+        self._branch = branch
+        self._started = started
+        self._folder = root.resolve() / file_name(run)
+        self._aside = root.resolve() / f"{file_name(run)}.aside"
+        self._spared = (*map(_contain, plan_paths), _ENGINE_FOLDER)
+
+    async def start(self, base: Commit) -> None:
+        """Create the run branch at `base`; nothing happens if it exists."""
+        ref = f"refs/heads/{self._branch}"
+        try:
+            await self._git.run("update-ref", ref, base, "")
+        except GitError:
+            if not await self._git.find_commit(ref):
+                raise
+
+    async def head(self) -> Commit:
+        """The commit the run branch points at."""
+        return await read_tip(self._git, self._branch)
+
+    def path(self, step: StepId) -> Path:
+        """Where the step's workspace is or will be."""
+        return self._folder / file_name(step)
+
+    async def prepare(self, step: StepId, base: Commit) -> Tree:
+        """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree."""
+        tree = (await read_commit(self._git, base)).tree
+        async with self._open(step) as desk:
+            desk.base_note.write_text(base, encoding="utf-8")
+            await _settle(desk, base, tree)
+        return tree
+
+    async def snapshot(self, step: StepId, *, base: Commit) -> Tree:
+        """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`."""
+        async with self._open(step) as desk:
+            return await desk.files.read(base, self._spared)
+
+    async def restore(self, step: StepId, tree: Tree) -> None:
+        """Bring the workspace to exactly `tree` (ignored files stay), standing on the base it was prepared at."""
+        async with self._open(step) as desk:
+            noted = desk.base_note.read_text(encoding="utf-8") if desk.base_note.exists() else ""
+            await _settle(desk, Commit(noted) if noted else await self.head(), tree)
+
+    async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
+        """Keep a tree by ref, so that no work is ever only in a workspace.
+
+        Another tree kept under the same label stays reachable as a parent of the new one.
+        """
+        ref = f"refs/drumline/{file_name(self._run)}/{file_name(step)}/{file_name(label)}"
+        earlier = await self._git.find_commit(ref)
+        parents = [str(base)]
+        if earlier:
+            kept = await read_commit(self._git, earlier)
+            if kept.tree == tree and kept.parents[:1] == (base,):
+                return kept.id
+            parents.append(earlier)
+        commit = await self._commit(tree, parents, message=f"Kept: {label}\n")
+        await retry_busy(lambda: self._git.run("update-ref", ref, commit))
+        return commit
+
+    async def changed(self, base: Commit, tree: Tree) -> Sequence[str]:
+        """Paths that differ between a commit and a tree."""
+        return (await self._git.run("diff-tree", "-r", "--name-only", "--no-renames", "-z", base, tree)).items
+
+    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
+        """Make the step's commit with plumbing; the same arguments give the same commit."""
+        return await self._commit(tree, [base], message=sign_message(message, run=self._run, step=step))
+
+    async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
+        """Bring the commit onto the branch: fast-forward, or a clean merge of trees when the head moved."""
+        target = Target(git=self._git, run=self._run, branch=self._branch, folder=self._folder)
+        return await land_commit(target, step, commit, head=head)
+
+    async def remove(self, step: StepId) -> None:
+        """Take the workspace away once its work is kept elsewhere; nothing happens if there is none."""
+        async with self._open(step) as desk:
+            await discard_worktree(desk.git, desk.path)
+            shutil.rmtree(desk.base_note.parent)
+
+    async def _commit(self, tree: Tree, parents: Sequence[str], *, message: str) -> Commit:
+        base = await read_commit(self._git, parents[0])
+        who = await read_identity(self._git, when=max(self._started, base.committed))
+        return await make_commit(self._git, tree, parents, message=message, author=who, committer=who)
+
+    @asynccontextmanager
+    async def _open(self, step: StepId) -> AsyncIterator[_Desk]:
+        aside = self._aside / file_name(step)
+        async with hold(aside.with_name(f"{aside.name}.lock")) as lock:
+            git = self._git.holding(lock)
+            yield _Desk(git=git, files=WorkFiles(git, self.path(step), aside), base_note=aside / "base")
+
+
+async def _settle(desk: _Desk, base: Commit, tree: Tree) -> None:
+    """Bring the workspace to `tree` on `base`: in place if what is there is sound, from nothing otherwise."""
+    if await _adopt(desk, base, tree):
+        return
+    await discard_worktree(desk.git, desk.path)
+    desk.files.forget()
+    await add_worktree(desk.git, desk.path, base)
+    await _fill(desk, base, tree)
+
+
+async def _adopt(desk: _Desk, base: Commit, tree: Tree) -> bool:
+    if find_record(desk.git, desk.path) is None:
+        return False
+    try:
+        await _fill(desk, base, tree)
+        return not await desk.files.find_strays()
+    except (GitError, OSError):
+        return False
+
+
+async def _fill(desk: _Desk, base: Commit, tree: Tree) -> None:
+    record = find_record(desk.git, desk.path)
+    if record is None:
+        raise GitError(f"the worktree {str(desk.path)!r} is not as git made it", hint="drumline resume")
+    await reset_record(desk.git, record, base)
+    await desk.files.fill(tree)
+    desk.files.share_index(record)
+
+
+def _contain(path: str) -> str:
+    """A plan path as git spells it, refused if it is the whole repository or outside of it."""
+    parts = PurePosixPath(path).parts
+    if not parts or ".." in parts or parts[0] == "/":
+        raise InvalidInput(
+            f"the plan path {path!r} is not a file or folder below the top of the repository",
+            hint="drumline validate PLAN",
+        )
+    return str(PurePosixPath(path))
