@@ -1,0 +1,180 @@
+"""One connection to the store's file: opening, waiting for the lock, transactions. Knows no event and no claim.
+
+A transaction is written completely or not at all, and has reached the disk when `transact` returns.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from drumline.errors import StoreError
+from drumline.store.faults import is_busy, report_damage, report_unreachable, translate
+from drumline.store.schema import MIGRATIONS, create_schema, migrate, read_version
+
+T = TypeVar("T")
+
+# Between two tries somebody may look who holds the lock; so SQLite itself waits only this long.
+_TRY_SECONDS = 0.25
+
+
+class Database:
+    """A connection for one process and one thread. Errors of SQLite leave it only as StoreError."""
+
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, *, on_busy: Callable[[], None] | None, busy_limit: float
+    ) -> None:
+        self.path = path
+        self.commits = 0
+        self.execute = connection.execute
+        self._connection = connection
+        self._on_busy = on_busy
+        self._busy_limit = busy_limit
+
+    @classmethod
+    def open(
+        cls, path: Path, *, read_only: bool, on_busy: Callable[[], None] | None = None, busy_limit: float = 60.0
+    ) -> Database:
+        """Open the file, made or migrated first if need be; a reader does neither."""
+        _ensure_file(path, read_only=read_only)
+        connection = _connect(path, mode="ro" if read_only else "rw")
+        database = cls(connection, path, on_busy=on_busy, busy_limit=busy_limit)
+        try:
+            database.patiently(lambda: _prepare(connection, read_only=read_only))
+        except BaseException:
+            connection.close()
+            raise
+        return database
+
+    def fetch(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
+        """All rows of a query."""
+        return self.patiently(lambda: self.execute(statement, tuple(values)).fetchall())
+
+    def transact(self, work: Callable[[], T]) -> T:
+        """Run `work` in one write transaction; on any error nothing of it is kept.
+
+        A broken constraint is for the caller to judge and stays an sqlite3.IntegrityError.
+        """
+        self.patiently(lambda: self.execute("BEGIN IMMEDIATE"))
+        before = self._connection.total_changes
+        try:
+            result = work()
+            self.execute("COMMIT")
+        except BaseException as error:
+            # SQLite has already rolled back after some errors, for example a full disk.
+            if self._connection.in_transaction:
+                self.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
+                raise translate(error, self.path) from error
+            raise
+        self.commits += self._connection.total_changes != before
+        return result
+
+    def patiently(self, call: Callable[[], T]) -> T:
+        """Do `call`, again and again while another process has the lock, up to the busy limit."""
+        deadline = 0.0
+        while True:
+            try:
+                return call()
+            except sqlite3.Error as error:
+                deadline = deadline or time.monotonic() + self._busy_limit
+                if not is_busy(error) or time.monotonic() >= deadline:
+                    raise translate(error, self.path) from error
+            if self._on_busy is not None:
+                self._on_busy()
+
+    def position(self) -> int:
+        """Grows with every commit: SQLite counts those of other connections, we count our own."""
+        ((foreign,),) = self.fetch("PRAGMA data_version")
+        return int(foreign) + self.commits
+
+    def find_damage(self) -> Sequence[str]:
+        """Everything SQLite's own integrity check finds wrong with the file; empty if it is sound."""
+        found = [str(row[0]) for row in self.fetch("PRAGMA integrity_check")]
+        return () if found == ["ok"] else tuple(found)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+
+def _ensure_file(path: Path, *, read_only: bool) -> None:
+    """See to it that there is a file which is not plainly broken."""
+    try:
+        if not path.exists():
+            _refuse_reader(path, read_only=read_only)
+            _create(path)
+        elif path.stat().st_size == 0:
+            # We never make an empty file, and SQLite would take it for a new database.
+            raise report_damage(path, "the file is empty")
+    except OSError as error:
+        raise report_unreachable(path, error) from error
+
+
+def _refuse_reader(path: Path, *, read_only: bool) -> None:
+    if read_only:
+        raise StoreError(f"there is no store at {str(path)!r} yet", hint="drumline run PLAN")
+
+
+def _create(path: Path) -> None:
+    """Make the store beside its place and link it in whole, so that nobody ever sees half of it."""
+    if Path(f"{path}-wal").exists():
+        # SQLite would replay the log of the lost file into the new one.
+        raise report_damage(path, "its log '-wal' is there but the file itself is gone")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
+        fresh = Path(folder) / path.name
+        connection = _connect(fresh, mode="rwc")
+        try:
+            _set_durability(connection)
+            create_schema(connection)
+        except sqlite3.Error as error:
+            raise translate(error, path) from error
+        finally:
+            connection.close()
+        _link(fresh, path)
+
+
+def _link(fresh: Path, path: Path) -> None:
+    try:
+        os.link(fresh, path)
+    except FileExistsError:
+        return  # another process made it first; theirs counts
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _connect(path: Path, *, mode: str) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(
+            f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=_TRY_SECONDS
+        )
+    except sqlite3.Error as error:
+        raise translate(error, path) from error
+
+
+def _prepare(connection: sqlite3.Connection, *, read_only: bool) -> None:
+    version = read_version(connection, len(MIGRATIONS))
+    if not read_only:
+        _set_durability(connection)
+        migrate(connection)
+    elif version < len(MIGRATIONS):
+        raise StoreError(
+            f"the store has the older schema version {version}; a reader does not change it to {len(MIGRATIONS)}",
+            hint="drumline resume",
+        )
+
+
+def _set_durability(connection: sqlite3.Connection) -> None:
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    connection.execute("PRAGMA synchronous = FULL")
+    # On macOS a plain fsync leaves the data in the drive's cache; elsewhere this changes nothing.
+    connection.execute("PRAGMA fullfsync = ON")

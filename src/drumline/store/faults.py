@@ -1,0 +1,89 @@
+"""What SQLite and the file system complain about, in the user's words. The only place that translates them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+from drumline.errors import StoreError
+from drumline.store.locks import find_writer
+
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_BLOCKED = frozenset({sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM})
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another process has the lock, so that trying again may help."""
+    return _primary_code(error) in _BUSY
+
+
+def translate(error: sqlite3.Error, path: Path) -> StoreError:
+    """The StoreError for what SQLite said about the file; a bug in our use of it is raised as it is."""
+    code = _primary_code(error)
+    if code is None and "decode" not in str(error):
+        raise error
+    if code in _BUSY:
+        return _report_lock(path)
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _has_no_space(path)):
+        return StoreError(
+            f"the store {str(path)!r} cannot grow, the disk is full; nothing of this write was kept",
+            hint="free some space, then: drumline resume",
+        )
+    if code in _BLOCKED:
+        return _report_blocked(path, error)
+    if code is None or code in _DAMAGED:
+        return report_damage(path, str(error))
+    return StoreError(
+        f"the store {str(path)!r} could not be read or written: {error}; nothing of this write was kept",
+        hint="drumline doctor",
+    )
+
+
+def report_damage(path: Path, detail: str) -> StoreError:
+    """The StoreError for a file whose content cannot be trusted."""
+    return StoreError(
+        f"the store {str(path)!r} is damaged ({detail}); nothing was changed",
+        hint="keep a copy of the file, then: drumline doctor",
+    )
+
+
+def report_unreachable(path: Path, error: OSError) -> StoreError:
+    """The StoreError for a folder in which the store cannot be looked up or made."""
+    return StoreError(
+        f"the store {str(path)!r} cannot be made or reached: {error.strerror or error}",
+        hint="drumline doctor",
+    )
+
+
+def _primary_code(error: sqlite3.Error) -> int | None:
+    extended: int | None = getattr(error, "sqlite_errorcode", None)
+    return None if extended is None else extended & 0xFF
+
+
+def _report_lock(path: Path) -> StoreError:
+    holder = find_writer(path)
+    who = "another process" if holder is None else f"another process (pid {holder})"
+    return StoreError(f"the store {str(path)!r} is locked by {who}", hint="drumline doctor")
+
+
+def _report_blocked(path: Path, error: sqlite3.Error) -> StoreError:
+    if path.exists() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        return StoreError(
+            f"the store {str(path)!r} cannot be used: the file, its folder or its disk is read-only",
+            hint="make it writable, then: drumline resume",
+        )
+    if _primary_code(error) == sqlite3.SQLITE_READONLY:
+        return StoreError(
+            f"the store {str(path)!r} was opened for reading only; nothing was written", hint="drumline resume"
+        )
+    return StoreError(f"the store {str(path)!r} cannot be opened: {error}", hint="drumline doctor")
+
+
+def _has_no_space(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < 64 * 1024
+    except OSError:
+        return False

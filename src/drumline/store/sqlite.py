@@ -1,0 +1,339 @@
+"""The store port on SQLite. What is appended in one turn of the event loop shares one transaction and one fsync.
+
+Every request of such a group is judged on its own and applied completely or not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Self
+
+from drumline.core import codec
+from drumline.core.events import Event
+from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
+from drumline.errors import Conflict, StaleToken, StoreError
+from drumline.ports.journal import Addition, Claim, Message, Recorded
+from drumline.store.database import Database
+from drumline.store.faults import report_damage
+
+# A body of more bytes than this goes into the blob table: journal pages stay small, equal bodies are kept once.
+BLOB_OVER = 32 * 1024
+
+_EVENTS = """
+    SELECT seq, run, step, version, at, kind, v, coalesce(events.body, blobs.body)
+    FROM events LEFT JOIN blobs ON blobs.digest = events.blob
+"""
+_READ = f"{_EVENTS} WHERE run = ? AND step = ? AND version > ? ORDER BY version"
+_READ_KINDS = f"""
+    {_EVENTS} WHERE run = ? AND step = ? AND version > ? AND kind IN (SELECT value FROM json_each(?)) ORDER BY version
+"""  # noqa: S608 - constant
+# The plus keeps SQLite from the (run, step, version) index: walking on from `after` is what a poller needs.
+_TAIL = f"{_EVENTS} WHERE +run = ? AND seq > ? ORDER BY seq"
+_VERSION = "SELECT version FROM events WHERE run = ? AND step = ? ORDER BY version DESC LIMIT 1"
+_INSERT = "INSERT INTO events (run, step, version, kind, v, at, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_INSERT_MESSAGE = """
+    INSERT INTO inbox (run, kind, subject, value, comment, said_by, channel, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT DO NOTHING
+"""
+_MESSAGE = "kind, subject, value, comment, said_by, channel"
+_ANSWER = f"SELECT {_MESSAGE} FROM inbox WHERE run = ? AND subject = ? AND kind = 'answer'"  # noqa: S608 - constant
+_UNREAD = f"SELECT id, {_MESSAGE} FROM inbox WHERE run = ? AND settled = 0 ORDER BY id"  # noqa: S608 - constant
+
+
+class _Entry(NamedTuple):
+    """An event ready to be written; `digest` is set if the body goes into the blob table."""
+
+    kind: str
+    body: str
+    digest: str | None
+
+
+class _Part(NamedTuple):
+    """What a request adds to one stream."""
+
+    stream: Stream
+    expected: int | None
+    entries: Sequence[_Entry]
+
+
+class _Request(NamedTuple):
+    """One append waiting for the next group."""
+
+    parts: Sequence[_Part]
+    token: Token | None
+    settles: Sequence[int]
+    done: asyncio.Future[int]
+
+
+class SqliteStore:
+    """Journal, claims and inbox in one file. For one thread: that of the event loop."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queue: list[_Request] = []
+        # The version each stream had when we last saw it; if others added since, the UNIQUE index says so.
+        self._versions: dict[Stream, int] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        read_only: bool = False,
+        on_busy: Callable[[], None] | None = None,
+        busy_limit: float = 60.0,
+    ) -> Self:
+        """Open the store, made if it is not there; with `read_only` it must be there and is only read.
+
+        While another process has the write lock, `on_busy` is called between tries, for `busy_limit` seconds.
+        """
+        return cls(Database.open(path, read_only=read_only, on_busy=on_busy, busy_limit=busy_limit))
+
+    @property
+    def commits(self) -> int:
+        """How many transactions this object has written."""
+        return self._database.commits
+
+    # --- journal ------------------------------------------------------------------------------------------------
+
+    async def append(
+        self, batch: Mapping[Stream, Addition], *, token: Token | None = None, settles: Sequence[int] = ()
+    ) -> int:
+        """Add to all streams of the batch at once, or to none; return the last sequence number."""
+        parts = [_Part(s, a.expected, [_encode(e) for e in a.events]) for s, a in batch.items()]
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            # A loop that ended with requests queued took those who awaited them along.
+            self._loop, self._queue = loop, []
+        request = _Request(parts=parts, token=token, settles=settles, done=loop.create_future())
+        if not self._queue:
+            loop.call_soon(self._flush)
+        self._queue.append(request)
+        return await request.done
+
+    def read(self, stream: Stream, *, after: int = 0, kinds: Sequence[str] = ()) -> Sequence[Recorded]:
+        """The stream's events with a version above `after`, oldest first; only the given kinds if any are given."""
+        if not kinds:
+            return self._record(self._database.fetch(_READ, (*stream, after)))
+        return self._record(self._database.fetch(_READ_KINDS, (*stream, after, json.dumps(list(kinds)))))
+
+    def tail(self, run: RunId, *, after: int = 0) -> Sequence[Recorded]:
+        """Events of all streams of a run with a sequence number above `after`, in order."""
+        return self._record(self._database.fetch(_TAIL, (run, after)))
+
+    def runs(self) -> Sequence[RunId]:
+        """Every run that has events, oldest first."""
+        return [RunId(run) for (run,) in self._database.fetch("SELECT run FROM runs ORDER BY place")]
+
+    def position(self) -> int:
+        """A number that grows whenever anything was written, by any process."""
+        return self._database.position()
+
+    # --- claims -------------------------------------------------------------------------------------------------
+
+    def take(
+        self, run: RunId, step: StepId, driver: DriverId, *, over: Token | None = None, at_most: int | None = None
+    ) -> Token | None:
+        """Claim a step in one compare-and-set; None if somebody has it."""
+        # Looking first spares the many who come too late the wait for the write lock.
+        if not self._may_take(run, step, over=over, at_most=at_most):
+            return None
+
+        def claim() -> Token | None:
+            if not self._may_take(run, step, over=over, at_most=at_most):
+                return None
+            self._database.execute("UPDATE tokens SET last = last + 1")
+            self._database.execute("REPLACE INTO claims SELECT ?, ?, last, ? FROM tokens", (run, step, driver))
+            ((token,),) = self._database.execute("SELECT last FROM tokens").fetchall()
+            return Token(token)
+
+        return self._database.transact(claim)
+
+    def release(self, run: RunId, step: StepId, token: Token) -> None:
+        """Give the claim back; nothing happens if it was taken over."""
+        statement = "DELETE FROM claims WHERE run = ? AND step = ? AND token = ?"
+        self._database.transact(lambda: self._database.execute(statement, (run, step, token)))
+
+    def held(self, run: RunId) -> Mapping[StepId, Claim]:
+        """All claims of a run."""
+        rows = self._database.fetch("SELECT step, driver, token FROM claims WHERE run = ? ORDER BY token", (run,))
+        return {StepId(step): Claim(driver=DriverId(driver), token=Token(token)) for step, driver, token in rows}
+
+    def _may_take(self, run: RunId, step: StepId, *, over: Token | None, at_most: int | None) -> bool:
+        rows = self._database.fetch("SELECT token FROM claims WHERE run = ? AND step = ?", (run, step))
+        if [token for (token,) in rows] != ([] if over is None else [over]):
+            return False
+        if at_most is None:
+            return True
+        # The claim that is taken over does not count: their number stays the same.
+        ((others,),) = self._database.fetch("SELECT count(*) FROM claims WHERE run = ? AND step <> ?", (run, step))
+        return bool(others < at_most)
+
+    # --- inbox --------------------------------------------------------------------------------------------------
+
+    def put(self, run: RunId, message: Message) -> Message | None:
+        """Keep the message; None if it was taken. An answer to a gate that has one returns that earlier answer."""
+        m = message
+        values = (run, m.kind, m.subject, m.value, m.comment, m.by, m.channel, time.time())
+
+        def keep() -> Message | None:
+            if self._database.execute(_INSERT_MESSAGE, values).rowcount:
+                return None
+            (row,) = self._database.execute(_ANSWER, (run, m.subject)).fetchall()
+            return _message(row)
+
+        return self._database.transact(keep)
+
+    def unread(self, run: RunId) -> Sequence[tuple[int, Message]]:
+        """Messages no driver has settled yet, oldest first."""
+        return [(row[0], _message(row[1:])) for row in self._database.fetch(_UNREAD, (run,))]
+
+    # --- upkeep -------------------------------------------------------------------------------------------------
+
+    def find_damage(self) -> Sequence[str]:
+        """Everything that is wrong with the file; empty if it is sound. Reads all of it."""
+        return self._database.find_damage()
+
+    def close(self) -> None:
+        """Write what is still queued, then let go of the files."""
+        self._flush()
+        self._database.close()
+
+    # --- group commit -------------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Write every queued request in one transaction and tell each caller how its own fared."""
+        queue, self._queue = self._queue, []
+        if not queue:
+            return
+        outcomes: Sequence[int | Exception]
+        try:
+            outcomes = self._write_group(queue)
+        except Exception as error:
+            outcomes = [_copy(error) for _ in queue]
+        for request, outcome in zip(queue, outcomes, strict=True):
+            _conclude(request.done, outcome)
+
+    def _write_group(self, queue: Sequence[_Request]) -> Sequence[int | StoreError]:
+        try:
+            return self._database.transact(lambda: [self._judge(request) for request in queue])
+        except sqlite3.IntegrityError:
+            self._versions.clear()
+            return self._database.transact(lambda: [self._judge(request) for request in queue])
+        except BaseException:
+            self._versions.clear()
+            raise
+
+    def _judge(self, request: _Request) -> int | StoreError:
+        """Apply one request, or say why it is refused; a refused one has written nothing."""
+        try:
+            if request.token is not None:
+                self._fence(request.token, [part.stream for part in request.parts])
+            versions = [self._check_version(part) for part in request.parts]
+            self._check_unsettled(request.settles)
+        except (Conflict, StaleToken) as refusal:
+            return refusal
+        last = None
+        for part, version in zip(request.parts, versions, strict=True):
+            last = self._write(part, version) or last
+        for message in request.settles:
+            self._database.execute("UPDATE inbox SET settled = 1 WHERE id = ?", (message,))
+        return last or self._last_seq()
+
+    def _fence(self, token: Token, streams: Iterable[Stream]) -> None:
+        """Refuse a token under which a step of the batch is not, or no longer, claimed."""
+        statement = "SELECT 1 FROM claims WHERE run = ? AND step = ? AND token = ?"
+        for run, step in streams:
+            if step and not self._database.execute(statement, (run, step, token)).fetchall():
+                raise StaleToken(
+                    f"step {step!r} is not claimed under token {token}: the claim was taken over or given back",
+                    hint="drumline status",
+                )
+
+    def _check_version(self, part: _Part) -> int:
+        version = self._versions.get(part.stream)
+        if version is None or not part.entries or part.expected not in (None, version):
+            rows = self._database.execute(_VERSION, part.stream).fetchall()
+            version = self._versions[part.stream] = int(rows[0][0]) if rows else 0
+        if part.expected is not None and part.expected != version:
+            raise Conflict(
+                f"the stream {tuple(part.stream)!r} is at version {version}, not at {part.expected} as expected",
+                hint="drumline status",
+            )
+        return version
+
+    def _check_unsettled(self, messages: Sequence[int]) -> None:
+        statement = "SELECT 1 FROM inbox WHERE id = ? AND settled = 0"
+        for message in messages:
+            if not self._database.execute(statement, (message,)).fetchall():
+                raise Conflict(
+                    f"the message {message} is not in the inbox or was settled before", hint="drumline status"
+                )
+
+    def _write(self, part: _Part, version: int) -> int | None:
+        """Write one part and return the last sequence number it got."""
+        run, step = part.stream
+        last = None
+        if version == 0 and part.entries:
+            self._database.execute("INSERT OR IGNORE INTO runs (run) VALUES (?)", (run,))
+        now = time.time()
+        for number, (kind, body, digest) in enumerate(part.entries, version + 1):
+            if digest is not None:
+                self._database.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (digest, body))
+            inline = body if digest is None else None
+            values = (run, step, number, kind, codec.VERSION, now, inline, digest)
+            last = self._database.execute(_INSERT, values).lastrowid
+        self._versions[part.stream] = version + len(part.entries)
+        return last
+
+    def _last_seq(self) -> int:
+        ((last,),) = self._database.execute("SELECT coalesce(max(seq), 0) FROM events").fetchall()
+        return int(last)
+
+    def _record(self, rows: Iterable[tuple[int, str, str, int, float, str, int, str]]) -> Sequence[Recorded]:
+        found = []
+        for seq, run, step, version, at, kind, v, body in rows:
+            stream = Stream(RunId(run), StepId(step))
+            try:
+                event = codec.decode(kind, v, body)
+            except (ValueError, TypeError, AttributeError, KeyError) as error:
+                raise report_damage(self._database.path, f"event {seq} cannot be read: {error}") from error
+            found.append(Recorded(seq=seq, stream=stream, version=version, at=at, event=event))
+        return found
+
+
+def _encode(event: Event) -> _Entry:
+    body = codec.encode(event)
+    raw = body.encode()
+    digest = hashlib.sha256(raw).hexdigest() if len(raw) > BLOB_OVER else None
+    return _Entry(type(event).__name__, body, digest)
+
+
+def _message(row: Sequence[str]) -> Message:
+    kind, subject, value, comment, by, channel = row
+    return Message(kind=kind, subject=subject, value=value, comment=comment, by=by, channel=channel)
+
+
+def _copy(error: Exception) -> Exception:
+    """One instance per caller: raising the same one in several tasks would tangle their tracebacks."""
+    if not isinstance(error, StoreError):
+        return error
+    twin = StoreError(str(error), hint=error.hint)
+    twin.__cause__ = error.__cause__
+    return twin
+
+
+def _conclude(done: asyncio.Future[int], outcome: int | Exception) -> None:
+    if done.done() or done.get_loop().is_closed():
+        return  # whoever asked was cancelled or is gone; what was written stays written
+    if isinstance(outcome, Exception):
+        done.set_exception(outcome)
+    else:
+        done.set_result(outcome)
