@@ -1,0 +1,199 @@
+"""What every agent promises: one body of tests, and for each agent its own way to say what it shall do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from drumline.agents import AGENTS, open_agent
+from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.taxonomy import Failure
+from drumline.errors import InvalidInput
+from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.ports.processes import Ended
+from drumline.processes.supervised import SupervisedProcesses
+from drumline.testing.processes import FakeProcesses
+
+# What the agent is asked to be, in its own language: an act of a script, or a shell command.
+BEHAVIOURS: dict[str, tuple[dict[str, object], str]] = {
+    "writes": ({"write": {"src/out.txt": "ü\n"}}, "mkdir -p src && printf 'ü\\n' > src/out.txt"),
+    "speaks": ({"say": "all done"}, "echo all done"),
+    "is busy": ({"fail": {"class": "transient", "message": "429 later"}}, "echo 429 later; exit 75"),
+    "works badly": ({"run": "echo broken; exit 3"}, "echo broken; exit 3"),
+    "takes long": ({"sleep": 60}, "exec sleep 60"),
+    "marks its workspace": (
+        {"run": 'echo "$DRUMLINE_STEP" > who.txt; sleep 0.2; grep -qx "$DRUMLINE_STEP" who.txt'},
+        'echo "$DRUMLINE_STEP" > who.txt; sleep 0.2; grep -qx "$DRUMLINE_STEP" who.txt',
+    ),
+}
+
+MakeAgent = Callable[[str], Agent]
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> FakeProcesses:
+    """Real commands, with every job kept to look at."""
+    (tmp_path / "driver").mkdir()
+    return FakeProcesses(SupervisedProcesses(tmp_path / "driver", DriverId("d1")).run)
+
+
+@pytest.fixture(params=sorted(AGENTS))
+def make_agent(request: pytest.FixtureRequest, tmp_path: Path, processes: FakeProcesses) -> MakeAgent:
+    """Opens the agent under test with one of the behaviours."""
+
+    def make(behaviour: str) -> Agent:
+        act, command = BEHAVIOURS[behaviour]
+        (tmp_path / "play.yaml").write_text(json.dumps({"default": act}))
+        spec = {"scripted": "scripted:play.yaml", "command": f"command:{command}"}[request.param]
+        return open_agent(spec, processes=processes, base=tmp_path)
+
+    return make
+
+
+def assign(folder: Path, *, step: str = "step-1", attempt: int = 1, timeout: float | None = None) -> Assignment:
+    """An assignment with a workspace of its own."""
+    workspace = folder / step
+    workspace.mkdir()
+    prompt_file = folder / f"{step}.prompt"
+    prompt_file.write_text("do it")
+    return Assignment(
+        run=RunId("r1"),
+        step=StepId(step),
+        node="implement",
+        attempt=attempt,
+        prompt="do it",
+        prompt_file=prompt_file,
+        workspace=workspace,
+        log=folder / f"{step}.log",
+        timeout=timeout,
+    )
+
+
+def test_work_appears_in_the_workspace(make_agent: MakeAgent, tmp_path: Path) -> None:
+    assignment = assign(tmp_path)
+
+    outcome = anyio.run(make_agent("writes").work, assignment)
+
+    assert outcome.failure == ""
+    assert (assignment.workspace / "src/out.txt").read_bytes() == "ü\n".encode()
+
+
+def test_what_it_says_is_the_message_and_in_the_transcript(make_agent: MakeAgent, tmp_path: Path) -> None:
+    assignment = assign(tmp_path)
+
+    outcome = anyio.run(make_agent("speaks").work, assignment)
+
+    assert outcome == Outcome(message="all done")
+    assert "all done" in assignment.log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "failure", "said"),
+    [("is busy", Failure.TRANSIENT, "429 later"), ("works badly", Failure.VALIDATION, "broken")],
+)
+def test_a_failure_has_its_class_and_says_why(
+    make_agent: MakeAgent, tmp_path: Path, behaviour: str, failure: Failure, said: str
+) -> None:
+    assignment = assign(tmp_path)
+
+    outcome = anyio.run(make_agent(behaviour).work, assignment)
+
+    assert outcome.failure == failure.value
+    assert said in outcome.message
+    assert said in assignment.log.read_text()
+
+
+def test_work_that_takes_too_long_is_a_failed_validation(make_agent: MakeAgent, tmp_path: Path) -> None:
+    assignment = assign(tmp_path, timeout=0.2)
+
+    outcome = anyio.run(make_agent("takes long").work, assignment)
+
+    assert outcome.failure == "validation"
+    assert outcome.message.startswith("timed out after 0.2 s")
+
+
+def test_cancellation_gets_through(make_agent: MakeAgent, tmp_path: Path) -> None:
+    async def cancel_soon() -> bool:
+        with anyio.move_on_after(0.2) as scope:
+            await make_agent("takes long").work(assign(tmp_path))
+        return scope.cancelled_caught
+
+    assert anyio.run(cancel_soon)
+
+
+def test_assignments_may_overlap(make_agent: MakeAgent, tmp_path: Path) -> None:
+    agent = make_agent("marks its workspace")
+    outcomes: dict[str, Outcome] = {}
+
+    async def work(step: str) -> None:
+        outcomes[step] = await agent.work(assign(tmp_path, step=step))
+
+    async def work_on_all() -> None:
+        async with anyio.create_task_group() as tasks:
+            for number in range(4):
+                tasks.start_soon(work, f"step-{number}")
+
+    anyio.run(work_on_all)
+
+    assert {step: outcome.failure for step, outcome in outcomes.items()} == {f"step-{n}": "" for n in range(4)}
+
+
+@pytest.mark.parametrize("spec", ["", "scripted", "command:", "command:  ", "scripted:", "robot:x", ":x", "Command:ls"])
+def test_a_spec_that_names_no_agent_is_answered_with_the_legal_ones(
+    spec: str, tmp_path: Path, processes: FakeProcesses
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        open_agent(spec, processes=processes, base=tmp_path)
+
+    assert repr(spec) in str(caught.value)
+    assert "scripted:FILE, command:CMD" in str(caught.value)
+    assert "--agent" in caught.value.hint
+
+
+def test_a_command_is_told_its_assignment_by_stdin_and_variables(tmp_path: Path, processes: FakeProcesses) -> None:
+    names = "RUN STEP NODE ATTEMPT WORKSPACE TIER PROMPT_FILE"
+    command = f'cat; for n in {names}; do v=DRUMLINE_$n; echo "|${{!v}}"; done; pwd'
+    agent = open_agent(f"command:{command}", processes=processes, base=tmp_path)
+    assignment = assign(tmp_path, attempt=2, timeout=30)
+
+    outcome = anyio.run(agent.work, assignment)
+
+    told = [
+        "do it|r1",
+        "|step-1",
+        "|implement",
+        "|2",
+        f"|{assignment.workspace}",
+        "|standard",
+        f"|{assignment.prompt_file}",
+    ]
+    assert outcome.message.splitlines() == [*told, str(assignment.workspace)]
+    assert processes.jobs[0].argv == ("bash", "-c", command)
+    assert (processes.jobs[0].log, processes.jobs[0].timeout) == (assignment.log, 30)
+
+
+@pytest.mark.parametrize(
+    ("ended", "failure", "said"),
+    [
+        (Ended(exit_code=None, seconds=0, message="no such folder"), "permanent", "no such folder"),
+        (Ended(exit_code=127, seconds=0, output="bash: claud: command not found"), "permanent", "command not found"),
+        (Ended(exit_code=126, seconds=0), "permanent", "exit code 126"),
+        (Ended(exit_code=75, seconds=0), "transient", "exit code 75"),
+        (Ended(exit_code=1, seconds=0, output="x" * 9000 + "END"), "validation", "END"),
+        (Ended(exit_code=143, seconds=0, timed_out=True), "validation", "timed out"),
+        (Ended(exit_code=None, seconds=0, timed_out=True), "validation", "timed out"),
+        (Ended(exit_code=137, seconds=0), "validation", "exit code 137"),
+    ],
+)
+def test_a_commands_end_decides_its_class(ended: Ended, failure: str, said: str, tmp_path: Path) -> None:
+    agent = open_agent("command:x", processes=FakeProcesses(lambda _job: ended), base=tmp_path)
+
+    outcome = anyio.run(agent.work, assign(tmp_path))
+
+    assert outcome.failure == failure
+    assert said in outcome.message
+    assert len(outcome.message) < 5000
