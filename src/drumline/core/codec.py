@@ -31,8 +31,7 @@ KINDS = _kinds()
 
 def encode(event: Event) -> str:
     """The event's body as compact JSON, without its kind."""
-    names = _NAMES[type(event).__name__]
-    return json.dumps({n: _plain(getattr(event, n)) for n in names}, separators=(",", ":"), ensure_ascii=False)
+    return _JSON.encode({name: getattr(event, name) for name in _NAMES[type(event).__name__]})
 
 
 def decode(kind: str, version: int, body: str) -> Event:
@@ -107,10 +106,14 @@ def _converters(cls: type[Event]) -> tuple[tuple[str, Callable[[Any], Any]], ...
             found.append((f.name, lambda raw: tuple(StepId(s) for s in raw)))
         elif annotation.startswith("tuple["):
             found.append((f.name, tuple))
+        elif annotation == "Mapping[str, Marks]":
+            found.append((f.name, lambda raw: {k: marks_from_json(v) for k, v in raw.items()}))
         elif annotation == "Marks":
             found.append((f.name, marks_from_json))
     return tuple(found)
 
 
+# Made once: every append pays for encoding. `_plain` is asked only for what JSON itself does not know.
+_JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_plain)
 _NAMES = {kind: tuple(f.name for f in dataclasses.fields(cls)) for kind, cls in KINDS.items()}
 _CONVERTERS = {kind: _converters(cls) for kind, cls in KINDS.items()}

@@ -49,13 +49,15 @@ class RunStarted(Event):
 class PlanPinned(Event):
     """The plan as it was read when the run began, with the digest of every file.
 
-    `inherited` are the steps whose marks are leftovers of an earlier run of ours: they bind nobody.
+    `marks` holds those that are not simply ready; `inherited` are the steps whose marks are leftovers of an earlier
+    run of ours: they bind nobody.
     """
 
     format: str
     title: str
     steps: tuple[Step, ...]
     digests: Mapping[str, str]
+    marks: Mapping[str, Marks] = field(default_factory=dict)
     inherited: tuple[StepId, ...] = ()
 
 
@@ -67,6 +69,7 @@ class PlanChanged(Event):
     removed: tuple[StepId, ...] = ()
     order: tuple[StepId, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
+    marks: Mapping[str, Marks] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -231,12 +234,13 @@ class WorkspaceFailed(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptStarted(Event):
-    """Intent: an agent is asked, with the work tree as `tree` says."""
+    """Intent: an agent is asked after `delay` seconds, with the work tree as `tree` says."""
 
     node: str
     attempt: int
     tree: Tree
     tier: str = "standard"
+    delay: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -30,15 +30,19 @@ class Wanted:
     ticked: tuple[int, ...] = ()
 
 
-def wanted(run: RunState, step: Step, *, claimed: bool, claimed_at: str) -> Wanted | None:
-    """What the step's file should say; None where this run has no opinion."""
+def wanted(run: RunState, step: Step, found: Marks, *, claimed_at: str) -> Wanted | None:
+    """What the step's file, which says `found`, should say; None where this run has no opinion.
+
+    `claimed_at` is the time to show for a claim held now, "" if none is held.
+    """
     finished = run.finished.get(step.id)
     if finished is not None:
         ticked = tuple(c.line for c in step.checks if c.line) if finished.state == "done" else ()
         return Wanted(marks=Marks(status=_FINAL[finished.state], reason=_one_line(finished.reason)), ticked=ticked)
     if step.id in run.working:
-        return Wanted(marks=_in_work(run, step.id, claimed=claimed, claimed_at=claimed_at))
-    if step.id in run.mirrored and step.id not in run.declared:
+        return Wanted(marks=_in_work(run, step.id, claimed_at=claimed_at))
+    ours = step.id in run.mirrored or found.assignee == assignee(run)
+    if ours and step.id not in run.declared and not claimed_at:
         return Wanted(marks=Marks(status=Status.READY))
     return None
 
@@ -48,7 +52,7 @@ def outstanding(run: RunState, step: Step, want: Wanted | None) -> bool:
     if want is None:
         return False
     last = run.mirrored.get(step.id)
-    return last is None or last.marks != want.marks or last.ticked != want.ticked
+    return last is None or last.marks != want.marks or not set(want.ticked) <= set(last.ticked)
 
 
 def expected_marks(run: RunState, step: StepId, found: Marks) -> Marks:
@@ -57,8 +61,8 @@ def expected_marks(run: RunState, step: StepId, found: Marks) -> Marks:
     return last.marks if last is not None else found
 
 
-def _in_work(run: RunState, step: StepId, *, claimed: bool, claimed_at: str) -> Marks:
-    if claimed:
+def _in_work(run: RunState, step: StepId, *, claimed_at: str) -> Marks:
+    if claimed_at:
         return Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=claimed_at)
     for gate in run.unanswered.values():
         if gate.opened.step == step:

@@ -13,7 +13,7 @@ from typing import Any
 from drumline.core import events as ev
 from drumline.core.graph import depths
 from drumline.core.ids import GateId, RunId, StepId
-from drumline.core.plan import Plan, Step
+from drumline.core.plan import Marks, Plan, Reading, Step
 from drumline.errors import NotAllowed
 
 ENDED = ("done", "failed", "blocked", "cancelled")
@@ -36,6 +36,7 @@ class RunState:
     started: ev.RunStarted | None = None
     plan: Plan = field(default_factory=lambda: Plan(name="", path=""))
     digests: dict[str, str] = field(default_factory=dict)
+    marks: dict[StepId, Marks] = field(default_factory=dict)
     inherited: set[StepId] = field(default_factory=set)
     working: dict[StepId, int] = field(default_factory=dict)
     finished: dict[StepId, ev.StepFinished] = field(default_factory=dict)
@@ -70,6 +71,11 @@ class RunState:
         names = set(chosen)
         return [step for step in self.plan.steps if step.id in names]
 
+    def reading(self) -> Reading:
+        """The plan as the journal knows it, so that only files changed since have to be parsed."""
+        marks = {step.id: self.marks.get(step.id, Marks()) for step in self.plan.steps}
+        return Reading(plan=self.plan, marks=marks, digests=self.digests)
+
     def answer(self, gate: GateId) -> str | None:
         """The choice made at a gate; None while it is open or was never asked."""
         found = self.gates.get(gate)
@@ -99,6 +105,7 @@ def _pinned(state: RunState, event: ev.PlanPinned) -> None:
         name=state.begun.plan_name, path=state.begun.plan, format=event.format, title=event.title, steps=event.steps
     )
     state.digests = dict(event.digests)
+    state.marks = {StepId(step): marks for step, marks in event.marks.items()}
     state.inherited = set(event.inherited)
     state.depth = depths(state.plan.steps)
 
@@ -108,9 +115,10 @@ def _changed(state: RunState, event: ev.PlanChanged) -> None:
     for step_id in event.removed:
         steps.pop(step_id, None)
     steps.update({step.id: step for step in event.changed})
-    order = event.order or tuple(steps)
+    order = dict.fromkeys((*event.order, *steps))
     state.plan = state.plan.with_steps([steps[step_id] for step_id in order if step_id in steps])
     state.digests.update(event.digests)
+    state.marks.update({StepId(step): marks for step, marks in event.marks.items()})
     state.depth = depths(state.plan.steps)
 
 
@@ -149,6 +157,7 @@ def _step_reopened(state: RunState, event: ev.StepReopened) -> None:
 
 def _mirrored(state: RunState, event: ev.PlanMirrored) -> None:
     state.mirrored[event.step] = event
+    state.marks[event.step] = event.marks
     state.digests[event.path] = event.digest
 
 

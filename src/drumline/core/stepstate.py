@@ -40,6 +40,7 @@ class StepState:
     complaint: str = ""
     trouble: str = ""
     landing_head: Commit | None = None
+    candidate: Commit | None = None
     refused: ev.LandingRefused | None = None
     landed: ev.StepLanded | None = None
     seconds: float = 0.0
@@ -134,6 +135,7 @@ def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
 
 def _landing_started(state: StepState, event: ev.LandingStarted, _: Phase) -> None:
     state.landing_head = state.landing_head or event.head
+    state.candidate = event.commit
 
 
 def _refused(state: StepState, event: ev.LandingRefused, _: Phase) -> None:

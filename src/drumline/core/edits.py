@@ -1,0 +1,81 @@
+"""Notices edits of the plan while the run goes on: hand edits win for steps not in work, others go to a gate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from drumline.core import events as ev
+from drumline.core import gates
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Problem, Reading, Step
+from drumline.core.schedule import satisfied
+from drumline.core.state import RunState
+from drumline.core.validation import validate
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Edits:
+    """What an edit of the plan means for the run: events to record, and problems that keep it from counting."""
+
+    events: tuple[ev.Event, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def compare(run: RunState, reading: Reading) -> Edits:
+    """What changed between the plan the run knows and the files as they are."""
+    known = run.plan.by_id
+    found = reading.plan.by_id
+    changed = [s for s in reading.plan.steps if s.id not in known or known[s.id].text_digest != s.text_digest]
+    removed = [s.id for s in run.plan.steps if s.id not in found]
+    if not changed and not removed:
+        return Edits()
+    problems = tuple(reading.errors) or tuple(p for p in validate(reading.plan) if p.severity.value == "error")
+    if problems:
+        return Edits(problems=problems)
+    free = [step for step in changed if not _in_work(run, step)]
+    gone = tuple(step for step in removed if step not in run.working)
+    asks, restarts = _ask(run, [step for step in changed if _in_work(run, step)])
+    free += restarts
+    return Edits(events=(*_plan_changed(reading, free, gone), *_reopenings(run, free, restarts), *asks))
+
+
+def _in_work(run: RunState, step: Step) -> bool:
+    return step.id in run.working
+
+
+def _ask(run: RunState, edited: Sequence[Step]) -> tuple[list[ev.Event], list[Step]]:
+    """Questions not asked yet, and the steps that a person wants restarted with their new text."""
+    questions: list[ev.Event] = []
+    restarts: list[Step] = []
+    for step in edited:
+        gate = gates.edit_id(step)
+        if gate not in run.gates:
+            questions.append(gates.edit(step))
+        elif run.answer(gate) == gates.RESTART:
+            restarts.append(step)
+    return questions, restarts
+
+
+def _plan_changed(reading: Reading, changed: Sequence[Step], removed: tuple[StepId, ...]) -> list[ev.Event]:
+    if not changed and not removed:
+        return []
+    paths = {step.path for step in changed}
+    event = ev.PlanChanged(
+        changed=tuple(changed),
+        removed=removed,
+        order=tuple(step.id for step in reading.plan.steps),
+        digests={path: digest for path, digest in reading.digests.items() if path in paths},
+        marks={step.id: reading.marks.get(step.id, Marks()) for step in changed},
+    )
+    return [event]
+
+
+def _reopenings(run: RunState, changed: Sequence[Step], restarts: Sequence[Step]) -> list[ev.Event]:
+    """A changed cause gives a blocked or failed step another round; so does the answer to restart."""
+    found: list[ev.Event] = []
+    for step in changed:
+        finished = run.finished.get(step.id)
+        if step in restarts or (finished is not None and not satisfied(run, step.id)):
+            found.append(ev.StepReopened(step=step.id, reason="its text was changed"))
+    return found

@@ -1,0 +1,76 @@
+"""How parallel a plan is, and the mode that follows from it. Steps on or behind a cycle have no depth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from drumline.core import graph
+from drumline.core.ids import StepId
+from drumline.core.plan import Step
+
+PARALLEL = "parallel"
+SEQUENTIAL = "sequential"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Profile:
+    """The shape of a plan: batches hold the steps of one depth, `eligible` counts those that share a batch."""
+
+    total: int
+    depths: int
+    batches: tuple[tuple[StepId, ...], ...]
+    width: int
+    eligible: int
+    critical_path: tuple[StepId, ...]
+    cost: float
+    mode: str
+    reason: str
+
+
+def profile(steps: Sequence[Step]) -> Profile:
+    """Measure the plan and recommend a mode."""
+    depths = graph.depths(steps)
+    by_depth: dict[int, list[StepId]] = {}
+    for step_id, depth in depths.items():
+        by_depth.setdefault(depth, []).append(step_id)
+    batches = tuple(tuple(by_depth[depth]) for depth in sorted(by_depth))
+    path = graph.critical_path([step for step in steps if step.id in depths])
+    estimates = {step.id: step.estimate for step in steps}
+    eligible = sum(len(batch) for batch in batches if len(batch) > 1)
+    mode, reason = _recommend(eligible, len(steps))
+    return Profile(
+        total=len(steps),
+        depths=len(batches),
+        batches=batches,
+        width=max((len(batch) for batch in batches), default=0),
+        eligible=eligible,
+        critical_path=tuple(path),
+        cost=sum(estimates[step_id] for step_id in path),
+        mode=mode,
+        reason=reason,
+    )
+
+
+def profile_json(found: Profile) -> dict[str, object]:
+    """The profile as the commands print it."""
+    return {
+        "total": found.total,
+        "depths": found.depths,
+        "batches": [list(batch) for batch in found.batches],
+        "width": found.width,
+        "eligible": found.eligible,
+        "critical_path": list(found.critical_path),
+        "cost": found.cost,
+        "mode": found.mode,
+        "reason": found.reason,
+    }
+
+
+def _recommend(eligible: int, total: int) -> tuple[str, str]:
+    if eligible <= 1:
+        return SEQUENTIAL, "no two steps can run at the same time"
+    share = f"{eligible} of {total} steps can run beside another"
+    if eligible * 2 > total:
+        return PARALLEL, f"{share}: more than half"
+    return SEQUENTIAL, f"{share}: not more than half"

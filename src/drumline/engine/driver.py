@@ -1,0 +1,296 @@
+"""The local driver: one of possibly several processes that drive the same run.
+
+Each round it reads what is new, folds in what people said, notices edits of the plan, takes over from the dead, brings
+the plan's files up to date, and carries out what the core decides. It polls one number of the store while idle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup
+
+from drumline.core import commands as cmd
+from drumline.core import events as ev
+from drumline.core.advance import orders_for, recover
+from drumline.core.decide import decide
+from drumline.core.edits import compare
+from drumline.core.ids import DriverId, RunId, StepId, Stream
+from drumline.core.plan import Problem, Reading
+from drumline.core.schedule import Surroundings
+from drumline.core.state import RunState, fold_run
+from drumline.engine.acts import Acts
+from drumline.engine.kit import Kit, Observer
+from drumline.engine.messages import outcome_of
+from drumline.engine.outbox import Outbox, parse_iso
+from drumline.engine.walk import Recover, Walk
+from drumline.errors import Conflict, StaleToken
+from drumline.ports.agents import Agent
+from drumline.ports.journal import Addition, Recorded
+from drumline.ports.processes import Processes
+from drumline.ports.roster import Standing
+
+POLL = 0.2
+"""Seconds between two looks at the store's position while idle."""
+LOOK_ROUND = 2.0
+"""Seconds between two looks at the plan's files and at other drivers while nothing happens in the store."""
+
+
+@dataclass(kw_only=True)
+class Driver:
+    """Drives a run until it ends, parks, or `stop` is called."""
+
+    kit: Kit
+    run_id: RunId
+    jobs: int
+    observe: Observer = lambda recorded: None
+    recover: Recover = recover
+    notices: list[Problem] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.run = RunState(id=self.run_id)
+        self.stopping = False
+        self._seen = 0
+        self._reading: Reading | None = None
+        self._walks: dict[StepId, anyio.CancelScope] = {}
+        self._wake = anyio.Event()
+        self._outbox = Outbox(kit=self.kit)
+        self._me: DriverId
+        self._processes: Processes
+        self._agent: Agent
+
+    async def drive(self, *, resuming: bool = False) -> RunState:
+        """Drive; return the run as it is when this driver leaves it."""
+        self._me = self.kit.roster.join(self.run_id)
+        try:
+            self._processes, self._agent = self.kit.equip(self._me)
+            self._sync()
+            if resuming:
+                await self._append([ev.RunResumed(driver=self._me)])
+            async with anyio.create_task_group() as tasks:
+                await self._loop(tasks)
+        finally:
+            self.kit.roster.leave(self._me)
+        self._sync()
+        return self.run
+
+    def stop(self) -> None:
+        """Stop this driver: its steps are given back, the run stays open."""
+        self.stopping = True
+        self._wake.set()
+
+    async def _loop(self, tasks: TaskGroup) -> None:
+        while True:
+            self._sync()
+            if self.stopping or self.run.cancel is not None:
+                await self._stop_walks()
+            if self.stopping:
+                await self._mirror_all()
+                return
+            try:
+                busy = await self._round(tasks)
+            except Conflict:
+                continue
+            if self.run.ended is not None or self.run.parked:
+                await self._mirror_all()
+                return
+            if not busy:
+                await self._idle()
+
+    async def _round(self, tasks: TaskGroup) -> bool:
+        """One round; whether something was done that calls for another at once."""
+        if await self._settle_inbox() or await self._watch_plan():
+            return True
+        around = self._surroundings()
+        await self._mirror_all()
+        commands = decide(self.run, around, slots=self.jobs - len(self._walks))
+        acted = False
+        for command in commands:
+            acted = await self._carry_out(command, tasks) or acted
+        self._sync()
+        return acted
+
+    # --- reading ------------------------------------------------------------------------------------------------
+
+    def _sync(self) -> None:
+        """Fold in what was appended since the last look, by this driver or another."""
+        if self.run.version == 0:
+            recorded: Sequence[Recorded] = self.kit.store.read(Stream(self.run_id))
+        else:
+            recorded = self.kit.store.tail(self.run_id, after=self._seen)
+        own = [r for r in recorded if r.stream.step == ""]
+        fold_run(self.run, [r.event for r in own])
+        if recorded:
+            self._seen = max(self._seen, recorded[-1].seq)
+            self.observe(recorded)
+
+    def _surroundings(self) -> Surroundings:
+        reading = self._reading or self.run.reading()
+        claimed = frozenset(self._live_claims()) | frozenset(self._walks)
+        return Surroundings(
+            claimed=claimed,
+            marks=reading.marks,
+            now=self.kit.clock.now(),
+            stale_after=self.kit.stale_claim,
+            claim_times={step: parse_iso(m.claimed_at) for step, m in reading.marks.items() if m.claimed_at},
+        )
+
+    def _live_claims(self) -> list[StepId]:
+        """Steps held by drivers that can act; the claims of dead and frozen ones are freed on the way."""
+        held = self.kit.store.held(self.run_id)
+        gone: dict[DriverId, bool] = {}
+        live: list[StepId] = []
+        for step, claim in held.items():
+            if claim.driver not in gone:
+                gone[claim.driver] = self._is_gone(claim.driver)
+            if gone[claim.driver]:
+                self.kit.store.release(self.run_id, step, claim.token)
+            else:
+                live.append(step)
+        return live
+
+    def _is_gone(self, driver: DriverId) -> bool:
+        if driver == self._me or self.kit.roster.standing(driver) is Standing.LIVE:
+            return False
+        return self.kit.roster.evict(driver)
+
+    # --- what people said and wrote -----------------------------------------------------------------------------
+
+    async def _settle_inbox(self) -> bool:
+        claimed = {*self.kit.store.held(self.run_id)}
+        for number, message in self.kit.store.unread(self.run_id):
+            events = outcome_of(self.run, message, claimed)
+            if events is None:
+                scope = self._walks.get(StepId(message.subject))
+                if scope is not None:
+                    scope.cancel()
+                continue
+            await self._append(events, settles=[number])
+            return True
+        return False
+
+    async def _watch_plan(self) -> bool:
+        reading = self.kit.planfiles.read(self._reading or self.run.reading())
+        edits = compare(self.run, reading)
+        if edits.problems:
+            self.notices[:] = edits.problems
+            return False
+        self.notices.clear()
+        self._reading = reading
+        if not edits.events:
+            return False
+        await self._append(list(edits.events))
+        return True
+
+    async def _mirror_all(self) -> None:
+        """Bring the files of all steps up to date that no other driver is working on."""
+        reading = self._reading or self.run.reading()
+        held = self.kit.store.held(self.run_id)
+        mine = {step for step in held if step in self._walks}
+        for step in self._outbox.overdue(self.run, reading.marks, mine):
+            if step.id in held and step.id not in mine:
+                continue
+            written = self._outbox.mirror(self.run, step, claimed=step.id in mine)
+            if written is not None:
+                await self._append([written], any_version=True)
+
+    # --- doing --------------------------------------------------------------------------------------------------
+
+    async def _carry_out(self, command: cmd.Command, tasks: TaskGroup) -> bool:
+        match command:
+            case cmd.ClaimStep(step=step):
+                return self._claim(step, tasks)
+            case cmd.Declare(steps=steps):
+                await self._append([ev.StepsDeclared(steps=steps)])
+            case cmd.Reopen(step=step, reason=reason):
+                await self._append([ev.StepReopened(step=step, reason=reason)])
+            case cmd.Ask(opens=opens):
+                await self._append([opens])
+            case cmd.Close():
+                finished = ev.StepFinished(
+                    step=command.step, state=command.state, reason=command.reason, rejected=command.rejected
+                )
+                await self._append([finished])
+            case cmd.ParkRun(gates=gates):
+                await self._append([ev.RunParked(gates=gates)])
+            case cmd.EndRun(state=state, reason=reason):
+                await self._append([ev.RunEnded(state=state, reason=reason)])
+            case _:
+                return False
+        return True
+
+    def _claim(self, step: StepId, tasks: TaskGroup) -> bool:
+        """Take a step in the store, then in its file; somebody else's mark in the file wins."""
+        at_most = 1 if self.run.mode == "sequential" else None
+        token = self.kit.store.take(self.run_id, step, self._me, at_most=at_most)
+        if token is None:
+            return False
+        definition = self.run.plan.by_id[step]
+        mirrored = self._outbox.claim(self.run, definition)
+        if mirrored is None:
+            self.kit.store.release(self.run_id, step, token)
+            return False
+        walk = Walk(
+            kit=self.kit,
+            acts=Acts(
+                kit=self.kit,
+                processes=self._processes,
+                agent=self._agent,
+                orders=orders_for(self.run, definition),
+                run=self.run,
+            ),
+            run=self.run,
+            driver=self._me,
+            token=token,
+            recover=self.recover,
+        )
+        self._walks[step] = anyio.CancelScope()
+        tasks.start_soon(self._walk, walk, [mirrored, *self._starting(step)], name=step)
+        return True
+
+    def _starting(self, step: StepId) -> list[ev.Event]:
+        number = self.run.rounds.get(step, 0)
+        return [] if self.run.working.get(step) == number else [ev.StepStarted(step=step, round=number)]
+
+    async def _walk(self, walk: Walk, opening: list[ev.Event]) -> None:
+        try:
+            with self._walks[walk.step]:
+                await walk.go(opening)
+        except StaleToken:
+            pass  # the claim was taken over: whoever has it now records what happens
+        finally:
+            self.kit.store.release(self.run_id, walk.step, walk.token)
+            del self._walks[walk.step]
+            self._wake.set()
+
+    async def _stop_walks(self) -> None:
+        for scope in list(self._walks.values()):
+            scope.cancel()
+        while self._walks:
+            await self._woken(POLL)
+        self._sync()
+
+    async def _append(self, events: list[ev.Event], *, settles: Sequence[int] = (), any_version: bool = False) -> None:
+        expected = None if any_version else self.run.version
+        addition = Addition(events=events, expected=expected)
+        await self.kit.store.append({Stream(self.run_id): addition}, settles=settles)
+        self._sync()
+
+    # --- waiting ------------------------------------------------------------------------------------------------
+
+    async def _woken(self, seconds: float) -> bool:
+        with anyio.move_on_after(seconds):
+            await self._wake.wait()
+        woken = self._wake.is_set()
+        if woken:
+            self._wake = anyio.Event()
+        return woken
+
+    async def _idle(self) -> None:
+        """Wait until a walk ends, somebody writes to the store, or it is time to look at files and drivers again."""
+        before = self.kit.store.position()
+        for _ in range(int(LOOK_ROUND / POLL)):
+            if await self._woken(POLL) or self.stopping or self.kit.store.position() != before:
+                return

@@ -1,0 +1,44 @@
+"""What a driver works with: one implementation of every port, and where logs go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from drumline.core.ids import DriverId, StepId
+from drumline.ports.agents import Agent
+from drumline.ports.clock import Clock
+from drumline.ports.journal import Recorded, Store
+from drumline.ports.planfiles import PlanFiles
+from drumline.ports.processes import Processes
+from drumline.ports.roster import Roster
+from drumline.ports.workspaces import Workspaces
+
+Observer = Callable[[Sequence[Recorded]], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Kit:
+    """Everything a driver needs of the world. `equip` opens what belongs to one driver once its id is known."""
+
+    store: Store
+    roster: Roster
+    workspaces: Workspaces
+    planfiles: PlanFiles
+    clock: Clock
+    logs: Path
+    equip: Callable[[DriverId], tuple[Processes, Agent]]
+    stale_claim: float = 3600.0
+    agent_timeout: float | None = None
+    check_timeout: float | None = None
+
+    def log(self, step: StepId, name: str) -> Path:
+        """A fresh log file of a step; an older one of that name is kept aside."""
+        folder = self.logs / step
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / name
+        if path.exists():
+            aside = sum(1 for _ in folder.glob(f"{path.stem}.lost-*"))
+            path.rename(folder / f"{path.stem}.lost-{aside + 1}{path.suffix}")
+        return path

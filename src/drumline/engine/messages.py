@@ -1,0 +1,50 @@
+"""Folds what people said into the journal: each message is settled in the transaction that records its event."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from drumline.core import events as ev
+from drumline.core.ids import GateId, StepId
+from drumline.core.schedule import settled
+from drumline.core.state import RunState
+from drumline.ports.journal import Message
+
+MODES = ("parallel", "sequential")
+
+
+def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> list[ev.Event] | None:
+    """The events a message leads to; empty if it came too late; None if it has to wait for a claim to be given back."""
+    step = StepId(message.subject)
+    match message.kind:
+        case "answer":
+            return _answer(run, message)
+        case "cancel":
+            return [] if run.cancel or run.ended else [ev.CancelRequested(by=message.by, reason=message.comment)]
+        case "mode" if message.value in MODES and message.value != run.mode:
+            return [ev.ModeChanged(mode=message.value)]
+        case "retry" if step in run.plan.by_id and step not in run.working:
+            return [] if _landed(run, step) else [ev.StepReopened(step=step, reason=message.comment, by=message.by)]
+        case "skip" if step in run.plan.by_id and not settled(run, step):
+            if step in claimed:
+                return None
+            return [ev.StepFinished(step=step, state="skipped", reason=message.comment)]
+        case "skip" if step in run.finished and not _landed(run, step):
+            return [ev.StepFinished(step=step, state="skipped", reason=message.comment)]
+        case _:
+            return []
+
+
+def _answer(run: RunState, message: Message) -> list[ev.Event]:
+    gate = GateId(message.subject)
+    if gate not in run.unanswered:
+        return []
+    answered = ev.GateAnswered(
+        gate=gate, choice=message.value, comment=message.comment, by=message.by, channel=message.channel
+    )
+    return [answered]
+
+
+def _landed(run: RunState, step: StepId) -> bool:
+    finished = run.finished.get(step)
+    return finished is not None and finished.state == "done"

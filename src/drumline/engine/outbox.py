@@ -1,0 +1,82 @@
+"""Brings the plan's files to what the fold wants them to say, and records what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from drumline.core.events import PlanMirrored
+from drumline.core.ids import StepId
+from drumline.core.mirror import Wanted, expected_marks, outstanding, wanted
+from drumline.core.plan import Marks, Status, Step
+from drumline.core.schedule import assignee
+from drumline.core.state import RunState
+from drumline.engine.kit import Kit
+
+RENEWALS = 4
+"""A held claim's time is renewed this many times before it could be taken for stale."""
+
+
+def iso(seconds: float) -> str:
+    """A wall time as the plan's files write it."""
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_iso(text: str) -> float | None:
+    """The wall time of a claim; a date alone means its beginning; None if it says nothing usable."""
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outbox:
+    """Writes marks; the caller records the event it returns."""
+
+    kit: Kit
+
+    def claim(self, run: RunState, step: Step) -> PlanMirrored | None:
+        """Mark a step as ours; None if somebody else's mark came in between."""
+        marks = Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=iso(self.kit.clock.now()))
+        return self._write(step, Wanted(marks=marks), replacing=self.kit.planfiles.marks(step))
+
+    def mirror(self, run: RunState, step: Step, *, claimed: bool) -> PlanMirrored | None:
+        """Bring one step's file up to date; None if it is, or if a person wrote something else there."""
+        found = self.kit.planfiles.marks(step)
+        want = self._wanted(run, step, found, claimed=claimed)
+        if want is None or not outstanding(run, step, want):
+            return None
+        return self._write(step, want, replacing=expected_marks(run, step.id, found))
+
+    def overdue(self, run: RunState, marks: Mapping[StepId, Marks], held: Collection[StepId]) -> list[Step]:
+        """Steps whose file does not say yet what it should, in plan order."""
+        ours = {step for step, found in marks.items() if found.assignee == assignee(run)}
+        touched = {*run.finished, *run.working, *run.mirrored, *ours}
+        return [
+            step
+            for step in run.plan.steps
+            if step.id in touched
+            and outstanding(run, step, self._wanted(run, step, marks.get(step.id, Marks()), claimed=step.id in held))
+        ]
+
+    def _wanted(self, run: RunState, step: Step, found: Marks, *, claimed: bool) -> Wanted | None:
+        return wanted(run, step, found, claimed_at=self._claimed_at(run, step.id) if claimed else "")
+
+    def _claimed_at(self, run: RunState, step: StepId) -> str:
+        """The time to show for a held claim: the one we wrote, until it is due for renewal."""
+        now = self.kit.clock.now()
+        last = run.mirrored.get(step)
+        if last is not None and last.marks.status is Status.CLAIMED and last.marks.assignee == assignee(run):
+            since = parse_iso(last.marks.claimed_at)
+            if since is not None and now - since < self.kit.stale_claim / RENEWALS:
+                return last.marks.claimed_at
+        return iso(now)
+
+    def _write(self, step: Step, want: Wanted, *, replacing: Marks) -> PlanMirrored | None:
+        digest = self.kit.planfiles.write(step, want.marks, ticked=want.ticked, unless=replacing)
+        if not digest:
+            return None
+        return PlanMirrored(step=step.id, marks=want.marks, path=step.path, digest=digest, ticked=want.ticked)

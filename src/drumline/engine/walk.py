@@ -1,0 +1,129 @@
+"""Drives one claimed step: decide, record the intent together with the last outcome, act, and again.
+
+The claim's token guards every append. What a dead driver left open is closed as lost before anything else; the
+workspace is brought back to the tree the journal knows, after keeping whatever was in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import anyio
+
+from drumline.core import events as ev
+from drumline.core.advance import advance, recover
+from drumline.core.commands import Command, Finish, Park
+from drumline.core.ids import DriverId, StepId, Stream, Token
+from drumline.core.life import OPEN, Phase
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState, fold_step
+from drumline.engine.acts import Acts, Note
+from drumline.engine.kit import Kit
+from drumline.errors import Conflict, GitError
+from drumline.ports.journal import Addition
+
+Recover = Callable[[StepState, DriverId], list[ev.Event]]
+
+
+@dataclass(kw_only=True)
+class Walk:
+    """One driver's hold on one step."""
+
+    kit: Kit
+    acts: Acts
+    run: RunState
+    driver: DriverId
+    token: Token
+    recover: Recover = recover
+    state: StepState = field(default_factory=StepState)
+    recorded: int = 0
+
+    @property
+    def step(self) -> StepId:
+        """The step this walk is about."""
+        return self.acts.orders.step.id
+
+    @property
+    def stream(self) -> Stream:
+        """The step's stream."""
+        return Stream(self.run.id, self.step)
+
+    async def go(self, opening: list[ev.Event]) -> None:
+        """Walk until the step is finished or parked. `opening` are events for the run's stream."""
+        self._load()
+        owner = self.state.driver
+        claimed = ev.StepClaimed(driver=self.driver, token=self.token)
+        pending = Note(step=[*self.recover(self.state, owner), claimed], run=opening)
+        try:
+            await self._walk(pending)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._let_go("stopped")
+            raise
+        except GitError as error:
+            await self._give_up(error)
+
+    def _load(self) -> None:
+        events = [recorded.event for recorded in self.kit.store.read(self.stream)]
+        fold_step(self.state, events)
+        self.recorded = self.state.version
+
+    async def _walk(self, pending: Note) -> None:
+        fold_step(self.state, pending.step)
+        await self._clean_up()
+        while True:
+            command = advance(self.acts.orders, self.state, self.run)
+            intent = await self.acts.intend(command, self.state)
+            await self._record(pending.then(intent))
+            fold_step(self.state, intent.step)
+            if isinstance(command, Finish | Park):
+                await self._after(command)
+                return
+            pending = await self.acts.perform(command, self.state)
+            fold_step(self.state, pending.step)
+
+    async def _clean_up(self) -> None:
+        """Bring the workspace to the tree the journal knows; keep by ref what an interrupted attempt left in it."""
+        state = self.state
+        if state.phase not in (Phase.PREPARED, Phase.WORKED) or state.tree is None or state.base is None:
+            return
+        if self.kit.workspaces.path(self.step).exists():
+            found = await self.kit.workspaces.snapshot(self.step, base=state.base)
+            if found != state.tree:
+                await self.kit.workspaces.keep(self.step, f"lost-{self.token}", found, base=state.base)
+        await self.kit.workspaces.restore(self.step, state.tree)
+
+    async def _record(self, note: Note) -> None:
+        batch = {self.stream: Addition(events=note.step, expected=self.recorded)}
+        if note.run:
+            batch[Stream(self.run.id)] = Addition(events=note.run)
+        await self.kit.store.append(batch, token=self.token)
+        self.recorded += len(note.step)
+
+    async def _after(self, command: Command) -> None:
+        if isinstance(command, Finish) and command.state == "done":
+            await self.kit.workspaces.remove(self.step)
+
+    async def _let_go(self, reason: str) -> None:
+        """Record that the claim is given back with the step unfinished; an append under way may come in between."""
+        for _ in range(3):
+            self.state = StepState()
+            self._load()
+            note = Note(step=[*recover(self.state, self.driver), ev.StepReleased(reason=reason)])
+            with contextlib.suppress(Conflict):
+                await self._record(note)
+                return
+
+    async def _give_up(self, error: GitError) -> None:
+        """Git refused something no rule expects: block the step with git's own words instead of losing the run."""
+        self.state = StepState()
+        self._load()
+        lost = recover(self.state, self.driver) if self.state.phase in OPEN else []
+        fold_step(self.state, lost)
+        finish = Finish(state="blocked", reason=f"git: {error}")
+        finished = ev.StepFinished(
+            step=self.step, state=finish.state, reason=finish.reason, attempts=self.state.attempts
+        )
+        await self._record(Note(step=[*lost, ev.StepReleased(reason=finish.state)], run=[finished]))
