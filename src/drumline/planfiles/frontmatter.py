@@ -1,0 +1,232 @@
+"""The YAML between the `---` lines of a plan's file, with the position of every value.
+
+Read from the parser's events: nothing is constructed, aliases are refused and nesting is bounded, so that no
+document can cost more than its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import yaml
+
+from drumline.core.plan import Problem
+from drumline.planfiles.source import BOM, line_at, line_starts
+
+MAX_CHARS = 64 * 1024
+MAX_DEPTH = 16
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+Value = str | tuple[str, ...] | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One key: its value (a text, a list of texts, or None for anything deeper) and where it stands in the file.
+
+    `start` and `end` bound the value itself, `first` and `last` the whole lines from the key to the value's end.
+    """
+
+    key: str
+    value: Value
+    line: int
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Frontmatter:
+    """All keys of one file. `end` is where a further line would go; the body begins at offset `body`."""
+
+    entries: Mapping[str, Entry]
+    end: int
+    body: int
+    body_line: int
+    newline: str
+    indent: str
+    problems: tuple[Problem, ...]
+
+    def text(self, key: str) -> str | None:
+        """The value as text; "" if the key is absent or null, None if it is not a text."""
+        entry = self.entries.get(key)
+        value = entry.value if entry else ""
+        return value if isinstance(value, str) else None
+
+    def line(self, key: str) -> int:
+        """The line of the key; that of the opening `---` if it is absent."""
+        entry = self.entries.get(key)
+        return entry.line if entry else 1
+
+
+class _Refused(Exception):
+    """The frontmatter cannot be used at all."""
+
+    def __init__(self, code: str, message: str, offset: int) -> None:
+        super().__init__(message)
+        self.code = code
+        self.offset = offset
+
+
+def read_frontmatter(text: str, path: str) -> Frontmatter | Problem:
+    """The file's frontmatter, or the problem that makes it unusable."""
+    starts = _fenced_starts(text)
+    try:
+        if len(starts) < 3:
+            raise _missing(starts)
+        return _Reader(text, path, starts).read()
+    except _Refused as refused:
+        where = f"{path}:{line_at(starts, refused.offset)}"
+        return Problem(code=refused.code, message=str(refused), where=where)
+
+
+def _fenced_starts(text: str) -> list[int]:
+    """Line starts from the opening fence up to and including the body's first; shorter than 3 without fences."""
+    first = len(BOM) if text.startswith(BOM) else 0
+    starts = line_starts(text[: first + MAX_CHARS], first)
+    if _line(text, starts, 0) != "---":
+        return [first]
+    closing = next((n for n in range(1, len(starts)) if _line(text, starts, n) == "---"), None)
+    if closing is None:
+        return [first, first]
+    body = starts[closing + 1] if closing + 1 < len(starts) else len(text)
+    return [*starts[: closing + 1], body]
+
+
+def _line(text: str, starts: list[int], number: int) -> str:
+    stop = starts[number + 1] if number + 1 < len(starts) else min(len(text), starts[number] + 8)
+    return text[starts[number] : stop].rstrip(" \t\r\n")
+
+
+def _missing(starts: list[int]) -> _Refused:
+    if len(starts) == 1:
+        return _Refused("no_frontmatter", "does not begin with a line '---' and frontmatter", starts[0])
+    message = f"the frontmatter is not closed by a line '---' within {MAX_CHARS} characters"
+    return _Refused("unclosed_frontmatter", message, starts[0])
+
+
+class _Reader:
+    """Turns the parser's events into entries."""
+
+    def __init__(self, text: str, path: str, starts: list[int]) -> None:
+        self._text = text
+        self._path = path
+        self._starts = starts
+        self._base = starts[1]
+        self._problems: list[Problem] = []
+        self._entries: dict[str, Entry] = {}
+
+    def read(self) -> Frontmatter:
+        self._read_document()
+        starts, text = self._starts, self._text
+        fence = text[starts[0] : starts[1]]
+        indent = next((text[e.first : e.start].split(e.key)[0].rstrip("\"'") for e in self._entries.values()), "")
+        return Frontmatter(
+            entries=self._entries,
+            end=starts[-2],
+            body=starts[-1],
+            body_line=len(starts) - 1,
+            newline=fence[len(fence.rstrip("\r\n")) :],
+            indent=indent,
+            problems=tuple(self._problems),
+        )
+
+    def _read_document(self) -> None:
+        events = self._events()
+        for event in events:
+            if isinstance(event, yaml.MappingStartEvent) and not event.flow_style:
+                self._read_mapping(events)
+            elif isinstance(event, yaml.NodeEvent):
+                message = "the frontmatter must be a mapping with one 'key: value' per line"
+                raise _Refused("not_a_mapping", message, self._base + _begin(event))
+            elif isinstance(event, yaml.DocumentStartEvent) and self._entries:
+                raise _Refused("bad_yaml", "holds a second YAML document", self._base + _begin(event))
+
+    def _events(self) -> Iterator[yaml.Event]:
+        """The parser's events; malformed, aliased or deeply nested text is refused with its position."""
+        depth = 0
+        try:
+            for event in yaml.parse(self._text[self._base : self._starts[-2]], Loader=_LOADER):
+                depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+                if isinstance(event, yaml.AliasEvent):
+                    message = f"the alias '*{event.anchor}' is not allowed here; write the value out"
+                    raise _Refused("yaml_alias", message, self._base + _begin(event))
+                if depth > MAX_DEPTH:
+                    message = f"is nested more than {MAX_DEPTH} levels deep"
+                    raise _Refused("bad_yaml", message, self._base + _begin(event))
+                yield event
+        except yaml.YAMLError as error:
+            raise self._translate(error) from error
+
+    def _translate(self, error: yaml.YAMLError) -> _Refused:
+        if isinstance(error, yaml.MarkedYAMLError):
+            mark = error.problem_mark or error.context_mark
+            sentence = " ".join(part for part in (error.context, error.problem) if part)
+            return _Refused("bad_yaml", f"malformed YAML: {sentence}", self._base + (mark.index if mark else 0))
+        offset = getattr(error, "position", 0)
+        return _Refused("bad_yaml", "malformed YAML: a character that YAML does not allow", self._base + offset)
+
+    def _read_mapping(self, events: Iterator[yaml.Event]) -> None:
+        for key in events:
+            if isinstance(key, yaml.MappingEndEvent):
+                return
+            begin = self._base + _begin(key)
+            if not isinstance(key, yaml.ScalarEvent) or self._text[self._line_start(begin) : begin].strip():
+                raise _Refused("not_a_mapping", "each key must be a word at the beginning of its own line", begin)
+            self._add(key.value, begin, events)
+
+    def _add(self, key: str, begin: int, events: Iterator[yaml.Event]) -> None:
+        event = next(events)
+        value, last_mark = _read_value(event, events)
+        start, end = self._base + _begin(event), self._base + last_mark
+        # A block text ends where the next token begins; the blank lines between are not the value's.
+        end = start + len(self._text[start:end].rstrip())
+        line = line_at(self._starts, begin)
+        if key in self._entries:
+            message = f"the key {key!r} is there twice (first in line {self._entries[key].line})"
+            self._problems.append(Problem(code="duplicate_key", message=message, where=f"{self._path}:{line}"))
+            return
+        self._entries[key] = Entry(
+            key=key,
+            value=value,
+            line=line,
+            start=start,
+            end=end,
+            first=self._line_start(begin),
+            last=self._starts[line_at(self._starts, max(end - 1, begin))],
+        )
+
+    def _line_start(self, offset: int) -> int:
+        return self._starts[line_at(self._starts, offset) - 1]
+
+
+def _read_value(event: yaml.Event, events: Iterator[yaml.Event]) -> tuple[Value, int]:
+    """The value that begins with `event` and the index of its end; deeper structures are passed over."""
+    if isinstance(event, yaml.ScalarEvent):
+        return _text_of(event), _end(event)
+    items: list[str] = []
+    flat = isinstance(event, yaml.SequenceStartEvent)
+    depth = 1
+    while depth:
+        event = next(events)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        flat = flat and not isinstance(event, yaml.CollectionStartEvent)
+        if isinstance(event, yaml.ScalarEvent):
+            items.append(_text_of(event))
+    return (tuple(items) if flat else None), _end(event)
+
+
+def _text_of(event: yaml.ScalarEvent) -> str:
+    plain = event.implicit[0] and not event.style
+    return "" if plain and event.value in _NULLS else event.value
+
+
+def _begin(event: yaml.Event) -> int:
+    return event.start_mark.index if event.start_mark else 0
+
+
+def _end(event: yaml.Event) -> int:
+    return event.end_mark.index if event.end_mark else 0

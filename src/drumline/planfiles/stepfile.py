@@ -1,0 +1,191 @@
+"""One step's file as a step and its marks. Every finding has its line; a step with an id is always returned."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import yaml
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
+from drumline.core.validation import normal_path
+from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
+from drumline.planfiles.markdown import Body, Bucket, read_body
+from drumline.planfiles.source import digest
+
+ENGINE_KEYS = ("status", "assignee", "claimed_at", "reason")
+
+STATUSES = {
+    **{status.value: status for status in Status},
+    "completed": Status.DONE,
+    "in-progress": Status.CLAIMED,
+    "pending": Status.READY,
+}
+"""Accepted when reading; only the values of `Status` are ever written."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepFile:
+    """What one file says. `step` is None if it has no usable id."""
+
+    step: Step | None
+    marks: Marks
+    problems: tuple[Problem, ...]
+
+
+@dataclass(kw_only=True, slots=True)
+class _Fields:
+    """Reads typed values out of a frontmatter, noting what does not fit."""
+
+    front: Frontmatter
+    path: str
+    problems: list[Problem] = field(default_factory=list)
+
+    def refuse(self, key: str, code: str, message: str) -> None:
+        where = f"{self.path}:{self.front.line(key)}"
+        self.problems.append(Problem(code=code, message=message, where=where))
+
+    def text(self, key: str) -> str:
+        value = self.front.text(key)
+        if value is None:
+            self.refuse(key, "bad_value", f"{key!r} must be a text on one line")
+        return value or ""
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        entry = self.front.entries.get(key)
+        if entry is None or entry.value == "":
+            return ()
+        if not isinstance(entry.value, tuple):
+            self.refuse(key, "bad_value", f"{key!r} must be a list, for example [a, b]")
+            return ()
+        if not all(value.strip() for value in entry.value):
+            self.refuse(key, "bad_value", f"{key!r} holds an empty value")
+        return tuple(value for value in entry.value if value.strip())
+
+    def number(self, key: str, default: float) -> float:
+        value = self.text(key)
+        if not value:
+            return default
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            self.refuse(key, "bad_estimate", f"the {key} {value!r} is not a number above 0")
+            return default
+        return number
+
+    def marks(self) -> Marks:
+        word = self.text("status")
+        status = STATUSES.get(word or Status.READY.value)
+        if status is None:
+            self.refuse("status", "bad_status", f"the status {word!r} is not one of {', '.join(STATUSES)}")
+        return Marks(
+            status=status or Status.READY,
+            assignee=self.text("assignee"),
+            claimed_at=iso_time(self.text("claimed_at")),
+            reason=self.text("reason"),
+        )
+
+
+def iso_time(text: str) -> str:
+    """The time as ISO text if it is one in any of YAML's spellings, else as it stands."""
+    try:
+        datetime.fromisoformat(text)
+        return text
+    except ValueError:
+        pass
+    if not yaml.SafeLoader.timestamp_regexp.match(text):
+        return text
+    node = yaml.ScalarNode("tag:yaml.org,2002:timestamp", text)
+    try:
+        return yaml.SafeLoader("").construct_yaml_timestamp(node).isoformat()
+    except ValueError:
+        return text
+
+
+def parse_step(text: str, path: str) -> StepFile:
+    """The step in this file's text, its marks and everything that is wrong with the file alone."""
+    front = read_frontmatter(text, path)
+    if isinstance(front, Problem):
+        return StepFile(step=None, marks=Marks(), problems=(front,))
+    body = read_body(text, front.body, front.body_line)
+    fields = _Fields(front=front, path=path, problems=list(front.problems))
+    marks = fields.marks()
+    step = _step(fields, body, text)
+    if not step.id and not any(p.code == "bad_value" for p in fields.problems):
+        fields.refuse("id", "missing_id", "the frontmatter has no 'id'")
+    return StepFile(step=step if step.id else None, marks=marks, problems=(*fields.problems, *_not_run(body, path)))
+
+
+def parse_marks(text: str, path: str) -> tuple[Frontmatter, Marks] | Problem:
+    """The frontmatter and marks of this file's text, or its first problem."""
+    front = read_frontmatter(text, path)
+    if isinstance(front, Problem):
+        return front
+    fields = _Fields(front=front, path=path, problems=list(front.problems))
+    marks = fields.marks()
+    return fields.problems[0] if fields.problems else (front, marks)
+
+
+def neutral_digest(text: str, front: Frontmatter, body: Body) -> str:
+    """The digest of everything people own: engine-owned lines left out, every box unticked."""
+    cuts = [(e.first, e.last, "") for key, e in front.entries.items() if key in ENGINE_KEYS]
+    cuts += [(box, box + 1, " ") for box in body.boxes.values()]
+    return digest(replace_spans(text, cuts).encode())
+
+
+def replace_spans(text: str, spans: list[tuple[int, int, str]]) -> str:
+    """The text with each (start, end, replacement) applied; spans at one place keep their order."""
+    pieces: list[str] = []
+    here = 0
+    for start, end, replacement in sorted(spans, key=lambda span: span[:2]):
+        pieces += [text[here:start], replacement]
+        here = end
+    return "".join([*pieces, text[here:]])
+
+
+def step_checks(body: Body) -> tuple[Check, ...]:
+    """The commands of the Automated Verification list: items with exactly one code span."""
+    items = [item for item in body.items if item.bucket is Bucket.VERIFICATION]
+    return tuple(Check(command=i.spans[0], line=i.line) for i in items if len(i.spans) == 1 and i.spans[0].strip())
+
+
+def _step(fields: _Fields, body: Body, text: str) -> Step:
+    step_id = fields.text("id")
+    front = fields.front
+    listed = tuple(Check(command=command) for command in fields.texts("checks"))
+    checks = step_checks(body)
+    runnable = {check.line for check in checks}
+    return Step(
+        id=StepId(step_id),
+        title=" ".join(fields.text("name").split()) or body.title or step_id,
+        needs=tuple(StepId(need) for need in fields.texts("depends_on")),
+        files=tuple(normal_path(path) or path for path in fields.texts("files")),
+        checks=checks + listed,
+        not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
+        manual=tuple(item.text for item in body.items if item.bucket is Bucket.MANUAL),
+        tier=fields.text("tier") or "standard",
+        agent=fields.text("agent"),
+        review=fields.text("review"),
+        estimate=fields.number("estimate", 1.0),
+        path=fields.path,
+        line=front.line("id"),
+        text_digest=neutral_digest(text, front, body),
+    )
+
+
+def _not_run(body: Body, path: str) -> tuple[Problem, ...]:
+    runnable = {check.line for check in step_checks(body)}
+    return tuple(
+        Problem(
+            code="check_not_command",
+            message=f"{item.text[:80]!r} is not run: a check is one command in backticks, here are {len(item.spans)}",
+            where=f"{path}:{item.line}",
+            severity=Severity.WARNING,
+        )
+        for item in body.items
+        if item.bucket is Bucket.VERIFICATION and item.line not in runnable
+    )

@@ -1,0 +1,176 @@
+"""Marks and boxes into a step's file. Every byte that does not hold one of them stays as it was."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+
+from drumline.core.plan import Check, Marks, Problem, Step
+from drumline.errors import InvalidInput
+from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
+from drumline.planfiles.markdown import Body, read_body
+from drumline.planfiles.stepfile import ENGINE_KEYS, neutral_digest, parse_marks, replace_spans, step_checks
+
+Span = tuple[int, int, str]
+
+
+def set_marks(text: str, step: Step, marks: Marks, ticked: Sequence[int] = ()) -> str:
+    """The file's text with these marks and with the boxes of the checks that `step` has at the given lines ticked.
+
+    Raises InvalidInput if the text cannot be read, or if its frontmatter is written in a way that cannot carry
+    the marks; the result always reads back as asked.
+    """
+    found = parse_marks(text, step.path)
+    if isinstance(found, Problem):
+        raise InvalidInput(f"{found.where}: {found.message}", hint=f"drumline validate {Path(step.path).parent}")
+    front, current = found
+    body = read_body(text, front.body, front.body_line)
+    wanted = clean(marks)
+    spans = [*_mark_spans(text, front, current, wanted), *_box_spans(text, front, body, step=step, ticked=ticked)]
+    changed = replace_spans(text, spans)
+    if changed != text:
+        _assure(text, changed, step, wanted)
+    return changed
+
+
+def clean(marks: Marks) -> Marks:
+    """The marks as a file can hold them: what UTF-8 cannot encode becomes a question mark."""
+    return Marks(
+        status=marks.status,
+        assignee=_encodable(marks.assignee),
+        claimed_at=_encodable(marks.claimed_at),
+        reason=_encodable(marks.reason),
+    )
+
+
+@contextlib.contextmanager
+def locked(root: Path, lock: Path | None) -> Iterator[None]:
+    """Hold the plan's lock: the given file, or the plan's directory itself."""
+    if lock is not None:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    else:
+        handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def replace_file(file: Path, data: bytes) -> None:
+    """Put the bytes in the file's place at once and durably, with the mode it had."""
+    mode = file.lstat().st_mode & 0o7777
+    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".tmp", dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
+            os.fchmod(out.fileno(), mode)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(name).replace(file)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _mark_spans(text: str, front: Frontmatter, current: Marks, wanted: Marks) -> Iterator[Span]:
+    status = front.entries.get("status")
+    anchor = status.last if status else front.end
+    added = ""
+    for key in ENGINE_KEYS:
+        old, new = _mark(current, key), _mark(wanted, key)
+        entry = front.entries.get(key)
+        if old == new:
+            continue
+        if entry is None:
+            added += f"{front.indent}{key}: {_scalar(new)}{front.newline}"
+        elif new:
+            space = "" if text[entry.start - 1].isspace() else " "
+            yield entry.start, entry.end, space + _scalar(new)
+        else:
+            yield entry.first, entry.last, ""
+    if added:
+        yield anchor, anchor, added
+
+
+def _mark(marks: Marks, key: str) -> str:
+    return marks.status.value if key == "status" else str(getattr(marks, key))
+
+
+def _scalar(value: str) -> str:
+    """The value as YAML on one line, quoted only if it would otherwise be read as something else."""
+    if value == value.strip() and value.isprintable() and _reads_plain(value):
+        return value
+    return yaml.safe_dump(value, default_style='"', allow_unicode=True, width=2**31).strip()
+
+
+def _reads_plain(value: str) -> bool:
+    try:
+        node = yaml.compose(f"k: {value}\n", Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError):
+        return False
+    found = node.value[0][1] if isinstance(node, yaml.MappingNode) else None
+    tags = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp")
+    return isinstance(found, yaml.ScalarNode) and not found.style and found.value == value and found.tag in tags
+
+
+def _box_spans(text: str, front: Frontmatter, body: Body, *, step: Step, ticked: Sequence[int]) -> Iterator[Span]:
+    """Lines are the step's as it was read: marks written since have moved them, so checks are matched, not lines."""
+    if not ticked:
+        return
+    now = step_checks(body)
+    if neutral_digest(text, front, body) == step.text_digest:
+        known = [check for check in step.checks if check.line]
+        lines = {then.line: here.line for then, here in zip(known, now, strict=False)}
+    else:
+        lines = _match(step.checks, now)
+    for line in dict.fromkeys(ticked):
+        box = body.boxes.get(lines.get(line, 0))
+        if box is not None and text[box] == " ":
+            yield box, box + 1, "x"
+
+
+def _match(then: Sequence[Check], now: Sequence[Check]) -> dict[int, int]:
+    """Old line to new line of the n-th check with the same command."""
+    here = dict(_numbered(now))
+    return {line: here[name] for name, line in _numbered(then) if line and name in here}
+
+
+def _numbered(checks: Sequence[Check]) -> Iterator[tuple[tuple[str, int], int]]:
+    seen: Counter[str] = Counter()
+    for check in checks:
+        yield (check.command, seen[check.command]), check.line
+        seen[check.command] += 1
+
+
+def _assure(before: str, after: str, step: Step, wanted: Marks) -> None:
+    """Refuse a result that would not read back as asked, or that would change what people wrote."""
+    found = parse_marks(after, step.path)
+    if not isinstance(found, Problem) and found[1] == wanted and _neutral(before) == _neutral(after):
+        return
+    raise InvalidInput(
+        f"{step.path}:1: its frontmatter is written in a way that cannot carry the marks; nothing was written",
+        hint=f"write one 'key: value' per line, then: drumline validate {Path(step.path).parent}",
+    )
+
+
+def _neutral(text: str) -> str:
+    front = read_frontmatter(text, "")
+    return "" if isinstance(front, Problem) else neutral_digest(text, front, read_body(text, front.body, 0))

@@ -1,0 +1,85 @@
+"""A plan without files, keeping the promises of the port."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Plan, Reading, Step
+from drumline.core.validation import validate
+from drumline.errors import InvalidInput
+
+
+class FakePlanFiles:
+    """A plan in memory. `ticked` holds the lines whose boxes were ticked, `writes` counts real changes."""
+
+    def __init__(self, plan: Plan, marks: Mapping[StepId, Marks] | None = None) -> None:
+        self._plan = plan.with_steps([_sealed(step) if not step.text_digest else step for step in plan.steps])
+        self._marks = {step.id: Marks() for step in plan.steps} | dict(marks or {})
+        self.ticked: dict[StepId, set[int]] = {step.id: set() for step in plan.steps}
+        self.writes = 0
+
+    def read(self, known: Reading | None = None) -> Reading:
+        """The plan as it is now; an unchanged plan gives back `known`."""
+        digests = {self._path(step): self._digest(step.id) for step in self._plan.steps}
+        if known is not None and known.digests == digests:
+            return known
+        problems = tuple(validate(self._plan))
+        return Reading(plan=self._plan, marks=dict(self._marks), digests=digests, problems=problems)
+
+    def text(self, step: Step) -> str:
+        """The step written out as a file would hold it."""
+        now = self._step(step.id)
+        checks = [(check.line, f"`{check.command}`") for check in now.checks]
+        boxes = [f"- [{'x' if line in self.ticked[now.id] else ' '}] {text}" for line, text in checks]
+        status = self._marks[now.id].status.value
+        head = ["---", f"id: {now.id}", f"name: {now.title}", f"status: {status}", "---", f"# {now.id}: {now.title}"]
+        return "\n".join([*head, "#### Automated Verification:", *boxes, ""])
+
+    def marks(self, step: Step) -> Marks:
+        """The marks the step has now."""
+        return self._marks[self._step(step.id).id]
+
+    def write(self, step: Step, marks: Marks, *, ticked: Sequence[int] = (), unless: Marks | None = None) -> str:
+        """Set the marks and tick the boxes of the checks at the given lines; see the port for the promise."""
+        step_id = self._step(step.id).id
+        if unless is not None and self._marks[step_id] not in (unless, marks):
+            return ""
+        boxes = self.ticked[step_id] | ({check.line for check in step.checks if check.line} & set(ticked))
+        if (marks, boxes) != (self._marks[step_id], self.ticked[step_id]):
+            self._marks[step_id], self.ticked[step_id] = marks, boxes
+            self.writes += 1
+        return self._digest(step_id)
+
+    def edit(self, step: Step) -> Step:
+        """Change or add a step as a person's edit of its file would; return it with its new text digest."""
+        edited = _sealed(step)
+        others = [edited if old.id == step.id else old for old in self._plan.steps]
+        self._plan = self._plan.with_steps(others if step.id in self._plan.by_id else [*others, edited])
+        self._marks.setdefault(step.id, Marks())
+        self.ticked.setdefault(step.id, set())
+        return edited
+
+    def _step(self, step_id: StepId) -> Step:
+        step = self._plan.by_id.get(step_id)
+        if step is None:
+            raise InvalidInput(f"the plan has no step {step_id!r}", hint=f"drumline validate {self._plan.path}")
+        return step
+
+    def _digest(self, step_id: StepId) -> str:
+        state = (self._plan.by_id[step_id], self._marks[step_id], sorted(self.ticked[step_id]))
+        return _digest(state)
+
+    def _path(self, step: Step) -> str:
+        return step.path or f"{self._plan.path}/{step.id}.md"
+
+
+def _sealed(step: Step) -> Step:
+    bare = replace(step, text_digest="")
+    return replace(bare, text_digest=_digest(bare))
+
+
+def _digest(value: object) -> str:
+    return hashlib.blake2b(repr(value).encode("utf-8", "replace"), digest_size=16).hexdigest()
