@@ -26,7 +26,7 @@ from drumline.processes.boundedlog import BoundedLog
 CONTROL = 0
 REPORT = 1
 # How long helpers of a finished command (`> >(tee log)`) may go on writing what it said.
-LINGER = 0.2
+LINGER = 0.5
 # How long processes of another user are waited for, which cannot be killed.
 REFUSED_WAIT = 2.0
 

@@ -1,0 +1,90 @@
+"""What every implementation of the processes port promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from drumline.core.ids import DriverId
+from drumline.ports.processes import Ended, Job, Processes
+from drumline.processes.supervised import SupervisedProcesses
+from drumline.testing.processes import FakeProcesses
+
+TABLE = {
+    ("bash", "-c", "exit 0"): Ended(exit_code=0, seconds=0.0),
+    ("bash", "-c", "exit 3"): Ended(exit_code=3, seconds=0.0),
+    ("bash", "-c", "kill -9 $$"): Ended(exit_code=137, seconds=0.0),
+    ("bash", "-c", "echo out; echo err >&2"): Ended(exit_code=0, seconds=0.0, output="out\nerr\n"),
+    ("sleep", "60"): Ended(exit_code=143, seconds=0.1, timed_out=True),
+    ("no-such-program",): Ended(exit_code=None, seconds=0.0, message="cannot start 'no-such-program'"),
+}
+
+
+def play(job: Job) -> Ended:
+    """Answer for the commands of this suite as a machine would."""
+    return Ended(exit_code=0, seconds=0.0, output=job.stdin) if job.argv[0] == "cat" else TABLE[tuple(job.argv)]
+
+
+@pytest.fixture(params=["fake", "supervised"])
+def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Processes:
+    if request.param == "fake":
+        return FakeProcesses(play)
+    return SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+
+
+def run(processes: Processes, tmp_path: Path, *argv: str, stdin: str = "", timeout: float | None = None) -> Ended:
+    job = Job(argv=argv, cwd=tmp_path, log=tmp_path / "logs" / "job.log", stdin=stdin, timeout=timeout)
+    return anyio.run(processes.run, job)
+
+
+@pytest.mark.parametrize(("line", "code"), [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", 137)])
+def test_the_exit_code_is_what_a_shell_would_say(processes: Processes, tmp_path: Path, line: str, code: int) -> None:
+    ended = run(processes, tmp_path, "bash", "-c", line)
+
+    assert ended.exit_code == code
+    assert not ended.timed_out
+
+
+def test_output_is_stdout_and_stderr_together(processes: Processes, tmp_path: Path) -> None:
+    ended = run(processes, tmp_path, "bash", "-c", "echo out; echo err >&2")
+
+    assert ended.output == "out\nerr\n"
+
+
+def test_stdin_reaches_the_command(processes: Processes, tmp_path: Path) -> None:
+    ended = run(processes, tmp_path, "cat", stdin="one\ntwo ü\n")
+
+    assert ended.output == "one\ntwo ü\n"
+
+
+def test_a_command_that_runs_out_of_time_is_said_to_have_timed_out(processes: Processes, tmp_path: Path) -> None:
+    ended = run(processes, tmp_path, "sleep", "60", timeout=0.1)
+
+    assert ended.timed_out
+    assert ended.exit_code == 143
+
+
+def test_a_program_that_is_missing_has_no_exit_code_but_a_reason(processes: Processes, tmp_path: Path) -> None:
+    ended = run(processes, tmp_path, "no-such-program")
+
+    assert ended.exit_code is None
+    assert "cannot start 'no-such-program'" in ended.message
+
+
+def test_jobs_may_run_at_the_same_time(processes: Processes, tmp_path: Path) -> None:
+    codes: list[int | None] = []
+
+    async def run_one(n: int) -> None:
+        job = Job(argv=("bash", "-c", "exit 3"), cwd=tmp_path, log=tmp_path / f"{n}.log")
+        codes.append((await processes.run(job)).exit_code)
+
+    async def run_all() -> None:
+        async with anyio.create_task_group() as group:
+            for n in range(4):
+                group.start_soon(run_one, n)
+
+    anyio.run(run_all)
+
+    assert codes == [3, 3, 3, 3]

@@ -1,0 +1,301 @@
+"""Real commands under real supervisors: whatever ends first, nothing of a job is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from drumline.core.ids import DriverId
+from drumline.ports.processes import Ended, Job
+from drumline.processes import census, locks
+from drumline.processes.kill import Identity, identify, sweep
+from drumline.processes.supervised import LOG_HEAD, LOG_TAIL, OUTPUT_TAIL, SupervisedProcesses, strip_controls
+
+pytestmark = pytest.mark.skipif(not census.LINUX, reason="complete only where orphans can be adopted")
+
+DEADLINE = 30.0
+
+# A child, one in a session of its own, one orphaned twice over, one that threw its environment (and the mark) away.
+FAMILY = """
+sleep 1000 & echo $! >> pids
+setsid sleep 1000 & echo $! >> pids
+( ( setsid sleep 1000 & echo $! >> pids ) & )
+env -i sleep 1000 & echo $! >> pids
+while [ "$(wc -l < pids)" -lt 4 ]; do sleep 0.01; done
+touch born
+"""
+FAMILY_SIZE = 4
+
+DRIVER = """
+import sys
+from pathlib import Path
+import anyio
+from drumline.core.ids import DriverId
+from drumline.ports.processes import Job
+from drumline.processes.supervised import SupervisedProcesses
+
+folder, driver, line = Path(sys.argv[1]), DriverId(sys.argv[2]), sys.argv[3]
+job = Job(argv=("bash", "-c", line), cwd=folder, log=folder / "job.log")
+anyio.run(SupervisedProcesses(folder / "driver", driver).run, job)
+"""
+
+
+@pytest.fixture
+def driver(tmp_path: Path) -> Iterator[DriverId]:
+    """A name that only this test uses, and the proof that nothing which carries it survives the test."""
+    name = DriverId(f"d-{os.getpid()}-{abs(hash(tmp_path))}")
+    yield name
+    left = sweep(name)
+    assert left == []
+
+
+@pytest.fixture
+def processes(tmp_path: Path, driver: DriverId) -> SupervisedProcesses:
+    return SupervisedProcesses(tmp_path / "driver", driver)
+
+
+def write_job(tmp_path: Path, line: str, *, stdin: str = "", timeout: float | None = None) -> Job:
+    return Job(argv=("bash", "-c", line), cwd=tmp_path, log=tmp_path / "job.log", stdin=stdin, timeout=timeout)
+
+
+def run(processes: SupervisedProcesses, job: Job) -> Ended:
+    return anyio.run(processes.run, job)
+
+
+def wait_until(true: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + DEADLINE
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return true()
+
+
+def read_family(tmp_path: Path) -> list[Identity]:
+    return [identify(int(pid)) for pid in (tmp_path / "pids").read_text().split()]
+
+
+def wait_family(tmp_path: Path) -> list[Identity]:
+    """Wait until the whole family lives, so that its death means something."""
+    assert wait_until((tmp_path / "born").exists)
+    family = read_family(tmp_path)
+    assert len(family) == FAMILY_SIZE
+    assert all(member.is_running() for member in family)
+    return family
+
+
+def is_extinct(family: list[Identity]) -> bool:
+    return not any(member.is_running() for member in family)
+
+
+def test_nothing_is_left_when_the_driver_is_killed(tmp_path: Path, driver: DriverId) -> None:
+    child = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path), driver, FAMILY + "sleep 1000"])
+    family = wait_family(tmp_path)
+
+    child.kill()
+    child.wait()
+
+    assert wait_until(lambda: is_extinct(family))
+    assert wait_until(lambda: census.marked(driver) == [])
+    assert wait_until(lambda: not locks.is_held(tmp_path / "driver" / "sup-1"))
+
+
+def test_nothing_is_left_when_the_time_is_up(tmp_path: Path, processes: SupervisedProcesses, driver: DriverId) -> None:
+    job = write_job(tmp_path, f"{FAMILY} for pid in $(cat pids); do [ -d /proc/$pid ] && echo alive; done; sleep 1000")
+
+    ended = run(processes, Job(argv=job.argv, cwd=job.cwd, log=job.log, timeout=4.0))
+
+    assert ended.timed_out
+    assert ended.output.splitlines().count("alive") == FAMILY_SIZE
+    assert is_extinct(read_family(tmp_path))
+    assert census.marked(driver) == []
+
+
+def test_nothing_is_left_when_the_task_is_cancelled(
+    tmp_path: Path, processes: SupervisedProcesses, driver: DriverId
+) -> None:
+    families: list[list[Identity]] = []
+
+    async def cancel_midway() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(processes.run, write_job(tmp_path, FAMILY + "sleep 1000"))
+            families.append(await anyio.to_thread.run_sync(wait_family, tmp_path))
+            group.cancel_scope.cancel()
+
+    anyio.run(cancel_midway)
+
+    assert is_extinct(families[0])
+    assert census.marked(driver) == []
+    assert list((tmp_path / "driver").iterdir()) == []
+
+
+def test_nothing_is_left_when_the_command_ends_before_its_daemons(
+    tmp_path: Path, processes: SupervisedProcesses, driver: DriverId
+) -> None:
+    ended = run(processes, write_job(tmp_path, FAMILY + "ls -d $(sed s:^:/proc/: pids) | wc -l; exit 5"))
+
+    assert ended.exit_code == 5
+    assert ended.output.strip() == str(FAMILY_SIZE)
+    assert is_extinct(read_family(tmp_path))
+    assert census.marked(driver) == []
+
+
+def test_a_supervisor_that_is_killed_is_told_of_and_cleaned_up_after(
+    tmp_path: Path, processes: SupervisedProcesses, driver: DriverId
+) -> None:
+    ended = run(processes, write_job(tmp_path, "setsid sleep 1000 & echo $! >> pids; kill -9 $PPID; sleep 1000"))
+
+    assert ended.exit_code is None
+    assert "died without a report" in ended.message
+    assert is_extinct(read_family(tmp_path))
+    assert census.marked(driver) == []
+
+
+def test_a_cancelled_job_that_has_not_started_leaves_nothing(
+    tmp_path: Path, processes: SupervisedProcesses, driver: DriverId
+) -> None:
+    async def cancel_at_once() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(processes.run, write_job(tmp_path, "sleep 1000"))
+            await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+
+    anyio.run(cancel_at_once)
+
+    assert census.marked(driver) == []
+    assert list((tmp_path / "driver").iterdir()) == []
+
+
+def test_a_job_that_ignores_sigterm_dies(tmp_path: Path, processes: SupervisedProcesses) -> None:
+    ended = run(processes, write_job(tmp_path, "trap 'echo ignored' TERM; while :; do sleep 0.05; done", timeout=1.0))
+
+    assert ended.timed_out
+    assert ended.exit_code == 128 + signal.SIGKILL
+    assert "ignored" in ended.output
+
+
+def test_a_job_has_time_to_tidy_up_when_its_time_is_up(tmp_path: Path, processes: SupervisedProcesses) -> None:
+    ended = run(processes, write_job(tmp_path, "trap 'echo tidy; exit 9' TERM; sleep 1000", timeout=1.0))
+
+    assert ended.timed_out
+    assert ended.exit_code == 9
+    assert ended.output.endswith("tidy\n")
+
+
+def test_a_flood_of_output_is_bounded_on_disk_and_in_memory(tmp_path: Path, processes: SupervisedProcesses) -> None:
+    flood = 60_000_000
+    line = f"echo first; head -c {flood} /dev/zero | tr '\\0' x; echo; grep VmHWM /proc/$PPID/status; echo last"
+
+    ended = run(processes, write_job(tmp_path, line))
+
+    log = (tmp_path / "job.log").read_bytes()
+    left_out = int(log.partition(b" bytes left out]")[0].rpartition(b"[")[2])
+    peak = int(ended.output.rpartition("VmHWM:")[2].split()[0]) * 1024
+    assert log.startswith(b"first\n")
+    assert log.endswith(b"last\n")
+    assert len(log) <= LOG_HEAD + LOG_TAIL + 100
+    assert len(log) + left_out > flood
+    assert len(ended.output) <= OUTPUT_TAIL
+    assert peak < flood
+
+
+def test_output_within_the_bounds_is_kept_whole(tmp_path: Path, processes: SupervisedProcesses) -> None:
+    size = LOG_HEAD + LOG_TAIL
+
+    run(processes, write_job(tmp_path, f"head -c {size} /dev/zero"))
+
+    assert (tmp_path / "job.log").read_bytes() == b"\0" * size
+
+
+@pytest.mark.parametrize("size", [1_000, 70_000, 3_000_000])
+def test_stdin_of_any_size_reaches_the_command(tmp_path: Path, processes: SupervisedProcesses, size: int) -> None:
+    ended = run(processes, write_job(tmp_path, "wc -c", stdin="x" * size))
+
+    assert ended.output.strip() == str(size)
+
+
+@pytest.mark.parametrize("line", ["exit 4", "exec <&-; sleep 0.1; exit 4", "head -c 10 >/dev/null; exit 4"])
+def test_a_command_need_not_read_its_stdin(tmp_path: Path, processes: SupervisedProcesses, line: str) -> None:
+    ended = run(processes, write_job(tmp_path, line, stdin="x" * 1_000_000))
+
+    assert ended.exit_code == 4
+
+
+def test_what_a_helper_still_writes_after_the_command_is_kept(tmp_path: Path, processes: SupervisedProcesses) -> None:
+    ended = run(processes, write_job(tmp_path, "exec > >(sleep 0.05; cat); echo late"))
+
+    assert ended.output == "late\n"
+
+
+def test_the_environment_has_the_mark_and_the_jobs_own_but_nothing_of_git(
+    tmp_path: Path, processes: SupervisedProcesses, driver: DriverId, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", "/elsewhere")
+    monkeypatch.setenv("PLAIN", "kept")
+    argv = ("bash", "-c", 'echo "${GIT_DIR-none} $PLAIN $OWN $DRUMLINE_MARK"')
+
+    ended = run(processes, Job(argv=argv, cwd=tmp_path, log=tmp_path / "job.log", env={"OWN": "own"}))
+
+    assert ended.output == f"none kept own {driver}/1\n"
+
+
+def test_the_command_is_out_of_reach_of_the_terminal_and_of_our_descriptors(
+    tmp_path: Path, processes: SupervisedProcesses
+) -> None:
+    script = "import os; print(os.getsid(0), os.getsid(os.getppid()), sorted(os.listdir('/proc/self/fd')))"
+    job = Job(argv=(sys.executable, "-c", script), cwd=tmp_path, log=tmp_path / "job.log")
+
+    session, supervisors, descriptors = run(processes, job).output.strip().split(" ", 2)
+
+    assert len({int(session), int(supervisors), os.getsid(0)}) == 3
+    assert descriptors == "['0', '1', '2', '3']"  # the fourth is the listing itself
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (("no-such-program",), "cannot start 'no-such-program': No such file"),
+        (("./not-executable",), "Permission denied"),
+        (("bash", "-c", "nul \0 byte"), "null byte"),
+        ((), "empty command"),
+    ],
+)
+def test_a_command_that_cannot_be_started_says_why(
+    tmp_path: Path, processes: SupervisedProcesses, argv: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "not-executable").write_text("exit 0\n")
+
+    ended = run(processes, Job(argv=argv, cwd=tmp_path, log=tmp_path / "job.log"))
+
+    assert ended.exit_code is None
+    assert said in ended.message
+
+
+def test_a_folder_or_log_that_cannot_be_used_says_so(tmp_path: Path, processes: SupervisedProcesses) -> None:
+    nowhere = run(processes, Job(argv=("true",), cwd=tmp_path / "gone", log=tmp_path / "job.log"))
+    no_log = run(processes, Job(argv=("true",), cwd=tmp_path, log=tmp_path))
+
+    assert nowhere.exit_code is None
+    assert "cannot enter the folder" in nowhere.message
+    assert no_log.exit_code is None
+    assert "cannot write the log" in no_log.message
+
+
+def test_a_command_that_exits_with_127_is_not_taken_for_one_that_did_not_start(
+    tmp_path: Path, processes: SupervisedProcesses
+) -> None:
+    ended = run(processes, write_job(tmp_path, "no-such-program-in-a-shell"))
+
+    assert ended.exit_code == 127
+
+
+def test_output_is_plain_text() -> None:
+    text = strip_controls("\x1b[31mred\x1b[0m\r\n\x1b]0;title\x07half\rdone\x1b(B \x07\x00tab\t\x9b2J\x7f\n")
+
+    assert text == "red\nhalf\ndone tab\t2J\n"
