@@ -68,7 +68,6 @@ class FakeWorkspaces:
 
     async def prepare(self, step: StepId, base: Commit) -> Tree:
         """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree."""
-        self.path(step).mkdir(parents=True, exist_ok=True)
         await self.restore(step, self._commits[base].tree)
         return self._commits[base].tree
 
@@ -81,6 +80,7 @@ class FakeWorkspaces:
     async def restore(self, step: StepId, tree: Tree) -> None:
         """Bring the workspace to exactly `tree` (ignored files stay)."""
         top, wanted = self.path(step), self._trees[tree]
+        top.mkdir(parents=True, exist_ok=True)
         for path, file in list(self._walk(top)):
             if path not in wanted:
                 file.unlink()

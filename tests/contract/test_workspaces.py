@@ -1,0 +1,495 @@
+"""What every implementation of the `Workspaces` port promises."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio
+import pytest
+
+from drumline.core.ids import Commit, RunId, StepId, Tree
+from drumline.ports.workspaces import Landing, Workspaces
+from drumline.testing.workspaces import FakeWorkspaces
+from drumline.workspace.repository import find_repository
+from drumline.workspace.workspaces import GitWorkspaces
+
+A, B, C = StepId("step-1"), StepId("step-2"), StepId("step-3")
+START = {
+    "a.txt": "a\n",
+    "dir/b.txt": "b\n",
+    ".gitignore": "ignored\n",
+    "plan/root.md": "plan\n",
+    ".drumline/config.toml": "jobs = 1\n",
+}
+
+
+class Bench(Protocol):
+    """One implementation under test, and eyes to see what it did."""
+
+    base: Commit
+
+    def open(self) -> Workspaces:
+        """The workspaces as a new driver finds them."""
+        ...
+
+    def log(self) -> list[StepId]:
+        """The steps landed on the branch, oldest first."""
+        ...
+
+    def files(self, commit: str) -> dict[str, str]:
+        """The files of a commit or tree-ish."""
+        ...
+
+    def check_out(self) -> None:
+        """Check the run branch out somewhere else."""
+        ...
+
+
+class FakeBench:
+    """The fake: one object that every driver shares."""
+
+    def __init__(self, folder: Path) -> None:
+        self._fake = FakeWorkspaces(folder, files=START, plan_paths=["plan"], ignored=["ignored"])
+        self.base = self._fake.first
+
+    def open(self) -> Workspaces:
+        return self._fake
+
+    def log(self) -> list[StepId]:
+        return [step for _, step in self._fake.log()]
+
+    def files(self, commit: str) -> dict[str, str]:
+        return self._fake.files(Commit(commit))
+
+    def check_out(self) -> None:
+        self._fake.checked_out = "elsewhere"
+
+
+class GitBench:
+    """A real repository."""
+
+    def __init__(self, folder: Path) -> None:
+        self._top = folder / "repo"
+        self._root = folder / "worktrees"
+        for path, text in START.items():
+            (self._top / path).parent.mkdir(parents=True, exist_ok=True)
+            (self._top / path).write_text(text)
+        self._git("init", "-q")
+        self._git("add", "-A")
+        self._git("-c", "user.name=u", "-c", "user.email=u@example.org", "commit", "-qm", "first")
+        self.base = find_repository(self._top).head_commit()
+
+    def open(self) -> Workspaces:
+        return GitWorkspaces(
+            find_repository(self._top), run=RunId("r1"), branch="run/r1", root=self._root, plan_paths=["plan"]
+        )
+
+    def log(self) -> list[StepId]:
+        form = "--format=%(trailers:key=Drumline-Step,valueonly,separator=)"
+        lines = self._git("log", "--reverse", form, f"{self.base}..run/r1").split("\n")
+        return [StepId(line) for line in lines if line]
+
+    def files(self, commit: str) -> dict[str, str]:
+        names = self._git("ls-tree", "-r", "-z", "--name-only", commit).split("\0")
+        return {name: self._git("show", f"{commit}:{name}") for name in names if name}
+
+    def check_out(self) -> None:
+        self._git("worktree", "add", "-q", str(self._top.parent / "elsewhere"), "run/r1")
+
+    def _git(self, *args: str) -> str:
+        clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+        return subprocess.run(
+            ["git", *args], cwd=self._top, env=clean, check=True, capture_output=True, text=True
+        ).stdout
+
+
+BENCHES: dict[str, Callable[[Path], Bench]] = {"fake": FakeBench, "git": GitBench}
+
+
+@pytest.fixture(params=list(BENCHES))
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Bench:
+    return BENCHES[request.param](tmp_path)
+
+
+def run(body: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    anyio.run(body)
+
+
+async def work(bench: Bench, step: StepId, files: dict[str, str], *, base: Commit | None = None) -> Commit:
+    """Prepare, write and commit a step."""
+    spaces = bench.open()
+    await spaces.prepare(step, base or bench.base)
+    for path, text in files.items():
+        target = spaces.path(step) / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    tree = await spaces.snapshot(step, base=base or bench.base)
+    return await spaces.commit(step, tree, base=base or bench.base, message=f"Do {step}")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """All files of a workspace."""
+    names = [file for file in folder.rglob("*") if file.is_file() and ".git" not in file.relative_to(folder).parts]
+    return {str(file.relative_to(folder)): file.read_text() for file in names}
+
+
+def test_the_branch_starts_at_the_base_and_starting_again_does_not_move_it(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        landed = await spaces.land(A, await work(bench, A, {"new": "1"}), head=bench.base)
+
+        await bench.open().start(bench.base)
+
+        assert await spaces.head() == landed.commit
+
+    run(body)
+
+
+def test_a_prepared_workspace_holds_the_base(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+
+        tree = await spaces.prepare(A, bench.base)
+
+        assert contents(spaces.path(A)) == START
+        assert await spaces.snapshot(A, base=bench.base) == tree
+        assert await spaces.changed(bench.base, tree) == []
+
+    run(body)
+
+
+def test_preparing_again_undoes_what_a_dead_driver_left_but_leaves_ignored_files(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+        top = spaces.path(A)
+        (top / "a.txt").write_text("changed")
+        (top / "dir" / "b.txt").unlink()
+        (top / "more").mkdir()
+        (top / "more" / "junk").write_text("junk")
+        (top / "plan" / "root.md").write_text("mine")
+        (top / "ignored").write_text("cache")
+
+        await bench.open().prepare(A, bench.base)
+
+        assert contents(top) == {**START, "ignored": "cache"}
+
+    run(body)
+
+
+def test_steps_have_workspaces_of_their_own(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+        await spaces.prepare(B, bench.base)
+
+        (spaces.path(A) / "a.txt").write_text("A")
+
+        assert (spaces.path(B) / "a.txt").read_text() == START["a.txt"]
+
+    run(body)
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", ".hidden", "x.lock", "two words", "é", ".", "a..b", "%2E", "~"])
+def test_any_step_id_stays_inside_and_works(bench: Bench, name: str) -> None:
+    async def body() -> None:
+        spaces, step = bench.open(), StepId(name)
+        await spaces.start(bench.base)
+
+        commit = await work(bench, step, {"new": name})
+        landed = await spaces.land(step, commit, head=bench.base)
+        await spaces.keep(step, name, landed.tree or Tree(""), base=bench.base)
+
+        assert spaces.path(step).parent == spaces.path(A).parent
+        assert bench.log() == [step]
+
+    run(body)
+
+
+def test_a_snapshot_sees_new_changed_and_deleted_files_but_not_ignored_ones(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+        top = spaces.path(A)
+        (top / "a.txt").write_text("changed")
+        (top / "dir" / "b.txt").unlink()
+        (top / "new").write_text("new")
+        (top / "ignored").write_text("cache")
+
+        tree = await spaces.snapshot(A, base=bench.base)
+
+        assert sorted(await spaces.changed(bench.base, tree)) == ["a.txt", "dir/b.txt", "new"]
+
+    run(body)
+
+
+def test_a_snapshot_holds_the_plan_and_the_engine_folder_as_they_are_in_the_base(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+        top = spaces.path(A)
+        (top / "plan" / "root.md").write_text("done, honestly")
+        (top / "plan" / "step-9.md").write_text("more")
+        (top / ".drumline" / "config.toml").unlink()
+
+        tree = await spaces.snapshot(A, base=bench.base)
+
+        assert await spaces.changed(bench.base, tree) == []
+
+    run(body)
+
+
+def test_the_same_files_give_the_same_tree_and_the_same_work_the_same_commit(bench: Bench) -> None:
+    async def body() -> None:
+        first = await work(bench, A, {"new": "1"})
+
+        second = await work(bench, A, {"new": "1"})
+        other = await work(bench, A, {"new": "2"})
+
+        assert first == second
+        assert other != first
+
+    run(body)
+
+
+def test_restoring_brings_back_exactly_the_tree(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+        top = spaces.path(A)
+        (top / "new").write_text("1")
+        (top / "ignored").write_text("cache")
+        tree = await spaces.snapshot(A, base=bench.base)
+        (top / "new").write_text("2")
+        (top / "other").write_text("3")
+        (top / "a.txt").unlink()
+        (top / "plan" / "root.md").write_text("edited")
+
+        await bench.open().restore(A, tree)
+
+        assert contents(top) == {**START, "new": "1", "ignored": "cache"}
+        assert await spaces.snapshot(A, base=bench.base) == tree
+
+    run(body)
+
+
+def test_restoring_puts_folders_and_files_back_in_each_others_place(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        tree = await spaces.prepare(A, bench.base)
+        top = spaces.path(A)
+        (top / "dir" / "b.txt").unlink()
+        (top / "dir").rmdir()
+        (top / "dir").write_text("a file now")
+        (top / "a.txt").unlink()
+        (top / "a.txt").mkdir()
+        (top / "a.txt" / "inner").write_text("x")
+
+        await spaces.restore(A, tree)
+
+        assert contents(top) == START
+
+    run(body)
+
+
+def test_restoring_heals_a_workspace_that_is_gone(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+        (spaces.path(A) / "new").write_text("1")
+        tree = await spaces.snapshot(A, base=bench.base)
+        spaces.path(A).rename(spaces.path(A).with_name("taken-away"))
+
+        await spaces.restore(A, tree)
+
+        assert contents(spaces.path(A)) == {**START, "new": "1"}
+
+    run(body)
+
+
+def test_a_kept_tree_is_a_commit_on_its_base_and_keeping_twice_is_keeping_once(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+        (spaces.path(A) / "new").write_text("1")
+        tree = await spaces.snapshot(A, base=bench.base)
+
+        first = await spaces.keep(A, "1", tree, base=bench.base)
+        second = await bench.open().keep(A, "1", tree, base=bench.base)
+        await spaces.remove(A)
+
+        assert first == second
+        assert bench.files(first) == {**START, "new": "1"}
+
+    run(body)
+
+
+def test_landing_on_an_unmoved_head_is_a_fast_forward(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        commit = await work(bench, A, {"new": "1"})
+
+        landing = await spaces.land(A, commit, head=bench.base)
+
+        assert (landing.commit, landing.merged, landing.adopted) == (commit, False, False)
+        assert await spaces.head() == commit
+        assert bench.files(commit) == {**START, "new": "1"}
+
+    run(body)
+
+
+def test_landing_on_a_moved_head_merges_the_trees_into_one_commit(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        one, two = await work(bench, A, {"one": "1"}), await work(bench, B, {"two": "2", "a.txt": "B"})
+        await spaces.land(A, one, head=bench.base)
+
+        landing = await spaces.land(B, two, head=bench.base)
+
+        assert landing.merged
+        assert landing.commit == await spaces.head()
+        assert bench.files(await spaces.head()) == {**START, "one": "1", "two": "2", "a.txt": "B"}
+        assert bench.log() == [A, B]
+
+    run(body)
+
+
+def test_the_landings_tree_is_the_tree_of_its_commit(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        commits = {step: await work(bench, step, {step: "x"}) for step in (A, B)}
+
+        for step, commit in commits.items():
+            landing = await spaces.land(step, commit, head=bench.base)
+
+            assert landing.tree is not None
+            assert await spaces.changed(await spaces.head(), landing.tree) == []
+
+    run(body)
+
+
+def test_a_conflict_names_the_files_and_moves_nothing(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        one, two = await work(bench, A, {"a.txt": "A\n"}), await work(bench, B, {"a.txt": "B\n", "two": "2"})
+        await spaces.land(A, one, head=bench.base)
+
+        landing = await spaces.land(B, two, head=bench.base)
+
+        assert landing == Landing(conflicts=("a.txt",))
+        assert await spaces.head() == one
+        assert bench.files(two)["a.txt"] == "B\n"
+
+    run(body)
+
+
+def test_a_landing_found_on_the_branch_is_adopted_instead_of_made_again(bench: Bench) -> None:
+    async def body() -> None:
+        await bench.open().start(bench.base)
+        commits = {step: await work(bench, step, {step: "x"}) for step in (A, B, C)}
+        landed = {step: await bench.open().land(step, commit, head=bench.base) for step, commit in commits.items()}
+
+        again = {step: await bench.open().land(step, commit, head=bench.base) for step, commit in commits.items()}
+
+        assert all(landing.adopted for landing in again.values())
+        assert [again[step].commit for step in commits] == [landed[step].commit for step in commits]
+        assert [again[step].tree for step in commits] == [landed[step].tree for step in commits]
+        assert bench.log() == [A, B, C]
+
+    run(body)
+
+
+def test_a_landing_below_the_given_head_is_an_earlier_round_and_not_adopted(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        first = await spaces.land(A, await work(bench, A, {"new": "1"}), head=bench.base)
+        assert first.commit is not None
+        second = await work(bench, A, {"new": "2"}, base=first.commit)
+
+        landing = await spaces.land(A, second, head=first.commit)
+
+        assert landing == Landing(commit=second, tree=landing.tree)
+        assert bench.log() == [A, A]
+
+    run(body)
+
+
+def test_a_step_that_changed_nothing_still_lands(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+
+        for step in (A, B):
+            await spaces.land(step, await work(bench, step, {}), head=bench.base)
+
+        assert bench.log() == [A, B]
+        assert bench.files(await spaces.head()) == START
+
+    run(body)
+
+
+def test_a_step_whose_change_is_already_there_still_lands(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        commits = {step: await work(bench, step, {"same": "x"}) for step in (A, B)}
+
+        for step, commit in commits.items():
+            await spaces.land(step, commit, head=bench.base)
+
+        assert bench.log() == [A, B]
+
+    run(body)
+
+
+def test_a_branch_that_is_checked_out_elsewhere_is_not_moved(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        commit = await work(bench, A, {"new": "1"})
+        bench.check_out()
+
+        landing = await spaces.land(A, commit, head=bench.base)
+
+        assert landing.commit is None
+        assert "elsewhere" in landing.refusal
+        assert await spaces.head() == bench.base
+
+    run(body)
+
+
+def test_a_removed_workspace_is_gone_and_removing_it_again_is_nothing(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+
+        await spaces.remove(A)
+        await bench.open().remove(A)
+        await spaces.remove(B)
+
+        assert not spaces.path(A).exists()
+
+    run(body)
+
+
+def test_a_removed_workspace_can_be_made_again(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+        await spaces.remove(A)
+
+        await spaces.prepare(A, bench.base)
+
+        assert contents(spaces.path(A)) == START
+
+    run(body)
