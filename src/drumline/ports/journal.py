@@ -8,17 +8,7 @@ from typing import Protocol
 
 from drumline.core.events import Event
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Recorded:
-    """An event with its place: `seq` orders all streams, `version` counts within one, `at` is wall time for people."""
-
-    seq: int
-    stream: Stream
-    version: int
-    at: float
-    event: Event
+from drumline.core.recorded import Recorded as Recorded
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,19 @@
+"""An event at its place in the journal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drumline.core.events import Event
+from drumline.core.ids import Stream
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recorded:
+    """An event with its place: `seq` orders all streams, `version` counts within one, `at` is wall time for people."""
+
+    seq: int
+    stream: Stream
+    version: int
+    at: float
+    event: Event
