@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from drumline.errors import StoreError
-from drumline.store.faults import is_busy, report_damage, report_unreachable, translate
+from drumline.store.faults import is_busy, is_damage, report_damage, report_unreachable, translate
 from drumline.store.schema import MIGRATIONS, create_schema, migrate, read_version
 
 T = TypeVar("T")
@@ -95,7 +95,12 @@ class Database:
 
     def find_damage(self) -> Sequence[str]:
         """Everything SQLite's own integrity check finds wrong with the file; empty if it is sound."""
-        found = [str(row[0]) for row in self.fetch("PRAGMA integrity_check")]
+        try:
+            found = [str(row[0]) for row in self.fetch("PRAGMA integrity_check")]
+        except StoreError as error:
+            if not is_damage(error.__cause__):
+                raise
+            found = [str(error.__cause__)]  # too broken for the check itself
         return () if found == ["ok"] else tuple(found)
 
     def close(self) -> None:

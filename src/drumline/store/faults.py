@@ -20,6 +20,11 @@ def is_busy(error: sqlite3.Error) -> bool:
     return _primary_code(error) in _BUSY
 
 
+def is_damage(error: BaseException | None) -> bool:
+    """Whether SQLite found the file's content broken."""
+    return isinstance(error, sqlite3.Error) and _primary_code(error) in _DAMAGED
+
+
 def translate(error: sqlite3.Error, path: Path) -> StoreError:
     """The StoreError for what SQLite said about the file; a bug in our use of it is raised as it is."""
     code = _primary_code(error)
