@@ -1,0 +1,726 @@
+"""Workspaces on real git: hostile leftovers, strange names, the user's checkout, and processes landing at once."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import pytest
+
+from drumline.core.ids import Commit, RunId, StepId
+from drumline.errors import GitError, InvalidInput
+from drumline.workspace.locks import hold
+from drumline.workspace.repository import find_repository
+from drumline.workspace.workspaces import GitWorkspaces
+
+A, B = StepId("step-1"), StepId("step-2")
+RUN = RunId("r1")
+BRANCH = "drumline/plan-r1"
+
+Break = Callable[[Path, Path], None]
+
+
+def git(where: Path, *args: str) -> str:
+    return subprocess.run(["git", *args], cwd=where, check=True, capture_output=True, text=True).stdout.strip()
+
+
+class Site:
+    """A repository of a user without any git configuration, and the workspaces of one run in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.top = folder / "repo"
+        self.root = folder / "worktrees"
+        self.top.mkdir()
+        git(self.top, "init", "-q", "-b", "main")
+        (self.top / "a.txt").write_text("a\n")
+        (self.top / ".gitignore").write_text("ignored\n")
+        (self.top / "plan").mkdir()
+        (self.top / "plan" / "root.md").write_text("plan\n")
+        self.base = self.commit_all("first")
+
+    def commit_all(self, message: str) -> Commit:
+        git(self.top, "add", "-A")
+        git(self.top, "-c", "user.name=u", "-c", "user.email=u@example.org", "commit", "-qm", message)
+        return Commit(git(self.top, "rev-parse", "HEAD"))
+
+    def open(self, start: Path | None = None, **options: int) -> GitWorkspaces:
+        return GitWorkspaces(
+            find_repository(start or self.top), run=RUN, branch=BRANCH, root=self.root, plan_paths=["plan"], **options
+        )
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    for key in [key for key in os.environ if key.startswith("GIT_")]:
+        monkeypatch.delenv(key)
+    (tmp_path / "home").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return Site(tmp_path)
+
+
+async def land(site: Site, step: StepId, files: dict[str, str]) -> Commit:
+    """Work on a step from the first commit and land it."""
+    spaces = site.open()
+    await spaces.start(site.base)
+    await spaces.prepare(step, site.base)
+    for path, text in files.items():
+        (spaces.path(step) / path).write_text(text)
+    tree = await spaces.snapshot(step, base=site.base)
+    commit = await spaces.commit(step, tree, base=site.base, message=f"Do {step}")
+    landing = await spaces.land(step, commit, head=site.base)
+    assert landing.commit is not None
+    return landing.commit
+
+
+# The user's side
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_the_users_checkout_branch_and_uncommitted_work_stay_untouched(site: Site, linked: bool) -> None:
+    top = site.top
+    if linked:
+        top = site.top.with_name("linked")
+        git(site.top, "worktree", "add", "-q", "-b", "mine", str(top))
+    (top / "a.txt").write_text("half done")
+    (top / "staged").write_text("x")
+    git(top, "add", "staged")
+    (top / "untracked").write_text("x")
+    before = (git(top, "status", "--porcelain", "--branch"), git(top, "diff", "HEAD"))
+
+    async def body() -> None:
+        spaces = site.open(top)
+        await spaces.start(site.base)
+        await spaces.prepare(A, site.base)
+        (spaces.path(A) / "a.txt").write_text("by the agent")
+        tree = await spaces.snapshot(A, base=site.base)
+        commit = await spaces.commit(A, tree, base=site.base, message="x")
+        await spaces.land(A, commit, head=site.base)
+        await spaces.remove(A)
+
+        assert await spaces.changed(site.base, tree) == ["a.txt"]
+
+    anyio.run(body)
+
+    assert (git(top, "status", "--porcelain", "--branch"), git(top, "diff", "HEAD")) == before
+
+
+def test_no_hook_runs(site: Site) -> None:
+    hooks = site.top / ".git" / "hooks"
+    hooks.mkdir(exist_ok=True)
+    for name in ("pre-commit", "commit-msg", "post-checkout", "reference-transaction", "post-index-change"):
+        (hooks / name).write_text("#!/bin/sh\ntouch hook-ran\nexit 1\n")
+        (hooks / name).chmod(0o755)
+
+    anyio.run(land, site, A, {"new": "1"})
+
+    assert list(site.top.parent.rglob("hook-ran")) == []
+
+
+def test_nothing_is_signed_even_if_the_user_signs(site: Site) -> None:
+    git(site.top, "config", "commit.gpgSign", "true")
+    git(site.top, "config", "gpg.program", "false")
+
+    commit = anyio.run(land, site, A, {"new": "1"})
+
+    assert "gpgsig" not in git(site.top, "cat-file", "commit", commit)
+
+
+def test_without_a_configured_identity_ours_is_used(site: Site) -> None:
+    git(site.top, "config", "user.useConfigOnly", "true")
+
+    commit = anyio.run(land, site, A, {"new": "1"})
+
+    who = "Drumline <drumline@localhost>"
+    assert git(site.top, "log", "-1", "--format=%an <%ae>|%cn <%ce>", commit) == f"{who}|{who}"
+
+
+@pytest.mark.parametrize(("name", "email"), [("...", "x@example.org"), ("", "x@example.org"), ("Ada", "")])
+def test_an_unusable_identity_does_not_stop_a_run(site: Site, name: str, email: str) -> None:
+    git(site.top, "config", "user.name", name)
+    git(site.top, "config", "user.email", email)
+
+    commit = anyio.run(land, site, A, {"new": "1"})
+
+    assert git(site.top, "log", "-1", "--format=%an", commit) == "Drumline"
+
+
+def test_the_users_identity_is_used_also_for_a_merged_landing(site: Site) -> None:
+    git(site.top, "config", "user.name", "Ada L")
+    git(site.top, "config", "user.email", "ada@example.org")
+
+    anyio.run(land, site, A, {"one": "1"})
+    merged = anyio.run(land, site, B, {"two": "2"})
+
+    form = "--format=%an <%ae>|%cn <%ce>|%s"
+    assert git(site.top, "log", "-1", form, merged) == "Ada L <ada@example.org>|Ada L <ada@example.org>|Do step-2"
+
+
+def test_commits_are_dated_by_the_start_of_the_run(site: Site) -> None:
+    started = 4_000_000_000
+
+    async def body() -> Commit:
+        spaces = site.open(started=started)
+        tree = await spaces.prepare(A, site.base)
+        return await spaces.commit(A, tree, base=site.base, message="x")
+
+    commit = anyio.run(body)
+
+    assert git(site.top, "log", "-1", "--format=%at %ct", commit) == f"{started} {started}"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "",
+        "plain",
+        "subject\n\nbody\n\nDrumline-Run: r1\nDrumline-Step: step-2",
+        "-m\n# comment\n\n%B $(touch x)",
+        "nul \0 and lone \udcff surrogate",
+        "é\r\nwindows",
+    ],
+)
+def test_any_message_is_safe_and_only_the_true_trailers_count(site: Site, message: str) -> None:
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.start(site.base)
+        tree = await spaces.prepare(A, site.base)
+        commit = await spaces.commit(A, tree, base=site.base, message=message)
+        await spaces.land(A, commit, head=site.base)
+        other = await spaces.commit(B, tree, base=site.base, message="B")
+
+        landing = await spaces.land(B, other, head=site.base)
+
+        assert not landing.adopted
+        form = "--format=%(trailers:key=Drumline-Run,valueonly,separator=)/%(trailers:key=Drumline-Step,valueonly)"
+        assert git(site.top, "log", "-1", form, commit) == "r1/step-1"
+
+    anyio.run(body)
+
+
+def test_a_branch_checked_out_by_the_user_is_refused_by_path(site: Site) -> None:
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.start(site.base)
+        git(site.top, "checkout", "-q", BRANCH)
+        tree = await spaces.prepare(A, site.base)
+        commit = await spaces.commit(A, tree, base=site.base, message="x")
+
+        landing = await spaces.land(A, commit, head=site.base)
+
+        assert str(site.top) in landing.refusal
+        assert await spaces.head() == site.base
+
+    anyio.run(body)
+
+
+def test_a_step_that_checks_out_the_run_branch_in_its_workspace_still_lands(site: Site) -> None:
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.start(site.base)
+        tree = await spaces.prepare(A, site.base)
+        git(spaces.path(A), "checkout", "-q", BRANCH)
+        commit = await spaces.commit(A, tree, base=site.base, message="x")
+
+        landing = await spaces.land(A, commit, head=site.base)
+
+        assert landing.commit == await spaces.head() == commit
+
+    anyio.run(body)
+
+
+def test_a_branch_name_that_collides_is_refused_with_gits_words(site: Site) -> None:
+    git(site.top, "branch", "drumline")
+
+    with pytest.raises(GitError, match="refs/heads/drumline"):
+        anyio.run(site.open().start, site.base)
+
+
+@pytest.mark.parametrize("path", ["", ".", "../x", "/etc", "a/../../x"])
+def test_a_plan_path_that_is_no_part_of_the_repository_is_refused(site: Site, path: str) -> None:
+    with pytest.raises(InvalidInput, match="plan path"):
+        GitWorkspaces(find_repository(site.top), run=RUN, branch=BRANCH, root=site.root, plan_paths=[path])
+
+
+# The agent's side
+
+
+def test_commits_an_agent_makes_are_folded_into_the_steps_one_commit(site: Site) -> None:
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.prepare(A, site.base)
+        where = spaces.path(A)
+        (where / "new").write_text("1")
+        git(where, "add", "-A")
+        git(where, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "mine")
+        (where / "more").write_text("2")
+
+        tree = await spaces.snapshot(A, base=site.base)
+        commit = await spaces.commit(A, tree, base=site.base, message="x")
+        await spaces.restore(A, tree)
+
+        assert await spaces.changed(site.base, tree) == ["more", "new"]
+        assert git(site.top, "log", "-1", "--format=%P", commit) == site.base
+        assert git(where, "rev-parse", "HEAD") == site.base
+
+    anyio.run(body)
+
+
+def test_git_in_a_fresh_workspace_reports_a_clean_detached_checkout(site: Site) -> None:
+    spaces = site.open()
+
+    anyio.run(spaces.prepare, A, site.base)
+
+    where = spaces.path(A)
+    assert git(where, "status", "--porcelain", "--branch") == "## HEAD (no branch)"
+    assert git(where, "rev-parse", "HEAD") == site.base
+
+
+def test_an_agent_cannot_hide_a_change_from_a_snapshot(site: Site) -> None:
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.prepare(A, site.base)
+        where = spaces.path(A)
+        git(where, "update-index", "--assume-unchanged", "a.txt")
+        times = (where / "a.txt").stat()
+        (where / "a.txt").write_text("b\n")
+        os.utime(where / "a.txt", ns=(times.st_atime_ns, times.st_mtime_ns))
+
+        tree = await spaces.snapshot(A, base=site.base)
+
+        assert await spaces.changed(site.base, tree) == ["a.txt"]
+
+    anyio.run(body)
+
+
+STRANGE = [
+    "two words",
+    "new\nline",
+    "é∂",
+    "-rf",
+    ":(exclude)a.txt",
+    "*",
+    "[a]",
+    '"quoted"',
+    "back\\slash",
+    "plan*",
+    "!x",
+]
+
+
+def test_files_of_any_name_survive_snapshot_restore_and_listing(site: Site) -> None:
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.prepare(A, site.base)
+        for name in STRANGE:
+            (spaces.path(A) / name).write_text(name)
+
+        tree = await spaces.snapshot(A, base=site.base)
+        await spaces.prepare(A, site.base)
+        assert not (spaces.path(A) / "two words").exists()
+        await spaces.restore(A, tree)
+
+        assert sorted(await spaces.changed(site.base, tree)) == sorted(STRANGE)
+        assert [(spaces.path(A) / name).read_text() for name in STRANGE] == STRANGE
+
+    anyio.run(body)
+
+
+def test_a_plan_path_is_not_a_pattern(site: Site) -> None:
+    (site.top / "p*").mkdir()
+    (site.top / "p*" / "root.md").write_text("x")
+    base = site.commit_all("plan")
+
+    async def body() -> None:
+        repository = find_repository(site.top)
+        spaces = GitWorkspaces(repository, run=RUN, branch=BRANCH, root=site.root, plan_paths=["./p*/"])
+        await spaces.prepare(A, base)
+        (spaces.path(A) / "p*" / "root.md").write_text("edited")
+        (spaces.path(A) / "plan" / "root.md").write_text("edited")
+
+        tree = await spaces.snapshot(A, base=base)
+
+        assert await spaces.changed(base, tree) == ["plan/root.md"]
+
+    anyio.run(body)
+
+
+def test_executable_bits_and_symlinks_are_kept(site: Site) -> None:
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.prepare(A, site.base)
+        where = spaces.path(A)
+        (where / "tool").write_text("#!/bin/sh\n")
+        (where / "tool").chmod(0o755)
+        (where / "link").symlink_to("a.txt")
+        (where / "outside").symlink_to("/etc")
+
+        tree = await spaces.snapshot(A, base=site.base)
+        await spaces.prepare(A, site.base)
+        await spaces.restore(A, tree)
+
+        assert os.access(where / "tool", os.X_OK)
+        assert (where / "link").readlink() == Path("a.txt")
+        assert (where / "outside").readlink() == Path("/etc")
+
+    anyio.run(body)
+
+
+@pytest.mark.parametrize("with_commit", [False, True])
+def test_files_of_a_repository_made_inside_the_workspace_are_not_lost(site: Site, with_commit: bool) -> None:
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.prepare(A, site.base)
+        inner = spaces.path(A) / "app"
+        for folder in (inner, inner / "deeper"):
+            folder.mkdir()
+            (folder / "file").write_text("x")
+            git(folder, "init", "-q")
+            if with_commit:
+                git(
+                    folder, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "--allow-empty", "-qm", "x"
+                )
+
+        tree = await spaces.snapshot(A, base=site.base)
+
+        assert sorted(await spaces.changed(site.base, tree)) == ["app/deeper/file", "app/file"]
+        assert git(inner, "rev-parse", "--show-toplevel") == str(inner)
+        assert await spaces.snapshot(A, base=site.base) == tree
+
+    anyio.run(body)
+
+
+def test_a_submodule_that_gitmodules_names_is_kept_as_one(site: Site) -> None:
+    other = site.top.with_name("other")
+    git(site.top, "clone", "-q", str(site.top), str(other))
+
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.prepare(A, site.base)
+        git(spaces.path(A), "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "lib")
+
+        tree = await spaces.snapshot(A, base=site.base)
+
+        assert git(site.top, "ls-tree", tree, "lib") == f"160000 commit {site.base}\tlib"
+
+    anyio.run(body)
+
+
+def test_work_kept_under_a_used_label_does_not_lose_what_was_there(site: Site) -> None:
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.prepare(A, site.base)
+        kept = []
+        for text in "12":
+            (spaces.path(A) / "new").write_text(text)
+            kept.append(await spaces.keep(A, "1", await spaces.snapshot(A, base=site.base), base=site.base))
+
+        ref = "refs/drumline/r1/step-1/1"
+        assert git(site.top, "rev-parse", ref) == kept[1]
+        assert git(site.top, "rev-parse", f"{ref}^1", f"{ref}^2").split() == [site.base, kept[0]]
+
+    anyio.run(body)
+
+
+# What the dead leave behind
+
+
+def leave_a_folder_without_record(path: Path, record: Path) -> None:
+    record.rename(record.with_name("moved-away"))
+
+
+def leave_a_record_without_folder(path: Path, record: Path) -> None:
+    path.rename(path.with_name("moved-away"))
+
+
+def leave_a_locked_record_without_folder(path: Path, record: Path) -> None:
+    (record / "locked").write_text("initializing")
+    path.rename(path.with_name("moved-away"))
+
+
+def leave_half_a_checkout(path: Path, record: Path) -> None:
+    (path / "a.txt").unlink()
+    (record / "index").unlink()
+
+
+def leave_gits_locks(path: Path, record: Path) -> None:
+    for name in ("index.lock", "HEAD.lock"):
+        (record / name).touch()
+    for aside in path.parent.parent.glob("*.aside/step-1"):
+        (aside / "index.lock").touch()
+
+
+def leave_a_broken_index(path: Path, record: Path) -> None:
+    for aside in path.parent.parent.glob("*.aside/step-1"):
+        (aside / "index").write_bytes(b"DIRC nonsense")
+
+
+def leave_another_head(path: Path, record: Path) -> None:
+    git(path, "checkout", "-q", "-b", "side")
+    git(path, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "--allow-empty", "-qm", "x")
+
+
+def leave_no_head(path: Path, record: Path) -> None:
+    (record / "HEAD").write_text("nonsense")
+
+
+def leave_a_merge_in_progress(path: Path, record: Path) -> None:
+    (record / "MERGE_HEAD").write_text((record / "HEAD").read_text())
+    (record / "rebase-merge").mkdir()
+
+
+def leave_no_git_file(path: Path, record: Path) -> None:
+    (path / ".git").unlink()
+
+
+def leave_a_repository_of_its_own(path: Path, record: Path) -> None:
+    (path / ".git").unlink()
+    git(path, "init", "-q")
+
+
+def leave_a_link_to_another_repository(path: Path, record: Path) -> None:
+    (path / ".git").write_text(f"gitdir: {record.parent.parent}\n")
+
+
+def leave_a_symlink_in_its_place(path: Path, record: Path) -> None:
+    path.rename(path.with_name("moved-away"))
+    path.symlink_to(path.with_name("moved-away"))
+
+
+def leave_a_plain_file_in_its_place(path: Path, record: Path) -> None:
+    path.rename(path.with_name("moved-away"))
+    path.write_text("x")
+
+
+def leave_a_read_only_folder(path: Path, record: Path) -> None:
+    (path / "cache").mkdir()
+    (path / "cache" / "file").write_text("x")
+    (path / "cache").chmod(0o500)
+
+
+def leave_an_ignore_rule_of_its_own(path: Path, record: Path) -> None:
+    (path / ".gitignore").write_text("*\n")
+    (path / "junk").write_text("x")
+
+
+LEFTOVERS: list[Break] = [
+    leave_a_folder_without_record,
+    leave_a_record_without_folder,
+    leave_a_locked_record_without_folder,
+    leave_half_a_checkout,
+    leave_gits_locks,
+    leave_a_broken_index,
+    leave_another_head,
+    leave_no_head,
+    leave_a_merge_in_progress,
+    leave_no_git_file,
+    leave_a_repository_of_its_own,
+    leave_a_link_to_another_repository,
+    leave_a_symlink_in_its_place,
+    leave_a_plain_file_in_its_place,
+    leave_a_read_only_folder,
+    leave_an_ignore_rule_of_its_own,
+]
+
+
+def assert_sound(site: Site, spaces: GitWorkspaces) -> None:
+    """The workspace is a clean worktree of the repository, detached at the base."""
+    where = spaces.path(A)
+    assert git(where, "status", "--porcelain=v1", "--branch") == "## HEAD (no branch)"
+    assert git(where, "rev-parse", "HEAD") == site.base
+    assert git(where, "rev-parse", "--path-format=absolute", "--git-common-dir") == str(site.top / ".git")
+    assert sorted(file.name for file in where.iterdir()) == [".git", ".gitignore", "a.txt", "plan"]
+
+
+@pytest.mark.parametrize("leave", LEFTOVERS)
+def test_preparing_copes_with_whatever_a_dead_driver_left(site: Site, leave: Break) -> None:
+    spaces = site.open()
+    anyio.run(spaces.prepare, A, site.base)
+    leave(spaces.path(A), site.top / ".git" / "worktrees" / "step-1")
+
+    anyio.run(site.open().prepare, A, site.base)
+
+    assert_sound(site, spaces)
+
+
+@pytest.mark.parametrize("leave", LEFTOVERS)
+def test_restoring_heals_whatever_an_agent_left(site: Site, leave: Break) -> None:
+    spaces = site.open()
+    tree = anyio.run(spaces.prepare, A, site.base)
+    leave(spaces.path(A), site.top / ".git" / "worktrees" / "step-1")
+
+    anyio.run(spaces.restore, A, tree)
+
+    assert_sound(site, spaces)
+
+
+@pytest.mark.parametrize("leave", LEFTOVERS)
+def test_removing_tolerates_whatever_is_left(site: Site, leave: Break) -> None:
+    spaces = site.open()
+    anyio.run(spaces.prepare, A, site.base)
+    leave(spaces.path(A), site.top / ".git" / "worktrees" / "step-1")
+
+    anyio.run(spaces.remove, A)
+
+    assert not os.path.lexists(spaces.path(A))
+    assert f"{spaces.path(A)}\n" not in git(site.top, "worktree", "list", "--porcelain")
+
+
+def test_a_foreign_folder_where_the_workspace_belongs_is_replaced(site: Site) -> None:
+    spaces = site.open()
+    spaces.path(A).mkdir(parents=True)
+    (spaces.path(A) / "junk").write_text("x")
+
+    anyio.run(spaces.prepare, A, site.base)
+
+    assert_sound(site, spaces)
+
+
+def test_a_lock_of_a_killed_git_on_the_run_branch_does_not_stop_landings(site: Site) -> None:
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.start(site.base)
+        tree = await spaces.prepare(A, site.base)
+        commit = await spaces.commit(A, tree, base=site.base, message="x")
+        lock = site.top / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
+        lock.touch()
+        os.utime(lock, (1, 1))
+
+        landing = await spaces.land(A, commit, head=site.base)
+
+        assert landing.commit == await spaces.head() == commit
+
+    anyio.run(body)
+
+
+def start_orphan(lock: int, trace: Path) -> subprocess.Popen[bytes]:
+    """A process that inherits a lock and leaves a trace as the last thing it does."""
+    return subprocess.Popen(["bash", "-c", 'sleep 0.4; touch "$0"', str(trace)], pass_fds=[lock])
+
+
+def test_a_workspace_is_left_alone_until_the_git_of_a_dead_driver_has_ended(tmp_path: Path) -> None:
+    async def body() -> bool:
+        async with hold(tmp_path / "lock") as lock:
+            orphan = start_orphan(lock, tmp_path / "trace")
+
+        async with hold(tmp_path / "lock"):
+            ended = (tmp_path / "trace").exists()
+
+        orphan.wait()
+        return ended
+
+    assert anyio.run(body)
+
+
+def test_waiting_for_a_workspace_ends_with_an_error_that_says_so(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hold(tmp_path / "step-1.lock"):
+            with pytest.raises(GitError, match="'step-1' is still being worked on"):
+                async with hold(tmp_path / "step-1.lock", patience=0.05):
+                    pass
+
+    anyio.run(body)
+
+
+def test_a_cancelled_call_leaves_a_workspace_that_can_be_prepared(site: Site) -> None:
+    for number in range(300):
+        (site.top / f"file-{number}").write_text(str(number))
+    base = site.commit_all("many")
+
+    async def body() -> None:
+        spaces = site.open()
+        for delay in (0.0, 0.005, 0.01, 0.02, 0.03, 0.05):
+            with anyio.move_on_after(delay):
+                await spaces.prepare(A, base)
+
+        await spaces.prepare(A, base)
+
+        assert git(spaces.path(A), "status", "--porcelain") == ""
+        assert git(spaces.path(A), "rev-parse", "HEAD") == base
+
+    anyio.run(body)
+
+
+# Many at once
+
+LANDER = """
+import sys
+from pathlib import Path
+import anyio
+from drumline.core.ids import Commit, RunId, StepId
+from drumline.workspace.repository import find_repository
+from drumline.workspace.workspaces import GitWorkspaces
+
+top, root, branch, base, steps = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], Commit(sys.argv[4]), sys.argv[5:]
+
+async def main():
+    spaces = GitWorkspaces(find_repository(top), run=RunId("r1"), branch=branch, root=root)
+    await spaces.start(base)
+    for step in map(StepId, steps):
+        await spaces.prepare(step, base)
+        (spaces.path(step) / step).write_text(step)
+        tree = await spaces.snapshot(step, base=base)
+        commit = await spaces.commit(step, tree, base=base, message="Do " + step)
+        landing = await spaces.land(step, commit, head=base)
+        assert landing.commit, landing
+        await spaces.remove(step)
+
+anyio.run(main)
+"""
+
+
+def start_lander(site: Site, steps: list[str], *, root: Path | None = None) -> subprocess.Popen[str]:
+    argv = [sys.executable, "-c", LANDER, str(site.top), str(root or site.root), BRANCH, site.base, *steps]
+    return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
+
+
+def landed_steps(site: Site) -> list[str]:
+    form = "--format=%(trailers:key=Drumline-Step,valueonly,separator=)"
+    return git(site.top, "log", form, f"{site.base}..{BRANCH}").split()
+
+
+def test_processes_landing_at_once_land_every_step_exactly_once(site: Site) -> None:
+    batches = [[f"p{process}-{number}" for number in range(4)] for process in range(3)]
+
+    landers = [start_lander(site, batch) for batch in batches]
+    errors = [lander.communicate()[1] for lander in landers]
+
+    steps = sorted(step for batch in batches for step in batch)
+    assert errors == ["", "", ""]
+    assert sorted(landed_steps(site)) == steps
+    assert {*git(site.top, "ls-tree", "--name-only", BRANCH).split()} >= {*steps}
+    assert git(site.top, "rev-list", "--merges", BRANCH) == ""
+
+
+def test_processes_landing_the_same_steps_at_once_land_each_exactly_once(site: Site) -> None:
+    batches = [["s1", "s2", "s3"], ["s3", "s2", "s1"]]
+
+    landers = [start_lander(site, batch, root=site.root / str(number)) for number, batch in enumerate(batches)]
+    errors = [lander.communicate()[1] for lander in landers]
+
+    assert errors == ["", ""]
+    assert sorted(landed_steps(site)) == ["s1", "s2", "s3"]
+
+
+def test_a_process_killed_at_random_and_started_again_lands_every_step_exactly_once(site: Site) -> None:
+    steps = [f"s{number}" for number in range(5)]
+    chance = random.Random(7)
+
+    for _ in range(8):
+        lander = start_lander(site, steps)
+        with suppress(subprocess.TimeoutExpired):
+            lander.communicate(timeout=chance.uniform(0.2, 1.2))
+        lander.kill()
+        lander.communicate()
+    errors = start_lander(site, steps).communicate()[1]
+
+    assert errors == ""
+    assert sorted(landed_steps(site)) == steps
+    assert {*git(site.top, "ls-tree", "--name-only", BRANCH).split()} >= {*steps}
+    assert git(site.top, "worktree", "list", "--porcelain").count("worktree ") == 1
