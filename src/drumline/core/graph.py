@@ -22,17 +22,12 @@ def topological(steps: Sequence[Step]) -> list[StepId]:
     """Step ids so that needs come first, plan order among equals. Steps on or behind a cycle are missing."""
     after = dependents(steps)
     left = {step.id: len({n for n in step.needs if n in after}) for step in steps}
-    ready = [step.id for step in steps if left[step.id] == 0]
-    order: list[StepId] = []
-    while ready:
-        following: list[StepId] = []
-        for step_id in ready:
-            order.append(step_id)
-            for dependent in after[step_id]:
-                left[dependent] -= 1
-                if left[dependent] == 0:
-                    following.append(dependent)
-        ready = following
+    order = [step.id for step in steps if left[step.id] == 0]
+    for step_id in order:  # grows while it is walked
+        for dependent in after[step_id]:
+            left[dependent] -= 1
+            if left[dependent] == 0:
+                order.append(dependent)
     return order
 
 

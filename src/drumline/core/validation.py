@@ -110,7 +110,7 @@ def _graph_problems(plan: Plan, find: Locate) -> list[Problem]:
     circle = graph.cycle(steps)
     found: list[Problem] = []
     if circle:
-        first = plan.by_id[circle[0]]
+        first = next(step for step in steps if step.id == circle[0])
         message = f"these steps wait for each other: {' → '.join(circle)}"
         found.append(Problem(code="cycle", message=message, where=_at(first, find(first, "needs"))))
     if plan.steps and all(step.needs for step in plan.steps):

@@ -101,10 +101,13 @@ class Driver:
 
     async def _round(self, tasks: TaskGroup) -> bool:
         """One round; whether something was done that calls for another at once."""
-        if await self._settle_inbox() or await self._watch_plan():
+        claimed = frozenset(self._live_claims())
+        if await self._settle_inbox():
             return True
-        around = self._surroundings()
         await self._mirror_all()
+        if await self._watch_plan():
+            return True
+        around = self._surroundings(claimed | frozenset(self._walks))
         commands = decide(self.run, around, slots=self.jobs - len(self._walks))
         acted = False
         for command in commands:
@@ -126,9 +129,8 @@ class Driver:
             self._seen = max(self._seen, recorded[-1].seq)
             self.observe(recorded)
 
-    def _surroundings(self) -> Surroundings:
+    def _surroundings(self, claimed: frozenset[StepId]) -> Surroundings:
         reading = self._reading or self.run.reading()
-        claimed = frozenset(self._live_claims()) | frozenset(self._walks)
         return Surroundings(
             claimed=claimed,
             marks=reading.marks,
@@ -188,11 +190,10 @@ class Driver:
         """Bring the files of all steps up to date that no other driver is working on."""
         reading = self._reading or self.run.reading()
         held = self.kit.store.held(self.run_id)
-        mine = {step for step in held if step in self._walks}
-        for step in self._outbox.overdue(self.run, reading.marks, mine):
-            if step.id in held and step.id not in mine:
-                continue
-            written = self._outbox.mirror(self.run, step, claimed=step.id in mine)
+        for step in self._outbox.overdue(self.run, reading.marks, held):
+            if step.id in held and not (step.id in self._walks and self._outbox.is_claimed(self.run, step.id)):
+                continue  # another driver's, or just claimed: its walk records the mark together with the claim
+            written = self._outbox.mirror(self.run, step, claimed=step.id in held)
             if written is not None:
                 await self._append([written], any_version=True)
 

@@ -62,17 +62,22 @@ class Outbox:
             and outstanding(run, step, self._wanted(run, step, marks.get(step.id, Marks()), claimed=step.id in held))
         ]
 
+    def is_claimed(self, run: RunState, step: StepId) -> bool:
+        """Whether the journal knows the step's file to say that it is ours."""
+        last = run.mirrored.get(step)
+        return last is not None and last.marks.status is Status.CLAIMED and last.marks.assignee == assignee(run)
+
     def _wanted(self, run: RunState, step: Step, found: Marks, *, claimed: bool) -> Wanted | None:
         return wanted(run, step, found, claimed_at=self._claimed_at(run, step.id) if claimed else "")
 
     def _claimed_at(self, run: RunState, step: StepId) -> str:
         """The time to show for a held claim: the one we wrote, until it is due for renewal."""
         now = self.kit.clock.now()
-        last = run.mirrored.get(step)
-        if last is not None and last.marks.status is Status.CLAIMED and last.marks.assignee == assignee(run):
-            since = parse_iso(last.marks.claimed_at)
+        if self.is_claimed(run, step):
+            shown = run.mirrored[step].marks.claimed_at
+            since = parse_iso(shown)
             if since is not None and now - since < self.kit.stale_claim / RENEWALS:
-                return last.marks.claimed_at
+                return shown
         return iso(now)
 
     def _write(self, step: Step, want: Wanted, *, replacing: Marks) -> PlanMirrored | None:

@@ -1,0 +1,125 @@
+"""Whichever append the process dies at, a run that is taken up again ends as if nothing had happened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
+
+from drumline.core.events import CheckEnded, StepFinished, StepLanded
+from drumline.core.ids import DriverId
+from drumline.core.plan import Status
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
+from drumline.ports.journal import Message
+
+
+def build(folder: Path, *, mode: str = "parallel", autonomy: str = "autopilot") -> World:
+    """Four steps in a diamond; one fails its check first, one waits for an approval in verbose autonomy."""
+    plan = small_plan(step("a"), step("b", "a"), step("c", "a"), step("d", "b", "c"))
+    return World(folder=folder, plan=plan, agent=WritingAgent({"b": 1}), mode=mode, autonomy=autonomy)
+
+
+def count_appends(folder: Path, mode: str) -> int:
+    """How many appends a run takes that nothing interrupts."""
+    world = build(folder, mode=mode)
+    world.drive()
+    return world.store.appends
+
+
+def assert_as_if_nothing_happened(world: World, run: RunState) -> None:
+    """Every step landed once, the tree is right, the files say done, and nobody holds a claim."""
+    assert run.ended is not None
+    assert run.ended.state == "done"
+    landed = [name for _, name in world.workspaces.log()]
+    assert sorted(landed) == ["a", "b", "c", "d"]
+    tip = world.workspaces.log()[-1][0]
+    assert world.workspaces.files(tip) == {"README": "hello\n"} | {f"{n}.txt": f"{n}\n" for n in "abcd"}
+    events = [r.event for r in world.store.tail(RUN)]
+    for kind in (StepLanded, StepFinished):
+        assert sum(isinstance(e, kind) for e in events) == 4
+    assert {m.status for m in (world.planfiles.marks(s) for s in world.plan.steps)} == {Status.DONE}
+    assert not world.store.held(RUN)
+
+
+SEQUENTIAL, PARALLEL = 28, 28
+
+
+def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
+    assert count_appends(tmp_path / "s", "sequential") == SEQUENTIAL
+    assert count_appends(tmp_path / "p", "parallel") == PARALLEL
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, SEQUENTIAL + 1))
+def test_a_sequential_run_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    world = build(tmp_path, mode="sequential")
+    world.die_at(nth, when=when)
+
+    run = world.drive_through()
+
+    assert_as_if_nothing_happened(world, run)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, PARALLEL + 1))
+def test_a_parallel_run_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    world = build(tmp_path)
+    world.die_at(nth, when=when)
+
+    run = world.drive_through()
+
+    assert_as_if_nothing_happened(world, run)
+
+
+@pytest.mark.parametrize("each", [4, 5, 7])
+def test_a_run_ends_the_same_when_driver_after_driver_dies(tmp_path: Path, each: int) -> None:
+    world = build(tmp_path)
+    world.store.after = lambda number: world.life.end() if number % each == 0 else None
+
+    run = world.drive_through(deaths=100)
+
+    assert_as_if_nothing_happened(world, run)
+    assert len(world.joined) > 4
+
+
+def test_a_lost_attempt_counts_as_no_attempt(tmp_path: Path) -> None:
+    world = build(tmp_path, mode="sequential")
+    world.die_at(4, when="before")
+
+    run = world.drive_through()
+
+    assert run.finished[world.plan.steps[0].id].attempts == 1
+    assert run.finished[world.plan.steps[1].id].attempts == 2
+
+
+def test_an_answer_given_between_two_drivers_is_found(tmp_path: Path) -> None:
+    world = build(tmp_path, mode="sequential", autonomy="verbose")
+
+    parked = world.drive()
+    gates = [gate.opened.gate for gate in parked.open_gates]
+    for _ in range(4):
+        for gate in [g.opened.gate for g in parked.open_gates]:
+            world.say(Message(kind="answer", subject=gate, value="approve"))
+        parked = world.drive()
+
+    assert gates == ["approve-a"]
+    assert_as_if_nothing_happened(world, parked)
+
+
+def test_without_recovery_a_killed_run_does_not_come_back(tmp_path: Path) -> None:
+    def forget(state: StepState, driver: DriverId) -> list[CheckEnded]:
+        return []
+
+    failures = 0
+    for nth in range(1, SEQUENTIAL + 1):
+        world = build(tmp_path / str(nth), mode="sequential")
+        world.recover = forget  # type: ignore[assignment]
+        world.die_at(nth, when="after")
+        try:
+            assert_as_if_nothing_happened(world, world.drive_through())
+        except (AssertionError, BaseExceptionGroup):
+            failures += 1
+
+    assert failures >= 10
