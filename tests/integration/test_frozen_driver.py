@@ -232,3 +232,19 @@ def test_a_folder_stays_while_a_supervisor_of_a_driver_that_left_is_at_work(driv
     assert drivers.standing(driver) is Standing.DEAD
     assert drivers.evict(driver)
     assert not drivers.home(driver).exists()
+
+
+def test_an_eviction_fails_while_a_supervisor_holds_its_lock(
+    drivers: FileRoster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(roster, "SUPERVISOR_WAIT", 0.1)
+    dead = DriverId("d-dead")
+    drivers.home(dead).mkdir(parents=True)
+    lock = locks.hold(drivers.home(dead) / "sup-1")
+
+    while_held = drivers.evict(dead)
+    os.close(lock)
+    afterwards = drivers.evict(dead)
+
+    assert not while_held
+    assert afterwards
