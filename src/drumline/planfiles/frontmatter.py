@@ -91,7 +91,7 @@ def _fenced_starts(text: str) -> list[int]:
         return [first]
     closing = next((n for n in range(1, len(starts)) if _line(text, starts, n) == "---"), None)
     if closing is None:
-        return [first, first]
+        return [first, len(text)]
     body = starts[closing + 1] if closing + 1 < len(starts) else len(text)
     return [*starts[: closing + 1], body]
 
@@ -118,19 +118,19 @@ class _Reader:
         self._base = starts[1]
         self._problems: list[Problem] = []
         self._entries: dict[str, Entry] = {}
+        self._indent = ""
 
     def read(self) -> Frontmatter:
         self._read_document()
         starts, text = self._starts, self._text
         fence = text[starts[0] : starts[1]]
-        indent = next((text[e.first : e.start].split(e.key)[0].rstrip("\"'") for e in self._entries.values()), "")
         return Frontmatter(
             entries=self._entries,
             end=starts[-2],
             body=starts[-1],
             body_line=len(starts) - 1,
             newline=fence[len(fence.rstrip("\r\n")) :],
-            indent=indent,
+            indent=self._indent,
             problems=tuple(self._problems),
         )
 
@@ -144,6 +144,9 @@ class _Reader:
                 raise _Refused("not_a_mapping", message, self._base + _begin(event))
             elif isinstance(event, yaml.DocumentStartEvent) and self._entries:
                 raise _Refused("bad_yaml", "holds a second YAML document", self._base + _begin(event))
+            elif isinstance(event, yaml.DocumentEndEvent) and event.explicit:
+                # A line added below it, as marks are, would be outside the document.
+                raise _Refused("bad_yaml", "holds a line '...', which ends it too early", self._base + _begin(event))
 
     def _events(self) -> Iterator[yaml.Event]:
         """The parser's events; malformed, aliased or deeply nested text is refused with its position."""
@@ -163,7 +166,10 @@ class _Reader:
 
     def _translate(self, error: yaml.YAMLError) -> _Refused:
         if isinstance(error, yaml.MarkedYAMLError):
-            mark = error.problem_mark or error.context_mark
+            mark = error.problem_mark
+            if mark is None or self._base + mark.index >= self._starts[-2]:
+                # Found missing at the end only: what was opened and never closed is the line to look at.
+                mark = error.context_mark or mark
             sentence = " ".join(part for part in (error.context, error.problem) if part)
             return _Refused("bad_yaml", f"malformed YAML: {sentence}", self._base + (mark.index if mark else 0))
         offset = getattr(error, "position", 0)
@@ -174,7 +180,8 @@ class _Reader:
             if isinstance(key, yaml.MappingEndEvent):
                 return
             begin = self._base + _begin(key)
-            if not isinstance(key, yaml.ScalarEvent) or self._text[self._line_start(begin) : begin].strip():
+            self._indent = self._text[self._line_start(begin) : begin]
+            if not isinstance(key, yaml.ScalarEvent) or self._indent.strip():
                 raise _Refused("not_a_mapping", "each key must be a word at the beginning of its own line", begin)
             self._add(key.value, begin, events)
 

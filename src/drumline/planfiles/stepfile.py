@@ -78,7 +78,7 @@ class _Fields:
         return number
 
     def marks(self) -> Marks:
-        word = self.text("status")
+        word = self.text("status").strip()
         status = STATUSES.get(word or Status.READY.value)
         if status is None:
             self.refuse("status", "bad_status", f"the status {word!r} is not one of {', '.join(STATUSES)}")
@@ -154,7 +154,7 @@ def step_checks(body: Body) -> tuple[Check, ...]:
 
 
 def _step(fields: _Fields, body: Body, text: str) -> Step:
-    step_id = fields.text("id")
+    step_id = fields.text("id").strip()
     front = fields.front
     listed = tuple(Check(command=command) for command in fields.texts("checks"))
     checks = step_checks(body)
@@ -167,7 +167,7 @@ def _step(fields: _Fields, body: Body, text: str) -> Step:
         checks=checks + listed,
         not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         manual=tuple(item.text for item in body.items if item.bucket is Bucket.MANUAL),
-        tier=fields.text("tier") or "standard",
+        tier=fields.text("tier").strip() or "standard",
         agent=fields.text("agent"),
         review=fields.text("review"),
         estimate=fields.number("estimate", 1.0),

@@ -1,0 +1,187 @@
+"""The promises of the plan files port, kept by files and by the fake alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
+from drumline.errors import InvalidInput
+from drumline.planfiles import open_plan
+from drumline.ports.planfiles import PlanFiles
+from drumline.testing.planfiles import FakePlanFiles
+
+CLAIMED = Marks(status=Status.CLAIMED, assignee="driver-1", claimed_at="2030-01-02T03:04:05Z")
+DONE = Marks(status=Status.DONE)
+BLOCKED = Marks(status=Status.BLOCKED, reason='check "make: test" failed #2\nsee the log')
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class World:
+    """A plan of two steps, and the hand edit of its second step's title."""
+
+    files: PlanFiles
+    retitle: Callable[[Step, str], object]
+
+    def read(self, known: Reading | None = None) -> Reading:
+        return self.files.read(known)
+
+    def step(self, step_id: str = "step-2") -> Step:
+        return self.files.read().plan.by_id[StepId(step_id)]
+
+
+def files_on_disk(folder: Path) -> World:
+    plan = folder / "plan"
+    plan.mkdir()
+    (plan / "root.md").write_text("---\nplan_type: dag\n---\n# A plan\n")
+    for number, needs in ((1, ""), (2, "step-1")):
+        (plan / f"step-{number}.md").write_text(
+            f"---\nid: step-{number}\nname: Title {number}\ndepends_on: [{needs}]\nstatus: ready\n---\n"
+            f"#### Automated Verification:\n\n- [ ] Tests: `make test`\n- [ ] Lint: `make lint`\n"
+        )
+
+    def retitle(step: Step, title: str) -> object:
+        file = folder / step.path
+        return file.write_text(file.read_text().replace(f"name: {step.title}", f"name: {title}"))
+
+    return World(files=open_plan(plan, repo=folder, locks=folder / "locks"), retitle=retitle)
+
+
+def files_in_memory(_folder: Path) -> World:
+    checks = (Check(command="make test", line=9), Check(command="make lint", line=10))
+    steps = [
+        Step(id=StepId("step-1"), title="Title 1", checks=checks, path="plan/step-1.md"),
+        Step(id=StepId("step-2"), title="Title 2", checks=checks, path="plan/step-2.md", needs=(StepId("step-1"),)),
+    ]
+    fake = FakePlanFiles(Plan(name="plan", path="plan", title="A plan", steps=tuple(steps)))
+    return World(files=fake, retitle=lambda step, title: fake.edit(replace(step, title=title)))
+
+
+@pytest.fixture(params=[files_on_disk, files_in_memory])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    made: World = request.param(tmp_path)
+    return made
+
+
+def test_reading_finds_the_steps_in_order_with_needs_checks_and_marks(world: World) -> None:
+    found = world.read()
+
+    assert [(s.id, s.title, s.needs) for s in found.plan.steps] == [
+        ("step-1", "Title 1", ()),
+        ("step-2", "Title 2", ("step-1",)),
+    ]
+    assert [check.command for check in found.plan.steps[1].checks] == ["make test", "make lint"]
+    assert found.marks == {"step-1": Marks(), "step-2": Marks()}
+    assert found.problems == ()
+    assert found.plan.title == "A plan"
+
+
+def test_reading_twice_gives_the_same(world: World) -> None:
+    first = world.read()
+
+    assert world.read() == first
+    assert world.read(first) == first
+
+
+@pytest.mark.parametrize("marks", [CLAIMED, DONE, BLOCKED, Marks()])
+def test_written_marks_are_read_back(world: World, marks: Marks) -> None:
+    before = world.read()
+    step = world.step()
+
+    world.files.write(step, CLAIMED)
+    world.files.write(step, marks)
+
+    assert world.files.marks(step) == marks
+    assert world.read(before).marks == {"step-1": Marks(), "step-2": marks}
+
+
+def test_writing_returns_the_digest_that_reading_finds(world: World) -> None:
+    step = world.step()
+
+    digest = world.files.write(step, CLAIMED)
+
+    assert world.read().digests[step.path] == digest
+
+
+def test_writing_what_is_there_changes_no_digest(world: World) -> None:
+    step = world.step()
+    first = world.files.write(step, CLAIMED, ticked=[step.checks[0].line])
+
+    second = world.files.write(step, CLAIMED, ticked=[step.checks[0].line])
+
+    assert second == first
+
+
+def test_marks_and_boxes_do_not_change_the_text_digest(world: World) -> None:
+    step = world.step()
+
+    world.files.write(step, BLOCKED, ticked=[check.line for check in step.checks])
+
+    assert world.step().text_digest == step.text_digest
+
+
+def test_a_hand_edit_changes_the_text_digest_and_keeps_the_marks(world: World) -> None:
+    step = world.step()
+    world.files.write(step, CLAIMED)
+    before = world.read()
+
+    world.retitle(step, "Another title")
+
+    after = world.read(before)
+    assert after.plan.by_id[step.id].title == "Another title"
+    assert after.plan.by_id[step.id].text_digest != step.text_digest
+    assert after.plan.steps[0] == before.plan.steps[0]
+    assert after.marks == before.marks
+
+
+def test_a_box_is_ticked_in_the_text_even_after_marks_moved_its_line(world: World) -> None:
+    step = world.step()
+
+    world.files.write(step, CLAIMED)
+    world.files.write(step, CLAIMED, ticked=[step.checks[1].line])
+
+    boxes = [line for line in world.files.text(step).splitlines() if line.startswith("- [")]
+    assert boxes[0].startswith("- [ ] ")
+    assert boxes[1].startswith("- [x] ")
+    assert "make lint" in boxes[1]
+
+
+def test_a_write_is_left_out_when_somebody_else_wrote(world: World) -> None:
+    step = world.step()
+    world.files.write(step, CLAIMED)
+
+    refused = world.files.write(step, DONE, unless=Marks())
+
+    assert refused == ""
+    assert world.files.marks(step) == CLAIMED
+
+
+@pytest.mark.parametrize("last", [Marks(), CLAIMED])
+def test_a_write_goes_through_when_the_marks_are_ours_or_already_as_wanted(world: World, last: Marks) -> None:
+    step = world.step()
+    world.files.write(step, last)
+
+    digest = world.files.write(step, CLAIMED, unless=Marks())
+
+    assert digest
+    assert world.files.marks(step) == CLAIMED
+
+
+def test_the_text_holds_the_title_and_the_checks(world: World) -> None:
+    text = world.files.text(world.step())
+
+    assert "Title 2" in text
+    assert "`make test`" in text
+
+
+def test_a_step_of_another_plan_is_refused(world: World) -> None:
+    stranger = Step(id=StepId("x"), title="x", path="other/step-1.md")
+
+    with pytest.raises(InvalidInput) as refused:
+        world.files.write(stranger, DONE)
+
+    assert refused.value.hint == "drumline validate plan"
