@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import subprocess
 import sys
@@ -179,12 +180,14 @@ def test_processes_that_create_and_share_one_file_claim_every_step_once(tmp_path
 def test_what_was_queued_when_a_loop_ended_does_not_block_the_next_loop(tmp_path: Path) -> None:
     store = SqliteStore.open(tmp_path / "store.db")
 
-    async def leave_queued() -> None:
-        coroutine = store.append({OF_A: add("abandoned")})
-        coroutine.send(None)
-        coroutine.close()
+    async def end_with_an_append_queued() -> None:
+        store.append({OF_A: add("abandoned")}).send(None)
+        raise SystemExit
 
-    anyio.run(leave_queued)
+    loop = asyncio.new_event_loop()
+    with pytest.raises(SystemExit):
+        loop.run_until_complete(end_with_an_append_queued())
+    loop.close()
     append(store, {OF_B: add("kept")})
 
     assert names_in(store.read(OF_B)) == ["kept"]
