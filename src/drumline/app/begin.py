@@ -1,0 +1,145 @@
+"""Begins a run: pins everything it depends on and records it, before anything is done."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from drumline.app.catalog import RunBrief, read_run
+from drumline.core.events import PlanPinned, RunStarted
+from drumline.core.ids import Commit, RunId, StepId, Stream
+from drumline.core.plan import Marks, Reading, Status, Step
+from drumline.core.schedule import next_step
+from drumline.errors import InvalidInput
+from drumline.ports.journal import Addition, Journal
+from drumline.ports.roster import Roster
+
+ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice:
+    """Which steps a run is about: none named means all; `named` ones may be asked to proceed without their needs."""
+
+    step: str = ""
+    only: tuple[str, ...] = ()
+    start: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terms:
+    """How the run is driven; pinned for its whole life."""
+
+    agent: str
+    mode: str
+    autonomy: str
+    retries: int
+    checks: tuple[str, ...] = ()
+    setup: str = ""
+    context: str = ""
+    config_digest: str = ""
+
+
+def new_run_id(now: float) -> RunId:
+    """A readable id that sorts by time."""
+    stamp = time.strftime("%y%m%d-%H%M%S", time.localtime(now))
+    return RunId(f"{stamp}-{''.join(secrets.choice(ALPHABET) for _ in range(3))}")
+
+
+def choose_steps(reading: Reading, choice: Choice, live: frozenset[StepId]) -> tuple[StepId, ...] | None:
+    """The ids the choice names, in plan order; None for all. InvalidInput names what does not exist."""
+    steps = reading.plan.steps
+    if choice.step == "next":
+        found = next_step(steps, reading.marks, live)
+        if found is None:
+            raise InvalidInput("no step is left: none is in progress or pending", hint="drumline status")
+        return (found,)
+    names = [name for name in (choice.step, *choice.only, choice.start) if name]
+    unknown = [name for name in names if StepId(name) not in reading.plan.by_id]
+    if unknown:
+        legal = ", ".join(step.id for step in steps[:10])
+        raise InvalidInput(f"the plan has no step {unknown[0]!r} (it has {legal})", hint="drumline validate PLAN")
+    if choice.step:
+        return (StepId(choice.step),)
+    if choice.only:
+        return tuple(step.id for step in steps if step.id in choice.only)
+    if choice.start:
+        return _from(steps, StepId(choice.start))
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scope:
+    """What a run starts from and is about."""
+
+    run: RunId
+    base: Commit
+    selection: tuple[StepId, ...] | None = None
+    inherited: tuple[StepId, ...] = ()
+
+
+async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope) -> RunStarted:
+    """Record `RunStarted` and the pinned plan; nothing else has happened yet when this returns."""
+    plan = reading.plan
+    started = RunStarted(
+        plan=plan.path,
+        plan_name=plan.name,
+        plan_digest=digest_of(reading.digests),
+        config_digest=terms.config_digest,
+        branch=f"drumline/{plan.name}-{scope.run}",
+        base=scope.base,
+        agent=terms.agent,
+        mode=terms.mode,
+        autonomy=terms.autonomy,
+        retries=terms.retries,
+        checks=terms.checks,
+        setup=terms.setup,
+        context=terms.context,
+        selection=scope.selection,
+        named=scope.selection is not None,
+    )
+    pinned = PlanPinned(
+        format=plan.format,
+        title=plan.title,
+        steps=plan.steps,
+        digests=reading.digests,
+        marks={step: marks for step, marks in reading.marks.items() if marks != Marks()},
+        inherited=scope.inherited,
+    )
+    await store.append({Stream(scope.run): Addition(events=[started, pinned], expected=0)})
+    return started
+
+
+def find_inherited(store: Journal, roster: Roster, reading: Reading, earlier: Sequence[RunBrief]) -> tuple[StepId, ...]:
+    """Steps whose unfinished marks were left by runs of ours that nobody drives any more."""
+    suspects = {
+        step: marks
+        for step, marks in reading.marks.items()
+        if marks.status in (Status.CLAIMED, Status.BLOCKED, Status.FAILED)
+    }
+    found: set[StepId] = set()
+    for brief in reversed(earlier):
+        if not suspects.keys() - found:
+            break
+        if roster.drivers(brief.run):
+            continue
+        written = read_run(store, brief.run).mirrored
+        for step, marks in suspects.items():
+            ours = step in written and written[step].marks == marks
+            if ours or marks.assignee == f"drumline/{brief.run}":
+                found.add(step)
+    return tuple(step.id for step in reading.plan.steps if step.id in found)
+
+
+def digest_of(digests: Mapping[str, str]) -> str:
+    """One digest for all files of the plan."""
+    text = "\n".join(f"{path} {digest}" for path, digest in sorted(digests.items()))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _from(steps: Sequence[Step], start: StepId) -> tuple[StepId, ...]:
+    ids = [step.id for step in steps]
+    return tuple(ids[ids.index(start) :])

@@ -1,0 +1,78 @@
+"""The runs of a repository: finding one by name, and knowing which are unfinished."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from drumline.core import events as ev
+from drumline.core.ids import RunId, Stream
+from drumline.core.state import RunState, fold_run
+from drumline.errors import InvalidInput
+from drumline.ports.journal import Journal
+
+_TELLING = (
+    ev.RunStarted,
+    ev.StepsDeclared,
+    ev.StepFinished,
+    ev.StepReopened,
+    ev.GateOpened,
+    ev.GateAnswered,
+    ev.RunParked,
+    ev.RunResumed,
+    ev.RunEnded,
+)
+_KINDS = tuple(kind.__name__ for kind in _TELLING)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunBrief:
+    """A run at a glance, read without its plan."""
+
+    run: RunId
+    state: RunState
+    started_at: float
+    last_at: float
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is something left that a resume could do."""
+        ended = self.state.ended
+        return ended is None or ended.state == "blocked"
+
+
+def read_run(store: Journal, run: RunId) -> RunState:
+    """The run folded from its own stream."""
+    return fold_run(RunState(id=run), [r.event for r in store.read(Stream(run))])
+
+
+def list_runs(store: Journal, *, plan: str | None = None) -> list[RunBrief]:
+    """All runs, or those of one plan, oldest first."""
+    found: list[RunBrief] = []
+    for run in store.runs():
+        recorded = store.read(Stream(run), kinds=_KINDS)
+        state = fold_run(RunState(id=run), [r.event for r in recorded])
+        if plan is None or state.begun.plan == plan:
+            times = [r.at for r in recorded]
+            found.append(RunBrief(run=run, state=state, started_at=times[0], last_at=max(times)))
+    return found
+
+
+def find_run(store: Journal, name: str = "") -> RunId:
+    """The run with this id, or whose id begins or ends with it; the newest without a name."""
+    runs = list(store.runs())
+    if not runs:
+        raise InvalidInput("there is no run here yet", hint="drumline run PLAN")
+    if not name:
+        return runs[-1]
+    exact = [run for run in runs if run == name]
+    found = exact or [run for run in runs if run.startswith(name) or run.endswith(name)]
+    if len(found) != 1:
+        what = "no run" if not found else f"{len(found)} runs"
+        raise InvalidInput(f"{what} called {name!r} ({_some(found or runs)})", hint="drumline runs")
+    return found[0]
+
+
+def _some(runs: Sequence[RunId], most: int = 5) -> str:
+    newest = list(runs)[-most:]
+    return ", ".join(newest) + (" …" if len(runs) > most else "")

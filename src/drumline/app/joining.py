@@ -1,0 +1,57 @@
+"""What `run` does when the plan already has runs: join a live one, never pick up a dead one silently."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from drumline.app.catalog import RunBrief
+from drumline.core.ids import Commit
+from drumline.core.state import RunState
+from drumline.errors import InvalidInput
+from drumline.ports.roster import Roster
+
+OLD = 2 * 3600.0
+"""Seconds after which an abandoned run is warned about: the repository may have moved on."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """The runs of a plan that matter for a new `run`: the newest live one, and the newest unfinished one."""
+
+    live: RunBrief | None = None
+    abandoned: RunBrief | None = None
+
+
+def survey(runs: Sequence[RunBrief], roster: Roster) -> Standing:
+    """Look at the plan's runs, newest first."""
+    live = next((r for r in reversed(runs) if r.state.ended is None and roster.drivers(r.run)), None)
+    newest = runs[-1] if runs else None
+    abandoned = newest if live is None and newest is not None and newest.unfinished else None
+    return Standing(live=live, abandoned=abandoned)
+
+
+def assert_agrees(run: RunState, wanted: Mapping[str, str]) -> None:
+    """Refuse to join a run that is driven on other terms, naming each difference."""
+    has = {"agent": run.begun.agent, "mode": run.mode, "autonomy": run.begun.autonomy}
+    differing = [f"{key} is {has[key]!r}, not {value!r}" for key, value in wanted.items() if value != has[key]]
+    if differing:
+        raise InvalidInput(
+            f"run {run.id} is live and driven on other terms: {'; '.join(differing)}",
+            hint=f"drumline attach {run.id}, or start another run with: drumline run PLAN --new",
+        )
+
+
+def unmerged(runs: Sequence[RunBrief], contains: Mapping[Commit, bool]) -> RunBrief | None:
+    """The newest run of the plan that landed steps which the checkout does not contain."""
+    for brief in reversed(runs):
+        landed = last_landed(brief)
+        if landed is not None and not contains.get(landed, True):
+            return brief
+    return None
+
+
+def last_landed(brief: RunBrief) -> Commit | None:
+    """The commit of the step that landed last."""
+    commits = [f.commit for f in brief.state.finished.values() if f.commit is not None]
+    return commits[-1] if commits else None

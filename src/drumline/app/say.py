@@ -1,0 +1,97 @@
+"""What people say to a run: answers, cancel, retry, skip, mode. It goes to the inbox; whoever drives folds it in."""
+
+from __future__ import annotations
+
+from drumline.app.catalog import read_run
+from drumline.core.ids import GateId, RunId, StepId, Stream
+from drumline.core.state import RunState, fold_run
+from drumline.engine.messages import outcome_of
+from drumline.errors import Conflict, InvalidInput
+from drumline.ports.journal import Addition, Message, Store
+from drumline.ports.roster import Roster
+
+TRIES = 20
+
+
+def check_answer(run: RunState, gate: str, choice: str) -> None:
+    """Refuse an answer to a gate that does not exist, has been answered, or has no such option."""
+    found = run.gates.get(GateId(gate))
+    if found is None:
+        known = ", ".join(run.unanswered) or "none is open"
+        raise InvalidInput(f"run {run.id} has no gate {gate!r} (open: {known})", hint="drumline status")
+    if found.answer is not None:
+        who = f" by {found.answer.by}" if found.answer.by else ""
+        raise InvalidInput(f"gate {gate!r} was answered {found.answer.choice!r}{who} already", hint="drumline status")
+    if choice not in found.opened.options:
+        legal = ", ".join(found.opened.options)
+        raise InvalidInput(
+            f"{choice!r} is no option of gate {gate!r} (legal: {legal})",
+            hint=f"drumline answer {gate} {found.opened.options[0]}",
+        )
+
+
+def check_retry(run: RunState, step: str) -> None:
+    """Refuse to retry what is done, in work or unknown."""
+    _check_step(run, step)
+    finished = run.finished.get(StepId(step))
+    if finished is not None and finished.state == "done":
+        raise InvalidInput(f"{step} has landed as {finished.commit}; it is not done twice", hint=f"drumline why {step}")
+    if finished is None and StepId(step) in run.working:
+        raise InvalidInput(f"{step} is in work and will be tried again by itself", hint=f"drumline why {step}")
+
+
+def check_skip(run: RunState, step: str) -> None:
+    """Refuse to skip what is done or unknown."""
+    _check_step(run, step)
+    finished = run.finished.get(StepId(step))
+    if finished is not None and finished.state in ("done", "skipped"):
+        raise InvalidInput(f"{step} is {finished.state} already", hint=f"drumline why {step}")
+
+
+def check_open(run: RunState) -> None:
+    """Refuse to talk to a run that is over for good."""
+    if run.ended is not None and run.ended.state in ("done", "cancelled"):
+        raise InvalidInput(f"run {run.id} is {run.ended.state}", hint="drumline run PLAN --new")
+
+
+async def say(store: Store, roster: Roster, run: RunId, message: Message) -> bool:
+    """Leave a message for the run; True if it has taken effect already, because nobody was driving.
+
+    InvalidInput if the gate was answered by somebody else first.
+    """
+    earlier = store.put(run, message)
+    if earlier is not None:
+        who = f" by {earlier.by}" if earlier.by else ""
+        raise InvalidInput(
+            f"gate {message.subject!r} was answered {earlier.value!r}{who} first; {message.value!r} does not count",
+            hint="drumline status",
+        )
+    if roster.drivers(run):
+        return False
+    await settle(store, run)
+    return True
+
+
+async def settle(store: Store, run: RunId) -> None:
+    """Fold the inbox in without a driver; a driver that comes up meanwhile simply wins the race."""
+    state = read_run(store, run)
+    for number, message in store.unread(run):
+        for _ in range(TRIES):
+            held = store.held(run)
+            events = outcome_of(state, message, held.keys())
+            if events is None:
+                break
+            try:
+                addition = Addition(events=events, expected=state.version)
+                await store.append({Stream(run): addition}, settles=[number])
+            except Conflict:
+                state = read_run(store, run)
+                continue
+            fold_run(state, events)
+            break
+
+
+def _check_step(run: RunState, step: str) -> None:
+    if StepId(step) not in run.plan.by_id:
+        legal = ", ".join(s.id for s in run.plan.steps[:10])
+        raise InvalidInput(f"the plan of run {run.id} has no step {step!r} (it has {legal})", hint="drumline status")
