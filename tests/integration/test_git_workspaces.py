@@ -6,7 +6,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -77,6 +77,40 @@ async def land(site: Site, step: StepId, files: dict[str, str]) -> Commit:
     landing = await spaces.land(step, commit, head=site.base)
     assert landing.commit is not None
     return landing.commit
+
+
+LANDER = """
+import sys
+from pathlib import Path
+import anyio
+from drumline.core.ids import Commit, RunId, StepId
+from drumline.workspace.repository import find_repository
+from drumline.workspace.workspaces import GitWorkspaces
+
+top, root, branch, base, steps = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], Commit(sys.argv[4]), sys.argv[5:]
+
+async def main():
+    spaces = GitWorkspaces(find_repository(top), run=RunId("r1"), branch=branch, root=root)
+    await spaces.start(base)
+    for step in map(StepId, steps):
+        await spaces.prepare(step, base)
+        (spaces.path(step) / step).write_text(step)
+        tree = await spaces.snapshot(step, base=base)
+        commit = await spaces.commit(step, tree, base=base, message="Do " + step)
+        landing = await spaces.land(step, commit, head=base)
+        assert landing.commit, landing
+        await spaces.remove(step)
+
+anyio.run(main)
+"""
+
+
+def start_lander(
+    site: Site, steps: Sequence[str], *, root: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    """Start a process that works on `steps` from the first commit and lands them."""
+    argv = [sys.executable, "-c", LANDER, str(site.top), str(root or site.root), BRANCH, site.base, *steps]
+    return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=env)
 
 
 # The user's side
@@ -535,6 +569,8 @@ def assert_sound(site: Site, spaces: GitWorkspaces) -> None:
     assert git(where, "status", "--porcelain=v1", "--branch") == "## HEAD (no branch)"
     assert git(where, "rev-parse", "HEAD") == site.base
     assert git(where, "rev-parse", "--path-format=absolute", "--git-common-dir") == str(site.top / ".git")
+    record = Path(git(where, "rev-parse", "--absolute-git-dir"))
+    assert {file.name for file in record.iterdir()} <= {"HEAD", "ORIG_HEAD", "commondir", "gitdir", "index", "logs"}
     assert sorted(file.name for file in where.iterdir()) == [".git", ".gitignore", "a.txt", "plan"]
 
 
@@ -618,6 +654,37 @@ def test_a_workspace_is_left_alone_until_the_git_of_a_dead_driver_has_ended(tmp_
     assert anyio.run(body)
 
 
+def install_slow_git(folder: Path, trace: Path) -> None:
+    """A git that dawdles over `read-tree`, leaving one trace before it starts and one after it has ended."""
+    folder.mkdir()
+    (folder / "git").write_text(
+        f"""#!/bin/bash
+case " $* " in *" read-tree "*) slow=1; touch {trace}.started; sleep 0.6;; esac
+PATH=${{PATH#*:}} git "$@"; code=$?
+[ -z "$slow" ] || touch {trace}.ended
+exit $code
+"""
+    )
+    (folder / "git").chmod(0o755)
+
+
+def test_a_workspace_is_prepared_only_after_the_git_of_a_killed_driver_has_ended(site: Site, tmp_path: Path) -> None:
+    install_slow_git(tmp_path / "bin", tmp_path / "trace")
+    slow = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    lander = start_lander(site, [A], env=slow)
+    while not (tmp_path / "trace.started").exists():
+        assert lander.poll() is None
+    lander.kill()
+    lander.wait()
+
+    anyio.run(site.open().prepare, A, site.base)
+
+    assert (tmp_path / "trace.ended").exists()
+    assert_sound(site, site.open())
+    assert lander.stderr is not None
+    lander.stderr.close()
+
+
 def test_waiting_for_a_workspace_ends_with_an_error_that_says_so(tmp_path: Path) -> None:
     async def body() -> None:
         async with hold(tmp_path / "step-1.lock"):
@@ -648,36 +715,6 @@ def test_a_cancelled_call_leaves_a_workspace_that_can_be_prepared(site: Site) ->
 
 
 # Many at once
-
-LANDER = """
-import sys
-from pathlib import Path
-import anyio
-from drumline.core.ids import Commit, RunId, StepId
-from drumline.workspace.repository import find_repository
-from drumline.workspace.workspaces import GitWorkspaces
-
-top, root, branch, base, steps = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], Commit(sys.argv[4]), sys.argv[5:]
-
-async def main():
-    spaces = GitWorkspaces(find_repository(top), run=RunId("r1"), branch=branch, root=root)
-    await spaces.start(base)
-    for step in map(StepId, steps):
-        await spaces.prepare(step, base)
-        (spaces.path(step) / step).write_text(step)
-        tree = await spaces.snapshot(step, base=base)
-        commit = await spaces.commit(step, tree, base=base, message="Do " + step)
-        landing = await spaces.land(step, commit, head=base)
-        assert landing.commit, landing
-        await spaces.remove(step)
-
-anyio.run(main)
-"""
-
-
-def start_lander(site: Site, steps: list[str], *, root: Path | None = None) -> subprocess.Popen[str]:
-    argv = [sys.executable, "-c", LANDER, str(site.top), str(root or site.root), BRANCH, site.base, *steps]
-    return subprocess.Popen(argv, stderr=subprocess.PIPE, text=True)
 
 
 def landed_steps(site: Site) -> list[str]:

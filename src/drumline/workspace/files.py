@@ -44,11 +44,6 @@ class WorkFiles:
         await self._git.run("read-tree", "--reset", "-u", tree)
         await self._git.run("clean", "-ffdq")
 
-    async def find_strays(self) -> list[str]:
-        """Files that differ from what was filled in."""
-        listed = await self._git.run("ls-files", "--others", "--modified", "--deleted", "--exclude-standard", "-z")
-        return listed.items
-
     async def read(self, base: Commit, spared: Sequence[str]) -> Tree:
         """The tree of everything not ignored, with what is in or below the `spared` paths as it is in `base`."""
         if self.path.is_symlink() or not self.path.is_dir():

@@ -163,9 +163,9 @@ async def _adopt(desk: _Desk, base: Commit, tree: Tree) -> bool:
         return False
     try:
         await _fill(desk, base, tree)
-        return not await desk.files.find_strays()
     except (GitError, OSError):
         return False
+    return True
 
 
 async def _fill(desk: _Desk, base: Commit, tree: Tree) -> None:
