@@ -51,7 +51,8 @@ def kill_tree(identity: Identity) -> bool:
     """Kill this very process and everything below it; False if it is not there or may not be killed."""
     if not identity.is_running():
         return False
-    _send(signal.SIGSTOP, [identity.pid])
+    # Stopped first and looked for again, so that none is missed because it was forked meanwhile.
+    _send(signal.SIGSTOP, [identity.pid, *census.descendants(identity.pid)])
     _send(signal.SIGKILL, census.descendants(identity.pid))
     return kill_exactly(identity)
 

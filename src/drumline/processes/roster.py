@@ -78,12 +78,9 @@ class FileRoster:
 
     def drivers(self, run: RunId) -> Sequence[DriverId]:
         """Drivers of the run that are not dead."""
-        if not self._root.is_dir():
-            return []
         found: list[DriverId] = []
-        for name in sorted(entry.name for entry in self._root.iterdir()):
-            lease = read_lease(self._root / name / LEASE)
-            driver = DriverId(name)
+        for driver in self._entered():
+            lease = read_lease(self._root / driver / LEASE)
             if lease is not None and lease.run == run and self.standing(driver) is not Standing.DEAD:
                 found.append(driver)
         return found
@@ -110,6 +107,12 @@ class FileRoster:
         shutil.rmtree(home, ignore_errors=True)
         return True
 
+    def evict_frozen(self) -> None:
+        """End every frozen driver, whichever run it is of: one frozen inside a transaction blocks all writers."""
+        for driver in self._entered():
+            if self.standing(driver) is Standing.FROZEN:
+                self.evict(driver)
+
     def home(self, driver: DriverId) -> Path:
         """The driver's own folder, also for the lock files of its supervisors."""
         if not DRIVER_NAME.fullmatch(driver):
@@ -117,6 +120,11 @@ class FileRoster:
                 f"{driver!r} is not the name of a driver (letters, digits, '-' and '_')", hint="drumline status"
             )
         return self._root / driver
+
+    def _entered(self) -> list[DriverId]:
+        if not self._root.is_dir():
+            return []
+        return [DriverId(name) for name in sorted(entry.name for entry in self._root.iterdir())]
 
     def _enter(self, driver: DriverId, run: RunId) -> bool:
         home = self.home(driver)
