@@ -83,7 +83,7 @@ def test_a_run_ends_the_same_when_driver_after_driver_dies(tmp_path: Path, seed:
     run = world.drive_through(deaths=500)
 
     assert_as_if_nothing_happened(world, run)
-    assert len(world.joined) > 4
+    assert len(world.joined) > 1
 
 
 def test_a_lost_attempt_counts_as_no_attempt(tmp_path: Path) -> None:

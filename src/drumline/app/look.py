@@ -1,0 +1,113 @@
+"""Takes a snapshot of a run for the views: reads the journal, the claims, the drivers and the plan's marks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from drumline.core.edits import compare
+from drumline.core.ids import DriverId, GateId, RunId, StepId, Stream
+from drumline.core.plan import Marks, Problem
+from drumline.core.recorded import Recorded
+from drumline.core.schedule import Surroundings
+from drumline.core.state import RunState, fold_run
+from drumline.core.stepstate import StepState, fold_step
+from drumline.engine.outbox import parse_iso
+from drumline.errors import InvalidInput
+from drumline.ports.journal import Store
+from drumline.ports.planfiles import PlanFiles
+from drumline.ports.roster import Roster
+from drumline.views.snapshot import Snapshot
+
+
+@dataclass(kw_only=True)
+class Watcher:
+    """Looks at one run again and again, reading only what is new."""
+
+    store: Store
+    roster: Roster
+    planfiles: PlanFiles | None
+    run: RunId
+    stale_after: float
+
+    def __post_init__(self) -> None:
+        self.state = RunState(id=self.run)
+        self._steps: dict[StepId, StepState] = {}
+        self._latest: dict[StepId, Recorded] = {}
+        self._times: list[float] = []
+        self._seen = 0
+
+    def look(self, now: float, *, also: StepId | None = None) -> Snapshot:
+        """The run at this moment; `also` names a finished step whose stream is wanted too."""
+        self._catch_up(also)
+        marks, problems = self._marks()
+        owners = self._owners()
+        return Snapshot(
+            run=self.state,
+            steps=self._steps,
+            latest=self._latest,
+            around=Surroundings(
+                claimed=frozenset(owners),
+                marks=marks,
+                now=now,
+                stale_after=self.stale_after,
+                claim_times={step: parse_iso(m.claimed_at) for step, m in marks.items() if m.claimed_at},
+            ),
+            owners=owners,
+            live=tuple(self.roster.drivers(self.run)),
+            answers=self._answers(),
+            started_at=self._times[0],
+            last_at=self._times[-1],
+            now=now,
+            problems=problems,
+        )
+
+    def _catch_up(self, also: StepId | None) -> None:
+        if self._seen == 0:
+            self._open()
+        for recorded in self.store.tail(self.run, after=self._seen):
+            self._seen = recorded.seq
+            self._times.append(recorded.at)
+            if recorded.stream.step:
+                self._add(recorded)
+            else:
+                fold_run(self.state, [recorded.event])
+        if also is not None and also not in self._steps:
+            self._read_step(also)
+
+    def _open(self) -> None:
+        recorded = self.store.read(Stream(self.run))
+        if not recorded:
+            raise InvalidInput(f"there is no run {self.run!r}", hint="drumline runs")
+        fold_run(self.state, [r.event for r in recorded])
+        self._times = [recorded[0].at, recorded[-1].at]
+        self._seen = recorded[-1].seq
+        for step in list(self.state.working):
+            self._read_step(step)
+
+    def _read_step(self, step: StepId) -> None:
+        self._steps[step] = StepState()
+        for recorded in self.store.read(Stream(self.run, step)):
+            if recorded.seq <= self._seen:
+                self._add(recorded)
+
+    def _add(self, recorded: Recorded) -> None:
+        step = recorded.stream.step
+        if step not in self._steps:
+            self._steps[step] = StepState()
+        fold_step(self._steps[step], [recorded.event])
+        self._latest[step] = recorded
+
+    def _marks(self) -> tuple[Mapping[StepId, Marks], tuple[Problem, ...]]:
+        known = self.state.reading()
+        if self.planfiles is None or self.state.ended is not None:
+            return known.marks, ()
+        reading = self.planfiles.read(known)
+        return reading.marks, compare(self.state, reading).problems
+
+    def _owners(self) -> dict[StepId, DriverId]:
+        live = set(self.roster.drivers(self.run))
+        return {step: c.driver for step, c in self.store.held(self.run).items() if c.driver in live}
+
+    def _answers(self) -> dict[GateId, str]:
+        return {GateId(m.subject): m.value for _, m in self.store.unread(self.run) if m.kind == "answer"}

@@ -1,0 +1,152 @@
+"""The composition root: reads settings, picks adapters. The only place that knows them all."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import anyio
+
+from drumline.agents import open_agent
+from drumline.app.look import Watcher
+from drumline.core.ids import DriverId, RunId
+from drumline.core.state import RunState
+from drumline.engine.kit import Kit
+from drumline.planfiles import open_plan
+from drumline.ports.agents import Agent
+from drumline.ports.planfiles import PlanFiles
+from drumline.ports.processes import Processes
+from drumline.processes.roster import FileRoster
+from drumline.processes.supervised import SupervisedProcesses
+from drumline.settings import Settings, read_config, resolve
+from drumline.store.sqlite import SqliteStore
+from drumline.workspace.repository import Repository, find_repository
+from drumline.workspace.workspaces import GitWorkspaces
+
+STORE = "state.db"
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; cancellable."""
+        await anyio.sleep(seconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A repository as Drumline sees it from one folder: where its state is, and what is configured."""
+
+    repository: Repository
+    settings: Settings
+    config: Mapping[str, object]
+    config_path: Path | None
+    here: Path
+
+    @property
+    def state_dir(self) -> Path:
+        """Where the store, the drivers' leases and the runs' logs are."""
+        return self.repository.state_dir
+
+    @cached_property
+    def roster(self) -> FileRoster:
+        """The drivers of this repository."""
+        return FileRoster(self.state_dir / "drivers", lease=self.settings.lease)
+
+    @property
+    def agent_base(self) -> Path:
+        """What a relative path in an agent's spec is relative to: the folder the command was typed in."""
+        return self.here
+
+    def has_store(self) -> bool:
+        """Whether anything was ever run here."""
+        return (self.state_dir / STORE).exists()
+
+    def open_store(self, *, read_only: bool = False) -> SqliteStore:
+        """Open the journal; a writer frozen with the lock in its hand is ended by whoever waits for it."""
+        path = self.state_dir / STORE
+        if not read_only:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        return SqliteStore.open(path, read_only=read_only, on_busy=self.roster.evict_frozen)
+
+    def open_plan(self, plan: Path) -> PlanFiles:
+        """The plan at a path relative to the folder the command was typed in."""
+        locks = self.state_dir / "locks"
+        return open_plan(self.here / plan, repo=self.repository.top, locks=locks)
+
+    def plan_of(self, run: RunState) -> PlanFiles:
+        """The plan a run was started with."""
+        locks = self.state_dir / "locks"
+        return open_plan(self.repository.top / run.begun.plan, repo=self.repository.top, locks=locks)
+
+    def with_settings(self, flags: Mapping[str, object], plan: Mapping[str, object]) -> Site:
+        """The same site with the settings of one command."""
+        return replace(self, settings=resolve(flags, os.environ, plan, self.config))
+
+    def logs(self, run: RunId) -> Path:
+        """Where transcripts and check logs of a run are."""
+        return self.state_dir / "runs" / run
+
+    def watcher(self, store: SqliteStore, run: RunState) -> Watcher:
+        """Looks at a run for the views; a plan that is gone does not keep people from looking."""
+        top = self.repository.top
+        planfiles = self.plan_of(run) if (top / run.begun.plan).exists() else None
+        return Watcher(
+            store=store,
+            roster=self.roster,
+            planfiles=planfiles,
+            run=run.id,
+            stale_after=self.settings.stale_claim,
+        )
+
+    def kit(self, store: SqliteStore, run: RunState, *, started_at: float) -> Kit:
+        """Everything a driver of this run works with."""
+
+        def equip(driver: DriverId) -> tuple[Processes, Agent]:
+            processes = SupervisedProcesses(self.roster.home(driver), driver)
+            return processes, open_agent(run.begun.agent, processes=processes, base=self.repository.top)
+
+        configured = Path(self.settings.worktrees) if self.settings.worktrees else None
+        workspaces = GitWorkspaces(
+            self.repository,
+            run=run.id,
+            branch=run.begun.branch,
+            root=self.repository.worktrees_root(configured),
+            plan_paths=[run.begun.plan],
+            started=int(started_at),
+        )
+        return Kit(
+            store=store,
+            roster=self.roster,
+            workspaces=workspaces,
+            planfiles=self.plan_of(run),
+            clock=SystemClock(),
+            logs=self.logs(run.id),
+            equip=equip,
+            stale_claim=self.settings.stale_claim,
+            agent_timeout=self.settings.agent_timeout,
+            check_timeout=self.settings.check_timeout,
+        )
+
+
+def open_site(here: Path | None = None) -> Site:
+    """The repository around a folder, with its configuration."""
+    folder = (here or Path.cwd()).resolve()
+    repository = find_repository(folder)
+    config, path = read_config(folder, repository.top)
+    return Site(
+        repository=repository,
+        settings=resolve({}, os.environ, {}, config),
+        config=config,
+        config_path=path,
+        here=folder,
+    )
