@@ -1,0 +1,97 @@
+"""What the owner of a step is doing with it at this moment, read from the phase and the last entry of its stream."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drumline.core.advance import NODE, orders_for
+from drumline.core.events import AttemptStarted, CheckStarted
+from drumline.core.ids import StepId
+from drumline.core.life import Phase
+from drumline.core.plan import Step
+from drumline.core.stepstate import StepState
+from drumline.views.cells import flatten
+from drumline.views.duration import duration
+from drumline.views.snapshot import Snapshot
+
+LONGEST_COMMAND = 60
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Activity:
+    """A node, a few words, since when, and until when if it is only waiting."""
+
+    node: str
+    text: str
+    since: float | None = None
+    until: float | None = None
+
+
+def activity(snapshot: Snapshot, step: StepId) -> Activity | None:
+    """What is being done with an owned step; None if nobody has it."""
+    if step not in snapshot.owners:
+        return None
+    state = snapshot.steps.get(step, StepState())
+    entry = snapshot.latest.get(step)
+    since = entry.at if entry else None
+    match state.phase:
+        case Phase.WORKING:
+            return _at_work(snapshot, step, state)
+        case Phase.CHECKING:
+            return Activity(node="check", text=_check(snapshot, step), since=since)
+        case Phase.WORKED:
+            return Activity(node="check", text="between checks", since=since)
+        case Phase.LANDING | Phase.LANDED:
+            return Activity(node="land", text="landing", since=since)
+        case _:
+            return Activity(node="prepare", text="preparing its workspace", since=since)
+
+
+def attempts(snapshot: Snapshot, step: StepId) -> int:
+    """Attempts so far, with the one under way."""
+    finished = snapshot.run.finished.get(step)
+    if finished is not None:
+        return finished.attempts
+    state = snapshot.steps.get(step)
+    if state is None:
+        return 0
+    return state.attempts + (1 if state.phase is Phase.WORKING and step in snapshot.owners else 0)
+
+
+def checks(snapshot: Snapshot, step: Step) -> tuple[int, int]:
+    """How many checks passed on the tree as it is, of how many."""
+    finished = snapshot.run.finished.get(step.id)
+    if finished is not None and finished.checks_total:
+        return finished.checks_passed, finished.checks_total
+    total = len(step.checks) + len(snapshot.run.begun.checks) + len(step.not_run)
+    state = snapshot.steps.get(step.id)
+    if state is None:
+        return 0, total
+    return sum(1 for number in range(total) if state.proves(number)), total
+
+
+def _at_work(snapshot: Snapshot, step: StepId, state: StepState) -> Activity:
+    entry = snapshot.latest.get(step)
+    started = entry.event if entry else None
+    if entry is None or not isinstance(started, AttemptStarted):
+        return Activity(node=NODE, text=_attempt(snapshot, step, state))
+    begins = entry.at + started.delay
+    if snapshot.now < begins:
+        left = duration(begins - snapshot.now)
+        return Activity(node="wait", text=f"attempt {started.attempt} in {left}", since=entry.at, until=begins)
+    return Activity(node=started.node, text=_attempt(snapshot, step, state), since=begins)
+
+
+def _attempt(snapshot: Snapshot, step: StepId, state: StepState) -> str:
+    words = f"attempt {state.attempts + 1}"
+    if state.fixes and not state.waits:
+        words += f" (fix {state.fixes} of {snapshot.run.begun.retries})"
+    return words
+
+
+def _check(snapshot: Snapshot, step: StepId) -> str:
+    entry = snapshot.latest.get(step)
+    if entry is None or not isinstance(entry.event, CheckStarted):
+        return "checking"
+    total = len(orders_for(snapshot.run, snapshot.run.plan.by_id[step]).checks)
+    return f"check {entry.event.check + 1} of {total}: {flatten(entry.event.command, LONGEST_COMMAND)}"

@@ -1,0 +1,195 @@
+"""The live board: a function from a snapshot and a size to lines. It never draws more than it was given room for.
+
+Lines are made of segments, a text and the word for its style, so that a face can colour them; the plain board is
+their texts joined.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Step
+from drumline.core.state import Gate
+from drumline.views.activity import activity, checks
+from drumline.views.causes import SHORT_COMMIT
+from drumline.views.cells import cut, fit, flatten, width
+from drumline.views.duration import duration
+from drumline.views.snapshot import Snapshot
+from drumline.views.states import STEP_STATES, elapsed, run_state, step_state
+from drumline.views.status import step_reason
+
+Segment = tuple[str, str]
+Row = list[Segment]
+
+LEAST_WIDTH, LEAST_HEIGHT = 40, 8
+SPINNER = "◐◓◑◒"
+SYMBOLS: Mapping[str, str] = {
+    "waiting": "·",
+    "ready": "○",
+    "running": SPINNER[0],
+    "parked": "?",
+    "done": "✓",
+    "blocked": "■",
+    "failed": "✗",
+    "skipped": "–",
+}
+_PRESSING = ("running", "parked", "failed", "blocked")
+_FRAME = 4
+"""Lines for the two of the header, the bar and the footer."""
+
+
+def board(snapshot: Snapshot, *, width: int, height: int, tick: int) -> list[str]:
+    """The board as plain lines, at most `height` of them and none wider than `width` cells."""
+    rows = board_segments(snapshot, width=width, height=height, tick=tick)
+    return ["".join(text for text, _ in row).rstrip() for row in rows]
+
+
+def board_segments(snapshot: Snapshot, *, width: int, height: int, tick: int) -> list[Row]:
+    """The board as rows of (text, style); styles are state names, `title`, `dim`, `bar`, `notice` or nothing."""
+    wide, high = max(width, LEAST_WIDTH), max(height, LEAST_HEIGHT)
+    steps = snapshot.run.selected()
+    states = {step.id: step_state(snapshot, step.id) for step in steps}
+    notices = _notices(snapshot, wide)
+    room = high - _FRAME - len(notices)
+    asked = _gate_rows(snapshot, wide, room=max(2, room // 2))
+    return [
+        *_header(snapshot, wide),
+        _bar(states, wide),
+        *_step_rows(snapshot, states, wide, room=room - len(asked), tick=tick),
+        *asked,
+        *notices,
+        _footer(snapshot, states, wide),
+    ]
+
+
+# --- frame ------------------------------------------------------------------------------------------------------
+
+
+def _header(snapshot: Snapshot, wide: int) -> list[Row]:
+    run = snapshot.run
+    state = run_state(snapshot)
+    right = f"{state} {duration(elapsed(snapshot))}"
+    title = fit(flatten(run.plan.title or run.begun.plan_name), wide - width(right) - 1)
+    facts = f"run {run.id} · {run.mode} · {flatten(run.begun.agent)}"
+    return [[(title, "title"), (" ", ""), (right, state)], [(cut(facts, wide), "dim")]]
+
+
+def _bar(states: Mapping[StepId, str], wide: int) -> Row:
+    total = len(states)
+    done = sum(1 for state in states.values() if state in ("done", "skipped"))
+    label = f" {done:,}/{total:,}"
+    cells = wide - len(label)
+    filled = cells * done // total if total else cells
+    return [("█" * filled, "done"), ("░" * (cells - filled), "bar"), (label, "")]
+
+
+def _footer(snapshot: Snapshot, states: Mapping[StepId, str], wide: int) -> Row:
+    counts = Counter(states.values())
+    words = " · ".join(f"{counts[state]:,} {state}" for state in reversed(STEP_STATES) if counts[state])
+    return [(cut(f"{words or 'no steps'} · {flatten(snapshot.run.begun.branch)}", wide), "dim")]
+
+
+def _notices(snapshot: Snapshot, wide: int) -> list[Row]:
+    if not snapshot.problems:
+        return []
+    first = snapshot.problems[0]
+    count = len(snapshot.problems)
+    text = f"! the edited plan does not count yet ({count:,}): {first.where}: {flatten(first.message)}"
+    return [[(cut(flatten(text), wide), "notice")]]
+
+
+# --- gates ------------------------------------------------------------------------------------------------------
+
+
+def _gate_rows(snapshot: Snapshot, wide: int, *, room: int) -> list[Row]:
+    """Two rows per gate: the question and how to answer it. What does not fit is counted."""
+    gates = snapshot.run.open_gates
+    shown = gates if 2 * len(gates) <= room else gates[: max(1, (room - 1) // 2)]
+    rows: list[Row] = []
+    for gate in shown:
+        rows += _gate(snapshot, gate, wide)
+    more = len(gates) - len(shown)
+    if more and len(rows) < room:
+        rows.append([(cut(f"… and {more:,} more gates: drumline status", wide), "parked")])
+    return rows
+
+
+def _gate(snapshot: Snapshot, gate: Gate, wide: int) -> list[Row]:
+    opened = gate.opened
+    given = snapshot.answers.get(opened.gate)
+    choice, *others = opened.options or ("CHOICE",)
+    how = f"drumline answer {opened.gate} {choice}" + (f" (or {', '.join(others)})" if others else "")
+    if given is not None:
+        how = f"answered: {flatten(given)}"
+    question = f"? {opened.gate}: {flatten(opened.question)}"
+    return [[(cut(question, wide), "parked")], [(cut(f"  {how}", wide), "dim")]]
+
+
+# --- steps ------------------------------------------------------------------------------------------------------
+
+
+def _step_rows(snapshot: Snapshot, states: Mapping[StepId, str], wide: int, *, room: int, tick: int) -> list[Row]:
+    shown = list(states) if len(states) <= room else _choose(snapshot, states, room - 1)
+    names = min(max((width(step) for step in shown), default=0), wide // 3)
+    by_id = snapshot.run.plan.by_id
+    rows = [_step(snapshot, by_id[step], states[step], names=names, wide=wide, tick=tick) for step in shown]
+    more = len(states) - len(shown)
+    return [*rows, [(f"… and {more:,} more", "dim")]] if more else rows
+
+
+def _choose(snapshot: Snapshot, states: Mapping[StepId, str], room: int) -> list[StepId]:
+    """What matters most: in work or in trouble, then the latest done, then what comes next."""
+    pressing = [step for state in _PRESSING for step in states if states[step] == state][: max(0, room)]
+    left = max(0, room - len(pressing))
+    done = [step for step in reversed(snapshot.run.finished) if states.get(step) in ("done", "skipped")]
+    coming = [step for state in ("ready", "waiting") for step in states if states[step] == state]
+    recent = done[: max(left // 3, left - len(coming))]
+    return [*pressing, *reversed(recent), *coming[: left - len(recent)]]
+
+
+def _step(snapshot: Snapshot, step: Step, state: str, *, names: int, wide: int, tick: int) -> Row:
+    symbol = SPINNER[tick % len(SPINNER)] if state == "running" else SYMBOLS[state]
+    space = wide - names - 4
+    doing = cut(_doing(snapshot, step, state), space * 3 // 5 if step.title else space)
+    title = fit(flatten(step.title), space - width(doing))
+    return [
+        (f"{symbol} ", state),
+        (fit(step.id, names), state if state in _PRESSING else ""),
+        (" ", ""),
+        (title, "dim" if state in ("waiting", "skipped") else ""),
+        (" ", ""),
+        (doing, state),
+    ]
+
+
+def _doing(snapshot: Snapshot, step: Step, state: str) -> str:
+    """The few words at the end of a step's line."""
+    match state:
+        case "running":
+            return _at_work(snapshot, step.id)
+        case "done":
+            return _result(snapshot, step)
+        case "ready":
+            return ""
+        case _:
+            return flatten(step_reason(snapshot, step.id))
+
+
+def _at_work(snapshot: Snapshot, step: StepId) -> str:
+    doing = activity(snapshot, step)
+    if doing is None:
+        return ""
+    since = f" {duration(snapshot.now - doing.since)}" if doing.since is not None and doing.until is None else ""
+    words = doing.text if doing.node in ("wait", "check", "land", "prepare") else f"{doing.node}, {doing.text}"
+    return f"{words}{since}"
+
+
+def _result(snapshot: Snapshot, step: Step) -> str:
+    finished = snapshot.run.finished.get(step.id)
+    if finished is None:
+        return "declared"
+    passed, total = checks(snapshot, step)
+    commit = finished.commit[:SHORT_COMMIT] if finished.commit else "no commit"
+    return f"{passed}/{total} {commit}" if finished.proved else f"not proved {passed}/{total} {commit}"

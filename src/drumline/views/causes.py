@@ -1,0 +1,203 @@
+"""Why a step is as it is: the nearest cause, and the command to type next.
+
+Every unfinished step has a live owner, a timer or a named blocker; `cause` never answers without one of them. It looks
+at the step and its needs only, so that a table of ten thousand steps stays linear; `why.py` follows it to the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from drumline.core import gates
+from drumline.core.events import GateOpened, StepFinished
+from drumline.core.ids import DriverId, GateId, StepId
+from drumline.core.plan import Step
+from drumline.core.schedule import Obstacle, obstacle
+from drumline.core.state import RunState
+from drumline.views.activity import activity
+from drumline.views.cells import flatten
+from drumline.views.duration import duration
+from drumline.views.snapshot import Snapshot
+from drumline.views.states import run_state, step_state
+
+OWNER, TIMER, BLOCKER, FINISHED = "owner", "timer", "blocker", "finished"
+MOST_NAMED = 5
+SHORT_COMMIT = 9
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cause:
+    """One reason: a kind, a clause for people, and who, what question, until when. `steps` are the unmet needs."""
+
+    kind: str
+    text: str
+    hint: str
+    owner: DriverId | None = None
+    gate: GateId | None = None
+    until: float | None = None
+    steps: tuple[StepId, ...] = ()
+
+
+def cause(snapshot: Snapshot, step: Step) -> Cause:
+    """The nearest reason why the step is as it is."""
+    return (
+        _settled(snapshot, step)
+        or _owned(snapshot, step)
+        or _outside(snapshot, step)
+        or _cancelled(snapshot)
+        or _obstructed(snapshot, step)
+        or _idle(snapshot)
+    )
+
+
+def unproved(finished: StepFinished) -> str:
+    """Why a landed step is not proved; empty if it is."""
+    if finished.state != "done" or finished.proved:
+        return ""
+    if not finished.checks_total:
+        return "landed, but it has no checks that could prove it"
+    if finished.checks_passed < finished.checks_total:
+        return f"landed, but only {finished.checks_passed} of its {finished.checks_total} checks could be run"
+    return "landed by a merge; its checks ran on the tree before it"
+
+
+def answer_hint(opened: GateOpened, *, driven: bool) -> str:
+    """The command that answers a gate with its first option; without a live driver it also drives on."""
+    choice = opened.options[0] if opened.options else "CHOICE"
+    return f"drumline answer {opened.gate} {choice}" + ("" if driven else " --resume")
+
+
+def name_some(steps: Iterable[str]) -> str:
+    """The first few of many names."""
+    names = list(steps)
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _settled(snapshot: Snapshot, step: Step) -> Cause | None:
+    run = snapshot.run
+    finished = run.finished.get(step.id)
+    if finished is not None:
+        return _finished(finished)
+    if step.id in run.declared:
+        text = f"{step.path or 'its file'} says so; this run has no proof of it"
+        return Cause(kind=FINISHED, text=text, hint="drumline status")
+    return None
+
+
+def _finished(finished: StepFinished) -> Cause:
+    match finished.state:
+        case "done":
+            landed = f"landed as {finished.commit[:SHORT_COMMIT]}" if finished.commit else "landed"
+            proved = f"{landed}, proved by {finished.checks_passed} of {finished.checks_total} checks"
+            return Cause(kind=FINISHED, text=unproved(finished) or proved, hint=f"drumline logs {finished.step}")
+        case "skipped":
+            text = f"a person skipped it: {flatten(finished.reason) or 'no reason given'}"
+            return Cause(kind=FINISHED, text=text, hint=f"drumline retry {finished.step}")
+        case _:
+            kind = BLOCKER if finished.state == "blocked" else FINISHED
+            text = flatten(finished.reason) or "no reason was recorded"
+            return Cause(kind=kind, text=text, hint=f"drumline retry {finished.step}")
+
+
+def _owned(snapshot: Snapshot, step: Step) -> Cause | None:
+    doing = activity(snapshot, step.id)
+    if doing is None:
+        return None
+    owner = snapshot.owners[step.id]
+    hint = f"drumline logs {step.id}"
+    if doing.until is not None:
+        text = f"driver {owner} waits before the next try: {doing.text}"
+        return Cause(kind=TIMER, text=text, hint=hint, owner=owner, until=doing.until)
+    since = f", for {duration(snapshot.now - doing.since)}" if doing.since is not None else ""
+    return Cause(kind=OWNER, text=f"driver {owner} has it: {doing.node}, {doing.text}{since}", hint=hint, owner=owner)
+
+
+def _outside(snapshot: Snapshot, step: Step) -> Cause | None:
+    if step.id in snapshot.selected:
+        return None
+    hint = f"drumline run {snapshot.run.begun.plan} --step {step.id}"
+    return Cause(kind=BLOCKER, text="not part of this run", hint=hint)
+
+
+def _cancelled(snapshot: Snapshot) -> Cause | None:
+    cancel = snapshot.run.cancel
+    if cancel is None:
+        return None
+    who = f" by {flatten(cancel.by)}" if cancel.by else ""
+    why = f": {flatten(cancel.reason)}" if cancel.reason else ""
+    return Cause(kind=BLOCKER, text=f"the run was cancelled{who}{why}", hint=_going_on(snapshot.run))
+
+
+def _obstructed(snapshot: Snapshot, step: Step) -> Cause | None:
+    found = obstacle(snapshot.run, step, snapshot.around)
+    if found is None:
+        return None
+    retry = f"drumline retry {step.id}"
+    match found.kind:
+        case "gate":
+            return _gated(snapshot, found)
+        case "needs":
+            named = name_some(f"{need} ({_need_state(snapshot, need)})" for need in found.steps)
+            return Cause(kind=BLOCKER, text=f"needs {named}", hint=f"drumline why {found.steps[0]}", steps=found.steps)
+        case "foreign" if found.until is not None:
+            left = duration(found.until - snapshot.now)
+            text = f"{flatten(found.text)}; the claim counts for another {left}"
+            return Cause(kind=TIMER, text=text, hint=retry, until=found.until)
+        case "unowned":
+            hint = "drumline status" if snapshot.live else "drumline resume"
+            return Cause(kind=BLOCKER, text=f"{found.text}; a person will be asked about it", hint=hint)
+        case _:
+            return Cause(kind=BLOCKER, text=flatten(found.text), hint=retry)
+
+
+def _gated(snapshot: Snapshot, found: Obstacle) -> Cause:
+    gate = found.gate or GateId("")
+    given = snapshot.answers.get(gate)
+    driven = bool(snapshot.live)
+    if given is None:
+        hint = answer_hint(snapshot.run.gates[gate].opened, driven=driven)
+        return Cause(kind=BLOCKER, text=found.text, gate=gate, hint=hint)
+    text = f"gate {gate} is answered with {flatten(given)!r}, which counts as soon as a driver looks"
+    return Cause(kind=BLOCKER, text=text, gate=gate, hint="drumline status" if driven else "drumline resume")
+
+
+def _need_state(snapshot: Snapshot, need: StepId) -> str:
+    return step_state(snapshot, need) if need in snapshot.run.plan.by_id else "not in the plan"
+
+
+def _idle(snapshot: Snapshot) -> Cause:
+    """Nothing about the step itself keeps it back: the run is over or undriven, or others are in work."""
+    run = snapshot.run
+    match run_state(snapshot):
+        case "running":
+            return _in_line(snapshot)
+        case "interrupted":
+            text = "no driver is running: the run was interrupted"
+            return Cause(kind=BLOCKER, text=text, hint="drumline resume")
+        case "parked":
+            named = name_some(run.unanswered)
+            first = next(iter(run.unanswered.values()), None)
+            hint = answer_hint(first.opened, driven=False) if first else "drumline resume"
+            return Cause(kind=BLOCKER, text=f"the run is parked at {named or 'an answered gate'}", hint=hint)
+        case state:
+            why = f": {flatten(run.ended.reason)}" if run.ended and run.ended.reason else ""
+            return Cause(kind=BLOCKER, text=f"the run ended as {state}{why}", hint=_going_on(run))
+
+
+def _in_line(snapshot: Snapshot) -> Cause:
+    busy = name_some(snapshot.owners)
+    if not busy:
+        owner = snapshot.live[0]
+        text = f"driver {owner} is about to take the next ready step"
+        return Cause(kind=OWNER, text=text, hint="drumline status", owner=owner)
+    if snapshot.run.mode == "sequential":
+        return Cause(kind=BLOCKER, text=f"one step at a time, and {busy} is in work", hint="drumline status")
+    return Cause(kind=BLOCKER, text=f"no free slot: {busy} in work", hint="drumline status")
+
+
+def _going_on(run: RunState) -> str:
+    """A run that a person stopped for good is not taken up again; any other is."""
+    stopped = any(g.opened.kind == "wave" and g.answer and g.answer.choice == gates.STOP for g in run.gates.values())
+    return f"drumline run {run.begun.plan} --new" if run.cancel or stopped else "drumline resume"

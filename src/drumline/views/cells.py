@@ -1,0 +1,48 @@
+"""Text measured in terminal cells. No text from outside reaches a terminal except through `flatten`."""
+
+from __future__ import annotations
+
+import unicodedata
+
+ELLIPSIS = "…"
+
+
+def flatten(text: str, most: int = 0) -> str:
+    """One line without control, format or surrogate characters; cut to `most` characters if that is given."""
+    plain = "".join(" " if c.isspace() else c for c in text)
+    visible = "".join(c if not unicodedata.category(c).startswith("C") else "" for c in plain)
+    line = " ".join(visible.split())
+    return line if not most or len(line) <= most else line[: most - 1].rstrip() + ELLIPSIS
+
+
+def width(text: str) -> int:
+    """How many cells the text takes."""
+    return len(text) if text.isascii() else sum(_cells(c) for c in text)
+
+
+def cut(text: str, cells: int) -> str:
+    """The text in at most so many cells, with an ellipsis where something is missing."""
+    if width(text) <= cells:
+        return text
+    if cells <= 0:
+        return ""
+    kept: list[str] = []
+    left = cells - 1
+    for character in text:
+        left -= _cells(character)
+        if left < 0:
+            break
+        kept.append(character)
+    return "".join(kept).rstrip() + ELLIPSIS
+
+
+def fit(text: str, cells: int) -> str:
+    """The text in exactly so many cells."""
+    short = cut(text, cells)
+    return short + " " * (cells - width(short))
+
+
+def _cells(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

@@ -1,0 +1,303 @@
+"""Named progress events: the journal told as it happens, one line each, for people and as JSON.
+
+A table maps each kind of event to its line; kinds that are not in it are silent. Feed the run's stream from its
+beginning: entries up to `after` are only learnt from, so that a driver that joins late counts right and repeats
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from drumline.core import events as ev
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Plan, Status
+from drumline.core.state import RunState
+from drumline.core.taxonomy import RULES, Failure, consumes_fix
+from drumline.views.causes import SHORT_COMMIT, answer_hint, name_some, unproved
+from drumline.views.cells import flatten
+from drumline.views.duration import duration
+from drumline.views.snapshot import Entry
+
+LONGEST_COMMAND = 80
+SETTLING = ("done", "skipped")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """One thing worth telling: its name, a plain line, and the same as data."""
+
+    event: str
+    text: str
+    data: dict[str, object]
+
+
+@dataclass(kw_only=True, slots=True)
+class Track:
+    """What has to be remembered of a step to name its next attempt."""
+
+    fixes: int = 0
+    failing: list[str] = field(default_factory=list)
+    failure: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Told:
+    """A line without its frame."""
+
+    event: str
+    text: str
+    data: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """Follows one run."""
+
+    after: int = 0
+    over: set[StepId] = field(default_factory=set)
+    tracks: dict[StepId, Track] = field(default_factory=dict)
+    _plan: Plan | None = field(default=None, repr=False)
+    _chosen: frozenset[StepId] = field(default=frozenset(), repr=False)
+
+    def chosen(self, run: RunState) -> frozenset[StepId]:
+        """The steps the run is about; worked out once per plan, as a long history asks for it at every step."""
+        if self._plan is not run.plan:
+            self._plan = run.plan
+            self._chosen = frozenset(step.id for step in run.selected())
+            self.over &= self._chosen
+        return self._chosen
+
+    def feed(self, entries: Iterable[Entry], run: RunState) -> list[Line]:
+        """The lines for entries in journal order; `run` has them folded in already."""
+        lines: list[Line] = []
+        for entry in entries:
+            teller = _TELL.get(type(entry.event))
+            told = teller(_Scene(self, run, entry.stream.step), entry.event) if teller else None
+            if told is not None and entry.seq > self.after:
+                data = {"event": told.event, "run": entry.stream.run, "seq": entry.seq, "at": entry.at, **told.data}
+                lines.append(Line(event=told.event, text=told.text, data={**data, "text": told.text}))
+        return lines
+
+
+@dataclass(slots=True)
+class _Scene:
+    """Where an event happened: what is remembered, the run, and the step of its stream."""
+
+    progress: Progress
+    run: RunState
+    step: StepId
+
+    @property
+    def track(self) -> Track:
+        return self.progress.tracks.setdefault(self.step, Track())
+
+    def title(self, step: StepId) -> str:
+        found = self.run.plan.by_id.get(step)
+        return flatten(found.title) if found else ""
+
+    def settle(self, steps: Iterable[StepId]) -> tuple[int, int]:
+        """Count the steps as over; how many of how many are now."""
+        chosen = self.progress.chosen(self.run)
+        self.progress.over.update(step for step in steps if step in chosen)
+        return len(self.progress.over), len(chosen)
+
+
+# --- the run ----------------------------------------------------------------------------------------------------
+
+
+def _pinned(scene: _Scene, event: ev.PlanPinned) -> Told:
+    begun = scene.run.begun
+    chosen = event.steps if begun.selection is None else [s for s in event.steps if s.id in set(begun.selection)]
+    pending = sum(1 for step in chosen if event.marks.get(step.id, Marks()).status is not Status.DONE)
+    data = {"steps": len(chosen), "pending": pending, "branch": begun.branch, "mode": begun.mode, "agent": begun.agent}
+    steps = _count(len(chosen), "step")
+    text = f"run {scene.run.id}: {steps}, {pending:,} pending, branch {begun.branch}, {begun.mode}, agent {begun.agent}"
+    return Told(event="start", text=text, data={**data, "plan": begun.plan, "title": event.title})
+
+
+def _declared(scene: _Scene, event: ev.StepsDeclared) -> Told:
+    over, total = scene.settle(event.steps)
+    text = (
+        f"{_count(len(event.steps), 'step')} already done in the plan, not proved by this run: {name_some(event.steps)}"
+    )
+    return Told(event="declared", text=text, data={"steps": list(event.steps), "done": over, "total": total})
+
+
+def _changed(scene: _Scene, event: ev.PlanChanged) -> Told:
+    changed = [step.id for step in event.changed]
+    words = [f"changed {name_some(changed)}"] if changed else []
+    words += [f"removed {name_some(event.removed)}"] if event.removed else []
+    data = {"changed": changed, "removed": list(event.removed)}
+    return Told(event="plan_changed", text=f"the plan was edited: {'; '.join(words) or 'order only'}", data=data)
+
+
+def _mode(scene: _Scene, event: ev.ModeChanged) -> Told:
+    return Told(event="mode_changed", text=f"mode is {event.mode} from here on", data={"mode": event.mode})
+
+
+def _gate(scene: _Scene, event: ev.GateOpened) -> Told:
+    hint = answer_hint(event, driven=True)
+    question = flatten(event.question)
+    text = f"gate {event.gate}: {question} ({' or '.join(event.options)}) → {hint}"
+    data = {"gate": event.gate, "kind": event.kind, "question": event.question, "options": list(event.options)}
+    more = {"step": event.step or None, "person_only": event.person_only, "hint": hint}
+    return Told(event="gate", text=text, data={**data, **more})
+
+
+def _answered(scene: _Scene, event: ev.GateAnswered) -> Told:
+    who = f" by {flatten(event.by)}" if event.by else ""
+    comment = f": {flatten(event.comment)}" if event.comment else ""
+    data = {"gate": event.gate, "choice": event.choice, "comment": event.comment, "by": event.by}
+    text = f"gate {event.gate} answered {flatten(event.choice)}{who}{comment}"
+    return Told(event="answered", text=text, data={**data, "channel": event.channel})
+
+
+def _parked(scene: _Scene, event: ev.RunParked) -> Told:
+    text = f"parked: nothing can go on until {name_some(event.gates)} is answered"
+    return Told(event="parked", text=text, data={"gates": list(event.gates)})
+
+
+def _resumed(scene: _Scene, event: ev.RunResumed) -> Told:
+    return Told(event="resumed", text=f"resumed by driver {event.driver}", data={"driver": event.driver})
+
+
+def _cancelled(scene: _Scene, event: ev.CancelRequested) -> Told:
+    who = f" by {flatten(event.by)}" if event.by else ""
+    why = f": {flatten(event.reason)}" if event.reason else ""
+    data = {"by": event.by, "reason": event.reason}
+    return Told(event="cancelled", text=f"cancelled{who}{why}; steps in work are being stopped", data=data)
+
+
+def _ended(scene: _Scene, event: ev.RunEnded) -> Told:
+    over, total = scene.settle(())
+    why = f": {flatten(event.reason)}" if event.reason else ""
+    data = {"state": event.state, "reason": event.reason, "done": over, "total": total}
+    text = f"run {event.state}, {over:,} of {_count(total, 'step')} done{why}; see drumline status {scene.run.id}"
+    return Told(event="summary", text=text, data={**data, "branch": scene.run.begun.branch})
+
+
+# --- a step, in the run's stream --------------------------------------------------------------------------------
+
+
+def _step_started(scene: _Scene, event: ev.StepStarted) -> Told:
+    title = scene.title(event.step)
+    again = f" (round {event.round + 1})" if event.round else ""
+    scene.progress.tracks.pop(event.step, None)
+    data = {"step": event.step, "title": title, "round": event.round}
+    return Told(event="step_started", text=f"{event.step} started{again}: {title}", data=data)
+
+
+def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
+    title = scene.title(event.step)
+    over, total = scene.settle([event.step] if event.state in SETTLING else [])
+    scene.progress.tracks.pop(event.step, None)
+    data: dict[str, object] = {
+        "step": event.step,
+        "title": title,
+        "done": over,
+        "total": total,
+        "reason": event.reason,
+        "commit": event.commit,
+        "proved": event.proved,
+        "attempts": event.attempts,
+        "checks": {"passed": event.checks_passed, "total": event.checks_total},
+    }
+    if event.state != "done":
+        return Told(event=event.state, text=_not_done(event), data=data)
+    commit = event.commit[:SHORT_COMMIT] if event.commit else "no commit"
+    checks = f"checks {event.checks_passed}/{event.checks_total}"
+    proof = unproved(event) or "proved"
+    text = f"step {over:,} of {total:,} done: {event.step} {title} ({commit}, {checks}, {proof})"
+    return Told(event="step_done", text=text, data=data)
+
+
+def _not_done(event: ev.StepFinished) -> str:
+    hint = "" if event.state == "skipped" else f" → drumline retry {event.step}"
+    return f"{event.step} {event.state}: {flatten(event.reason) or 'no reason given'}{hint}"
+
+
+def _reopened(scene: _Scene, event: ev.StepReopened) -> Told:
+    scene.progress.over.discard(event.step)
+    why = f": {flatten(event.reason)}" if event.reason else ""
+    data = {"step": event.step, "reason": event.reason, "by": event.by}
+    return Told(event="reopened", text=f"{event.step} gets another round{why}", data=data)
+
+
+# --- a step's own stream ----------------------------------------------------------------------------------------
+
+
+def _attempt_started(scene: _Scene, event: ev.AttemptStarted) -> Told | None:
+    track = scene.track
+    failing, failure, message = track.failing, track.failure, flatten(track.message, 200)
+    track.failing, track.failure, track.message = [], "", ""
+    data: dict[str, object] = {"step": scene.step, "attempt": event.attempt}
+    if event.delay > 0:
+        means = RULES[Failure(failure)].means if failure else "the last try failed"
+        text = f"{scene.step}: {means}; attempt {event.attempt} in {duration(event.delay)}"
+        return Told(event="retry_wait", text=text, data={**data, "seconds": event.delay, "message": message})
+    if not failing and not (failure and consumes_fix(Failure(failure))):
+        return None
+    track.fixes += 1
+    retries = scene.run.begun.retries
+    because = f"failing: {name_some(failing)}" if failing else (message or "the agent said it failed")
+    text = f"{scene.step}: fix {track.fixes} of {retries} ({because})"
+    return Told(event="fix", text=text, data={**data, "fix": track.fixes, "of": retries, "checks": failing})
+
+
+def _attempt_ended(scene: _Scene, event: ev.AttemptEnded) -> None:
+    scene.track.failure = event.failure
+    scene.track.message = event.message
+
+
+def _check_ended(scene: _Scene, event: ev.CheckEnded) -> Told | None:
+    if event.exit_code == 0:
+        return None
+    command = flatten(event.command, LONGEST_COMMAND)
+    scene.track.failing.append(command)
+    how = "could not be run" if event.exit_code is None else f"failed with exit code {event.exit_code}"
+    data = {"step": scene.step, "check": event.check + 1, "command": event.command, "exit_code": event.exit_code}
+    text = f"{scene.step}: check {event.check + 1} {how}: {command}"
+    return Told(event="check_failed", text=text, data={**data, "log": event.log})
+
+
+def _lost(scene: _Scene, event: ev.WorkLost) -> Told:
+    data = {"step": scene.step, "what": event.what, "driver": event.driver or None}
+    text = f"{scene.step}: cut short while {event.what}; it is taken up again and counts as no attempt"
+    return Told(event="lost", text=text, data=data)
+
+
+def _restarted(scene: _Scene, event: ev.StepRestarted) -> None:
+    scene.progress.tracks.pop(scene.step, None)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+_TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingProxyType(
+    {
+        ev.PlanPinned: _pinned,
+        ev.StepsDeclared: _declared,
+        ev.PlanChanged: _changed,
+        ev.ModeChanged: _mode,
+        ev.GateOpened: _gate,
+        ev.GateAnswered: _answered,
+        ev.RunParked: _parked,
+        ev.RunResumed: _resumed,
+        ev.CancelRequested: _cancelled,
+        ev.RunEnded: _ended,
+        ev.StepStarted: _step_started,
+        ev.StepFinished: _finished,
+        ev.StepReopened: _reopened,
+        ev.AttemptStarted: _attempt_started,
+        ev.AttemptEnded: _attempt_ended,
+        ev.CheckEnded: _check_ended,
+        ev.StepRestarted: _restarted,
+        ev.WorkLost: _lost,
+    }
+)

@@ -1,0 +1,100 @@
+"""The report a single step ends with: its result, and everything a person wants to check about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drumline.core.ids import Commit, RunId, StepId
+from drumline.views.activity import attempts, checks
+from drumline.views.causes import SHORT_COMMIT
+from drumline.views.cells import flatten
+from drumline.views.snapshot import Snapshot
+from drumline.views.states import step_state
+from drumline.views.status import step_reason
+from drumline.views.why import why
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepReport:
+    """What came of one step in one run."""
+
+    run: RunId
+    step: StepId
+    title: str
+    result: str
+    proved: bool
+    declared: bool
+    files: tuple[str, ...]
+    checks_passed: int
+    checks_total: int
+    manual: tuple[str, ...]
+    attempts: int
+    commit: Commit | None
+    reason: str
+    hint: str
+
+
+def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
+    """The report of one step; InvalidInput if the plan has no such step."""
+    answer = why(snapshot, step)
+    definition = snapshot.run.plan.by_id[step]
+    finished = snapshot.run.finished.get(step)
+    passed, total = checks(snapshot, definition)
+    return StepReport(
+        run=snapshot.run.id,
+        step=step,
+        title=definition.title,
+        result=step_state(snapshot, step),
+        proved=bool(finished and finished.proved),
+        declared=step in snapshot.run.declared,
+        files=finished.files if finished else (),
+        checks_passed=passed,
+        checks_total=total,
+        manual=definition.manual,
+        attempts=attempts(snapshot, step),
+        commit=finished.commit if finished else None,
+        reason=step_reason(snapshot, step),
+        hint=answer.hint,
+    )
+
+
+def report_lines(report: StepReport) -> list[str]:
+    """The report for people."""
+    proof = " (proved)" if report.proved else " (declared in its file)" if report.declared else ""
+    lines = [f"{report.step}: {flatten(report.title)}", f"  result    {report.result}{proof}"]
+    if report.reason:
+        lines.append(f"  reason    {flatten(report.reason)}")
+    if report.commit:
+        lines.append(f"  commit    {report.commit[:SHORT_COMMIT]}")
+    lines.append(f"  checks    {report.checks_passed}/{report.checks_total} passed")
+    lines.append(f"  attempts  {report.attempts}")
+    lines += _listed("files", report.files)
+    lines += _listed("by hand", report.manual)
+    if report.result != "done":
+        lines.append(f"  next      {report.hint}")
+    return lines
+
+
+def report_json(report: StepReport) -> dict[str, object]:
+    """The report for programs."""
+    return {
+        "schema_version": 1,
+        "run": report.run,
+        "step": report.step,
+        "title": report.title,
+        "result": report.result,
+        "proved": report.proved,
+        "declared": report.declared,
+        "files": list(report.files),
+        "checks": {"passed": report.checks_passed, "total": report.checks_total},
+        "manual": list(report.manual),
+        "attempts": report.attempts,
+        "commit": report.commit,
+        "reason": report.reason or None,
+        "hint": report.hint,
+    }
+
+
+def _listed(name: str, items: tuple[str, ...]) -> list[str]:
+    """One line per item, the name before the first."""
+    return [f"  {name if number == 0 else '':<8}  {flatten(item)}" for number, item in enumerate(items)]

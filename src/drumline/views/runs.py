@@ -1,0 +1,80 @@
+"""`drumline runs`: one row per run, newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from drumline.core.ids import RunId
+from drumline.core.schedule import satisfied
+from drumline.views.cells import fit, flatten, width
+from drumline.views.duration import age
+from drumline.views.snapshot import Snapshot
+from drumline.views.states import run_state
+
+_HEADINGS = ("RUN", "STATE", "DONE", "STARTED", "PLAN", "BRANCH")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunRow:
+    """A run in the list."""
+
+    run: RunId
+    plan: str
+    state: str
+    started_at: float
+    done: int
+    total: int
+    branch: str
+
+
+def run_row(snapshot: Snapshot) -> RunRow:
+    """The row of one run."""
+    run = snapshot.run
+    steps = run.selected()
+    return RunRow(
+        run=run.id,
+        plan=run.begun.plan,
+        state=run_state(snapshot),
+        started_at=snapshot.started_at,
+        done=sum(1 for step in steps if satisfied(run, step.id)),
+        total=len(steps),
+        branch=run.begun.branch,
+    )
+
+
+def runs_lines(rows: Sequence[RunRow], *, now: float) -> list[str]:
+    """An aligned table, newest first; a sentence if there is nothing to list."""
+    if not rows:
+        return ["no runs yet; start one with: drumline run PLAN"]
+    table = [_HEADINGS, *(_cells(row, now) for row in _newest_first(rows))]
+    widths = [max(width(line[column]) for line in table) for column in range(len(_HEADINGS))]
+    return ["  ".join(fit(cell, cells) for cell, cells in zip(line, widths, strict=True)).rstrip() for line in table]
+
+
+def runs_json(rows: Sequence[RunRow]) -> dict[str, object]:
+    """The list for programs, newest first."""
+    return {
+        "schema_version": 1,
+        "runs": [
+            {
+                "run": row.run,
+                "plan": row.plan,
+                "state": row.state,
+                "started_at": row.started_at,
+                "done": row.done,
+                "total": row.total,
+                "branch": row.branch,
+            }
+            for row in _newest_first(rows)
+        ],
+    }
+
+
+def _newest_first(rows: Sequence[RunRow]) -> list[RunRow]:
+    return sorted(rows, key=lambda row: row.started_at, reverse=True)
+
+
+def _cells(row: RunRow, now: float) -> tuple[str, ...]:
+    done = f"{row.done:,}/{row.total:,}"
+    return row.run, row.state, done, age(row.started_at, now), flatten(row.plan), flatten(row.branch)

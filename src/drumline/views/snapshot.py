@@ -1,0 +1,67 @@
+"""What a face collects before it shows anything: the folds, the claims and the time, as they were at one moment.
+
+Views are functions of a snapshot and of nothing else, so that all faces say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from drumline.core.events import Event
+from drumline.core.ids import DriverId, GateId, StepId, Stream
+from drumline.core.plan import Problem
+from drumline.core.schedule import Surroundings
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
+
+
+class Entry(Protocol):
+    """An event with its place in the journal; the journal port's records are entries."""
+
+    @property
+    def seq(self) -> int:
+        """Its place among all streams."""
+        ...
+
+    @property
+    def stream(self) -> Stream:
+        """The stream it belongs to."""
+        ...
+
+    @property
+    def at(self) -> float:
+        """Wall time, for people."""
+        ...
+
+    @property
+    def event(self) -> Event:
+        """What happened."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Snapshot:
+    """One run at one moment.
+
+    `steps` and `latest` (the last entry of a step's stream, which says since when and what is being done) are there
+    for open steps and may lack finished ones. `owners` are live claims, `live` the live drivers of the run, `answers`
+    those given but not folded in yet, `problems` what keeps an edit of the plan from counting.
+    """
+
+    run: RunState
+    steps: Mapping[StepId, StepState]
+    around: Surroundings
+    owners: Mapping[StepId, DriverId]
+    live: Sequence[DriverId]
+    answers: Mapping[GateId, str]
+    started_at: float
+    last_at: float
+    now: float
+    problems: Sequence[Problem] = ()
+    latest: Mapping[StepId, Entry] = field(default_factory=dict)
+    selected: frozenset[StepId] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "selected", frozenset(step.id for step in self.run.selected()))

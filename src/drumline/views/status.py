@@ -1,0 +1,102 @@
+"""`drumline status --json`: the contract that scripts read. Keys are only ever added."""
+
+from __future__ import annotations
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Step
+from drumline.core.state import Gate
+from drumline.views.activity import activity, attempts, checks
+from drumline.views.causes import answer_hint, cause, name_some
+from drumline.views.snapshot import Snapshot
+from drumline.views.states import EXIT_CODES, elapsed, run_state, step_state
+
+__all__ = ["EXIT_CODES", "run_reason", "run_state", "status_json", "step_reason", "step_state"]
+
+SCHEMA_VERSION = 1
+
+
+def status_json(snapshot: Snapshot) -> dict[str, object]:
+    """The run, its steps in plan order, and its open gates."""
+    run = snapshot.run
+    begun = run.begun
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": run.id,
+        "state": run_state(snapshot),
+        "reason": run_reason(snapshot) or None,
+        "plan": begun.plan,
+        "title": run.plan.title or begun.plan_name,
+        "branch": begun.branch,
+        "mode": run.mode,
+        "autonomy": begun.autonomy,
+        "agent": begun.agent,
+        "started_at": snapshot.started_at,
+        "seconds": round(elapsed(snapshot), 3),
+        "drivers": list(snapshot.live),
+        "steps": [_step_json(snapshot, step) for step in run.plan.steps],
+        "gates": [_gate_json(snapshot, gate) for gate in run.open_gates],
+        "problems": [
+            {"code": p.code, "severity": p.severity.value, "where": p.where, "message": p.message}
+            for p in snapshot.problems
+        ],
+    }
+
+
+def run_reason(snapshot: Snapshot) -> str:
+    """Why the run is not running, or why it ended; empty if it runs or is done."""
+    run = snapshot.run
+    if run.ended is not None:
+        return run.ended.reason
+    match run_state(snapshot):
+        case "parked":
+            return f"waiting for an answer to {name_some(run.unanswered)}"
+        case "interrupted":
+            return "no driver is running"
+        case _:
+            return ""
+
+
+def step_reason(snapshot: Snapshot, step: StepId) -> str:
+    """Why an unfinished step is not running, or why it ended; empty if it runs or is done and proved."""
+    finished = snapshot.run.finished.get(step)
+    if step in snapshot.owners and finished is None:
+        return ""
+    if finished is not None and (finished.proved or finished.state != "done"):
+        return finished.reason
+    return cause(snapshot, snapshot.run.plan.by_id[step]).text
+
+
+def _step_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
+    finished = snapshot.run.finished.get(step.id)
+    passed, total = checks(snapshot, step)
+    doing = activity(snapshot, step.id) if finished is None else None
+    return {
+        "id": step.id,
+        "title": step.title,
+        "state": step_state(snapshot, step.id),
+        "attempts": attempts(snapshot, step.id),
+        "owner": snapshot.owners.get(step.id) if finished is None else None,
+        "commit": finished.commit if finished else None,
+        "reason": step_reason(snapshot, step.id) or None,
+        "proved": bool(finished and finished.proved),
+        "declared": step.id in snapshot.run.declared,
+        "checks": {"passed": passed, "total": total},
+        "files": list(finished.files) if finished else [],
+        "manual": list(step.manual),
+        "node": doing.node if doing else None,
+        "doing": doing.text if doing else None,
+    }
+
+
+def _gate_json(snapshot: Snapshot, gate: Gate) -> dict[str, object]:
+    opened = gate.opened
+    return {
+        "id": opened.gate,
+        "question": opened.question,
+        "options": list(opened.options),
+        "step": opened.step or None,
+        "kind": opened.kind,
+        "person_only": opened.person_only,
+        "answered": snapshot.answers.get(opened.gate),
+        "hint": answer_hint(opened, driven=bool(snapshot.live)),
+    }

@@ -1,0 +1,202 @@
+"""What a run leaves its user with: what landed and how well it is proved, what did not and why, where to look next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from drumline.core.events import StepFinished
+from drumline.core.ids import Commit, RunId, StepId
+from drumline.core.schedule import manual_items
+from drumline.views.activity import attempts
+from drumline.views.causes import SHORT_COMMIT, unproved
+from drumline.views.cells import flatten
+from drumline.views.duration import duration
+from drumline.views.snapshot import Snapshot
+from drumline.views.states import elapsed, run_state, step_state
+from drumline.views.status import run_reason, step_reason
+
+MOST_LISTED = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Landed:
+    """A step whose commit is on the run branch."""
+
+    step: StepId
+    title: str
+    commit: Commit | None
+    proved: bool
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unfinished:
+    """A step that is not done, and why."""
+
+    step: StepId
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """The run in figures. `fixes` is None when the streams of some steps were not at hand."""
+
+    run: RunId
+    state: str
+    reason: str
+    total: int
+    landed: tuple[Landed, ...]
+    declared: int
+    skipped: int
+    unfinished: tuple[Unfinished, ...]
+    manual: tuple[tuple[StepId, str], ...]
+    attempts: int
+    fixes: int | None
+    checks_passed: int
+    checks_total: int
+    seconds: float
+    branch: str
+    next: tuple[str, ...]
+
+    @property
+    def proved(self) -> int:
+        """How many landed steps are proved."""
+        return sum(1 for step in self.landed if step.proved)
+
+
+def summary(snapshot: Snapshot) -> Summary:
+    """The run as it is now, usually at its end."""
+    run = snapshot.run
+    steps = run.selected()
+    states = {step.id: step_state(snapshot, step.id) for step in steps}
+    over = [run.finished[step.id] for step in steps if step.id in run.finished]
+    landed = tuple(_landed(f, run.plan.by_id[f.step].title) for f in over if f.state == "done")
+    return Summary(
+        run=run.id,
+        state=run_state(snapshot),
+        reason=run_reason(snapshot),
+        total=len(steps),
+        landed=landed,
+        declared=sum(1 for step in steps if step.id in run.declared),
+        skipped=sum(1 for state in states.values() if state == "skipped"),
+        unfinished=tuple(_unfinished(snapshot, s, state) for s, state in states.items() if state not in _SETTLED),
+        manual=tuple((step.id, item) for step in steps for item in manual_items(run, step)),
+        attempts=sum(attempts(snapshot, step.id) for step in steps),
+        fixes=_fixes(snapshot, over),
+        checks_passed=sum(f.checks_passed for f in over),
+        checks_total=sum(f.checks_total for f in over),
+        seconds=elapsed(snapshot),
+        branch=run.begun.branch,
+        next=_next(snapshot, anything_landed=bool(landed)),
+    )
+
+
+_SETTLED = ("done", "skipped")
+
+
+def summary_lines(found: Summary) -> list[str]:
+    """The summary for people."""
+    why = f": {flatten(found.reason)}" if found.reason else ""
+    lines = [f"run {found.run} {found.state}{why}", _figures(found), _effort(found)]
+    lines += _listing("landed", [_landed_line(step) for step in found.landed])
+    lines += _listing("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in found.unfinished])
+    lines += _listing("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
+    lines += _listing("next", found.next)
+    return lines
+
+
+def summary_json(found: Summary) -> dict[str, object]:
+    """The summary for programs."""
+    return {
+        "schema_version": 1,
+        "run": found.run,
+        "state": found.state,
+        "reason": found.reason or None,
+        "total": found.total,
+        "landed": [
+            {"step": s.step, "title": s.title, "commit": s.commit, "proved": s.proved, "note": s.note or None}
+            for s in found.landed
+        ],
+        "proved": found.proved,
+        "declared": found.declared,
+        "skipped": found.skipped,
+        "unfinished": [{"step": u.step, "state": u.state, "reason": u.reason} for u in found.unfinished],
+        "manual": [{"step": step, "item": item} for step, item in found.manual],
+        "attempts": found.attempts,
+        "fixes": found.fixes,
+        "commits": sum(1 for s in found.landed if s.commit),
+        "checks": {"passed": found.checks_passed, "total": found.checks_total},
+        "seconds": round(found.seconds, 3),
+        "branch": found.branch,
+        "next": list(found.next),
+    }
+
+
+def _landed(finished: StepFinished, title: str) -> Landed:
+    return Landed(
+        step=finished.step,
+        title=title,
+        commit=finished.commit,
+        proved=finished.proved,
+        note=unproved(finished),
+    )
+
+
+def _unfinished(snapshot: Snapshot, step: StepId, state: str) -> Unfinished:
+    return Unfinished(step=step, state=state, reason=step_reason(snapshot, step) or "in work")
+
+
+def _fixes(snapshot: Snapshot, over: Sequence[StepFinished]) -> int | None:
+    """Only a step's own stream tells a fix from a further try after a failure that passed by itself."""
+    if any(f.attempts > 1 and f.step not in snapshot.steps for f in over):
+        return None
+    return sum(state.fixes for step, state in snapshot.steps.items() if step in snapshot.selected)
+
+
+def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
+    branch = snapshot.run.begun.branch
+    look = [f"drumline status {snapshot.run.id}"]
+    match run_state(snapshot):
+        case "parked" | "interrupted":
+            look.append("drumline resume")
+        case "blocked" | "failed":
+            stuck = [step for step, f in snapshot.run.finished.items() if f.state in ("blocked", "failed")]
+            look += [f"drumline logs {step}" for step in stuck[:1]]
+    if anything_landed:
+        look += [f"git log --oneline {branch}", f"git merge {branch}"]
+    return tuple(look)
+
+
+def _figures(found: Summary) -> str:
+    words = [f"{len(found.landed):,} of {found.total:,} steps landed", f"{found.proved:,} proved"]
+    words += [f"{found.declared:,} declared"] if found.declared else []
+    words += [f"{found.skipped:,} skipped"] if found.skipped else []
+    words += [f"{len(found.unfinished):,} not done"] if found.unfinished else []
+    return "  " + ", ".join(words)
+
+
+def _effort(found: Summary) -> str:
+    fixes = f", {found.fixes} of them fixes" if found.fixes else ""
+    commits = sum(1 for step in found.landed if step.commit)
+    return (
+        f"  {commits:,} commits, checks {found.checks_passed:,}/{found.checks_total:,}, "
+        f"{found.attempts:,} attempts{fixes}, {duration(found.seconds)}"
+    )
+
+
+def _landed_line(step: Landed) -> str:
+    commit = step.commit[:SHORT_COMMIT] if step.commit else "-" * SHORT_COMMIT
+    return f"{commit} {step.step} {flatten(step.title)}" + (f" ({step.note})" if step.note else "")
+
+
+def _listing(name: str, items: Sequence[str]) -> list[str]:
+    if not items:
+        return []
+    more = len(items) - MOST_LISTED
+    return [
+        f"{name}:",
+        *(f"  {item}" for item in items[:MOST_LISTED]),
+        *([f"  … and {more:,} more"] if more > 0 else []),
+    ]
