@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -224,6 +225,26 @@ def test_a_claim_and_its_completion_leave_only_the_ticked_box(files: DagFiles, t
 
     data = (tmp_path / "plan" / "step-1.md").read_bytes()
     assert data == STEP.replace("ready", "done").replace("[ ] `b`", "[x] `b`").encode()
+
+
+def test_added_lines_end_like_the_others(files: DagFiles, tmp_path: Path) -> None:
+    files.write(the_step(files), CLAIMED)
+
+    data = (tmp_path / "plan" / "step-1.md").read_bytes()
+    assert data.count(b"\n") == data.count(b"\r\n") == STEP.count("\n") + 2
+
+
+def test_of_several_claimants_exactly_one_wins(files: DagFiles) -> None:
+    step = the_step(files)
+    for _ in range(20):
+        files.write(step, Marks())
+        claims = [Marks(status=Status.CLAIMED, assignee=f"driver-{n}") for n in range(4)]
+
+        with ThreadPoolExecutor(4) as pool:
+            won = list(pool.map(lambda claim: bool(files.write(step, claim, unless=Marks())), claims))
+
+        assert sum(won) == 1
+        assert files.marks(step) == claims[won.index(True)]
 
 
 def test_a_box_is_found_by_its_command_after_a_hand_edit(files: DagFiles, tmp_path: Path) -> None:

@@ -37,6 +37,9 @@ def read_bytes(file: Path, path: str) -> bytes | Problem:
         if status.st_size > MAX_BYTES:
             return _too_large(status.st_size, path)
         data = os.read(handle, MAX_BYTES + 1)
+        # A short read, legal on some file systems, must not pass for the whole file.
+        while len(data) < status.st_size and (more := os.read(handle, MAX_BYTES)):
+            data += more
     except OSError as error:
         return _refusal(error, path)
     finally:
