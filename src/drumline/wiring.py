@@ -13,7 +13,7 @@ import anyio
 
 from drumline.agents import open_agent
 from drumline.app.look import Watcher
-from drumline.core.ids import DriverId, RunId
+from drumline.core.ids import NO_DRIVER, DriverId, RunId
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit
 from drumline.planfiles import open_plan
@@ -62,10 +62,9 @@ class Site:
         """The drivers of this repository."""
         return FileRoster(self.state_dir / "drivers", lease=self.settings.lease)
 
-    @property
-    def agent_base(self) -> Path:
-        """What a relative path in an agent's spec is relative to: the folder the command was typed in."""
-        return self.here
+    def check_agent(self, spec: str) -> None:
+        """Refuse an agent that cannot be opened, before a run begins."""
+        open_agent(spec, processes=SupervisedProcesses(self.state_dir, NO_DRIVER), base=self.repository.top)
 
     def has_store(self) -> bool:
         """Whether anything was ever run here."""
@@ -121,7 +120,7 @@ class Site:
             run=run.id,
             branch=run.begun.branch,
             root=self.repository.worktrees_root(configured),
-            plan_paths=[run.begun.plan],
+            plan_paths=plan_paths(run),
             started=int(started_at),
         )
         return Kit(
@@ -150,3 +149,8 @@ def open_site(here: Path | None = None) -> Site:
         config_path=path,
         here=folder,
     )
+
+
+def plan_paths(run: RunState) -> list[str]:
+    """What step commits never contain: the plan's folder, or its files where the plan is at the top."""
+    return sorted(run.digests) if run.begun.plan == "." else [run.begun.plan]

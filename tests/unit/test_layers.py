@@ -20,8 +20,9 @@ LAYERS = (
     {"store", "agents", "workspace", "planfiles", "processes", "testing"},
     {"app"},
     {"wiring"},
+    {"health"},
     {"cli", "web", "mcp"},
-    {"demo", "docs"},
+    {"demo", "docs", "__main__"},
 )
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 

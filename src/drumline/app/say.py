@@ -32,7 +32,7 @@ def check_answer(run: RunState, gate: str, choice: str) -> None:
 
 def check_retry(run: RunState, step: str) -> None:
     """Refuse to retry what is done, in work or unknown."""
-    _check_step(run, step)
+    check_step(run, step)
     finished = run.finished.get(StepId(step))
     if finished is not None and finished.state == "done":
         raise InvalidInput(f"{step} has landed as {finished.commit}; it is not done twice", hint=f"drumline why {step}")
@@ -42,7 +42,7 @@ def check_retry(run: RunState, step: str) -> None:
 
 def check_skip(run: RunState, step: str) -> None:
     """Refuse to skip what is done or unknown."""
-    _check_step(run, step)
+    check_step(run, step)
     finished = run.finished.get(StepId(step))
     if finished is not None and finished.state in ("done", "skipped"):
         raise InvalidInput(f"{step} is {finished.state} already", hint=f"drumline why {step}")
@@ -91,7 +91,8 @@ async def settle(store: Store, run: RunId) -> None:
             break
 
 
-def _check_step(run: RunState, step: str) -> None:
+def check_step(run: RunState, step: str) -> None:
+    """Refuse a step the run's plan does not have."""
     if StepId(step) not in run.plan.by_id:
         legal = ", ".join(s.id for s in run.plan.steps[:10])
         raise InvalidInput(f"the plan of run {run.id} has no step {step!r} (it has {legal})", hint="drumline status")

@@ -99,7 +99,7 @@ class Acts:
     async def _intend_finish(self, command: cmd.Finish, state: StepState) -> Note:
         files: tuple[str, ...] = ()
         if state.base is not None and state.tree is not None:
-            files = tuple(await self.kit.workspaces.changed(state.base, state.tree))
+            files = tuple(map(_readable, await self.kit.workspaces.changed(state.base, state.tree)))
         checks = len(self.orders.checks)
         passed = sum(1 for number in range(checks) if state.proves(number))
         landed = state.landed if command.state == "done" else None
@@ -242,3 +242,8 @@ def _known(value: T | None) -> T:
     if value is None:
         raise AssertionError("the table of a step's life lets this be known by now")
     return value
+
+
+def _readable(path: str) -> str:
+    """A path as the journal can hold it: bytes that are no UTF-8 are shown as replacement characters."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -101,7 +101,7 @@ class Driver:
 
     async def _round(self, tasks: TaskGroup) -> bool:
         """One round; whether something was done that calls for another at once."""
-        claimed = frozenset(self._live_claims())
+        claimed = frozenset(await self._live_claims())
         if await self._settle_inbox():
             return True
         await self._mirror_all()
@@ -139,24 +139,25 @@ class Driver:
             claim_times={step: parse_iso(m.claimed_at) for step, m in reading.marks.items() if m.claimed_at},
         )
 
-    def _live_claims(self) -> list[StepId]:
+    async def _live_claims(self) -> list[StepId]:
         """Steps held by drivers that can act; the claims of dead and frozen ones are freed on the way."""
         held = self.kit.store.held(self.run_id)
         gone: dict[DriverId, bool] = {}
         live: list[StepId] = []
         for step, claim in held.items():
             if claim.driver not in gone:
-                gone[claim.driver] = self._is_gone(claim.driver)
+                gone[claim.driver] = await self._is_gone(claim.driver)
             if gone[claim.driver]:
                 self.kit.store.release(self.run_id, step, claim.token)
             else:
                 live.append(step)
         return live
 
-    def _is_gone(self, driver: DriverId) -> bool:
+    async def _is_gone(self, driver: DriverId) -> bool:
         if driver == self._me or self.kit.roster.standing(driver) is Standing.LIVE:
             return False
-        return self.kit.roster.evict(driver)
+        # An eviction may wait for seconds until everything the other had started has ended.
+        return await anyio.to_thread.run_sync(self.kit.roster.evict, driver)
 
     # --- what people said and wrote -----------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from drumline.core.plan import Marks, Status, Step
 from drumline.core.schedule import assignee
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit
+from drumline.errors import InvalidInput
 
 RENEWALS = 4
 """A held claim's time is renewed this many times before it could be taken for stale."""
@@ -41,13 +42,14 @@ class Outbox:
     def claim(self, run: RunState, step: Step) -> PlanMirrored | None:
         """Mark a step as ours; None if somebody else's mark came in between."""
         marks = Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=iso(self.kit.clock.now()))
-        return self._write(step, Wanted(marks=marks), replacing=self.kit.planfiles.marks(step))
+        found = self._marks(step)
+        return self._write(step, Wanted(marks=marks), replacing=found) if found else None
 
     def mirror(self, run: RunState, step: Step, *, claimed: bool) -> PlanMirrored | None:
         """Bring one step's file up to date; None if it is, or if a person wrote something else there."""
-        found = self.kit.planfiles.marks(step)
-        want = self._wanted(run, step, found, claimed=claimed)
-        if want is None or not outstanding(run, step, want):
+        found = self._marks(step)
+        want = self._wanted(run, step, found, claimed=claimed) if found else None
+        if found is None or want is None or not outstanding(run, step, want):
             return None
         return self._write(step, want, replacing=expected_marks(run, step.id, found))
 
@@ -70,6 +72,13 @@ class Outbox:
     def _wanted(self, run: RunState, step: Step, found: Marks, *, claimed: bool) -> Wanted | None:
         return wanted(run, step, found, claimed_at=self._claimed_at(run, step.id) if claimed else "")
 
+    def _marks(self, step: Step) -> Marks | None:
+        """The marks in the file; None while a person's edit has made it unreadable, or removed it."""
+        try:
+            return self.kit.planfiles.marks(step)
+        except InvalidInput:
+            return None
+
     def _claimed_at(self, run: RunState, step: StepId) -> str:
         """The time to show for a held claim: the one we wrote, until it is due for renewal."""
         now = self.kit.clock.now()
@@ -81,7 +90,10 @@ class Outbox:
         return iso(now)
 
     def _write(self, step: Step, want: Wanted, *, replacing: Marks) -> PlanMirrored | None:
-        digest = self.kit.planfiles.write(step, want.marks, ticked=want.ticked, unless=replacing)
+        try:
+            digest = self.kit.planfiles.write(step, want.marks, ticked=want.ticked, unless=replacing)
+        except InvalidInput:
+            return None
         if not digest:
             return None
         return PlanMirrored(step=step.id, marks=want.marks, path=step.path, digest=digest, ticked=want.ticked)

@@ -79,7 +79,7 @@ class FileRoster:
     def drivers(self, run: RunId) -> Sequence[DriverId]:
         """Drivers of the run that are not dead."""
         found: list[DriverId] = []
-        for driver in self._entered():
+        for driver in self.entered():
             lease = read_lease(self._root / driver / LEASE)
             if lease is not None and lease.run == run and self.standing(driver) is not Standing.DEAD:
                 found.append(driver)
@@ -109,7 +109,7 @@ class FileRoster:
 
     def evict_frozen(self) -> None:
         """End every frozen driver, whichever run it is of: one frozen inside a transaction blocks all writers."""
-        for driver in self._entered():
+        for driver in self.entered():
             if self.standing(driver) is Standing.FROZEN:
                 self.evict(driver)
 
@@ -121,7 +121,8 @@ class FileRoster:
             )
         return self._root / driver
 
-    def _entered(self) -> list[DriverId]:
+    def entered(self) -> list[DriverId]:
+        """Every driver that has a folder, dead ones included."""
         if not self._root.is_dir():
             return []
         return [DriverId(name) for name in sorted(entry.name for entry in self._root.iterdir())]

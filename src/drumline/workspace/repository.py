@@ -45,6 +45,10 @@ class Repository:
             )
         return Commit(found.line)
 
+    def contains(self, commit: Commit) -> bool:
+        """Whether the checkout's commit has `commit` in its history; a commit nobody knows any more is not there."""
+        return not ask_git("merge-base", "--is-ancestor", commit, "HEAD", cwd=self.top, accept=(0, 1, 128)).code
+
     def uncommitted(self, exclude: Sequence[str] = ()) -> list[str]:
         """Paths that differ from HEAD or are untracked, without those in or below `exclude`."""
         spared = [exclude_path(path) for path in exclude]

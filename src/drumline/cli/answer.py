@@ -1,0 +1,27 @@
+"""`drumline answer`: answer a gate, from anywhere, also hours later."""
+
+from __future__ import annotations
+
+import click
+
+from drumline.app.say import check_answer
+from drumline.cli.options import json_option, resume_option, run_option
+from drumline.cli.telling import Wish, tell
+from drumline.ports.journal import Message
+
+
+@click.command("answer")
+@click.argument("gate")
+@click.argument("choice")
+@click.option("--comment", default="", metavar="TEXT", help="Goes to the agent, or into the record.")
+@run_option
+@resume_option
+@json_option
+def command(gate: str, choice: str, comment: str, run: str, drive_on: bool, as_json: bool) -> int:
+    """Answer GATE with CHOICE; the first answer counts."""
+    wish = Wish(
+        message=Message(kind="answer", subject=gate, value=choice, comment=comment),
+        check=lambda state: check_answer(state, gate, choice),
+        done=f"answered {gate}: {choice}",
+    )
+    return tell(wish, run, drive_on=drive_on, as_json=as_json)

@@ -1,0 +1,35 @@
+"""Starts a driver in the background, in a session of its own, for `--detach`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import click
+
+from drumline.cli.output import print_json, say
+from drumline.core.ids import RunId
+from drumline.wiring import Site
+
+
+def detach(site: Site, run: RunId, *, as_json: bool) -> int:
+    """Start `drumline resume RUN` in the background and say how to look at it."""
+    folder = site.logs(run)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "driver.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "drumline", "resume", run, "--background"],
+            cwd=site.here,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, "DRUMLINE_JOBS": str(site.settings.jobs)},
+        )
+    if as_json:
+        print_json({"schema_version": 1, "run": run, "pid": process.pid, "log": str(folder / "driver.log")})
+    else:
+        click.echo(run)
+        say(f"driving in the background (pid {process.pid}); look with: drumline attach {run}")
+    return 0

@@ -1,0 +1,62 @@
+"""The live board on a terminal: draws what `views.board` says, a few times a second, on stderr."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from drumline.views.board import board_segments
+from drumline.views.snapshot import Snapshot
+
+STYLES = {
+    "title": "bold",
+    "dim": "dim",
+    "bar": "cyan",
+    "notice": "yellow",
+    "running": "cyan",
+    "parked": "bold yellow",
+    "done": "green",
+    "blocked": "bold red",
+    "failed": "bold red",
+    "skipped": "dim",
+    "ready": "white",
+    "waiting": "dim",
+    "interrupted": "yellow",
+    "cancelled": "yellow",
+}
+
+
+class LiveBoard:
+    """Draws snapshots while it is open; lines said meanwhile scroll by above it."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True, highlight=False, no_color=bool(os.environ.get("NO_COLOR")))
+        self._live = Live(console=self.console, auto_refresh=False, transient=True)
+        self._began = time.monotonic()
+
+    def __enter__(self) -> LiveBoard:
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.__exit__(kind, error, trace)
+
+    def draw(self, look: Callable[[], Snapshot]) -> None:
+        """Show the run as it is now."""
+        width, height = self.console.size
+        tick = int((time.monotonic() - self._began) * 4)
+        rows = board_segments(look(), width=width - 1, height=max(8, height - 2), tick=tick)
+        text = Text("\n").join(Text.assemble(*[(part, STYLES.get(style, "")) for part, style in row]) for row in rows)
+        self._live.update(text, refresh=True)
+
+    def say(self, line: str) -> None:
+        """A line above the board."""
+        self.console.print(Text(line))

@@ -1,0 +1,79 @@
+"""The entry point: finds the command, imports only that, and turns every deliberate error into text and exit code.
+
+stdout is data, stderr is for people. Exit codes: 0 done, 1 failed, rejected or cancelled, 2 blocked or parked for a
+person, 3 invalid plan, flow, configuration or arguments, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from drumline import __version__
+
+COMMANDS = (
+    "init",
+    "validate",
+    "graph",
+    "run",
+    "resume",
+    "runs",
+    "status",
+    "why",
+    "logs",
+    "answer",
+    "retry",
+    "skip",
+    "cancel",
+    "attach",
+    "wait",
+    "doctor",
+)
+USAGE = 3
+INTERRUPTED = 130
+
+
+class Commands(click.Group):
+    """Commands imported when they are asked for, so that none pays for another."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, in the order people meet them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"drumline.cli.{cmd_name}").command
+        return command
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="drumline", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Run an implementation plan with coding agents, and prove the result."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; return its exit code."""
+    try:
+        found = cli.main(args=argv, prog_name="drumline", standalone_mode=False)
+        return found if isinstance(found, int) else 0
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.ClickException as error:
+        error.show(file=sys.stderr)
+        return USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except Exception as error:
+        from drumline.cli.output import show_error
+
+        return show_error(error, as_json="--json" in (argv if argv is not None else sys.argv))

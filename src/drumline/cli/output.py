@@ -1,0 +1,88 @@
+"""How commands speak: JSON on stdout for scripts, sentences on stderr for people, errors with the next step."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+import click
+
+from drumline.core.plan import Problem
+from drumline.errors import DrumlineError, InvalidPlan
+
+SCHEMA_VERSION = 1
+MOST_PROBLEMS = 50
+
+
+def say(text: str = "") -> None:
+    """A line for people."""
+    click.echo(text, err=True)
+
+
+def print_json(data: object) -> None:
+    """One JSON document on one line of stdout."""
+    click.echo(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+    sys.stdout.flush()
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Text as data."""
+    for line in lines:
+        click.echo(line)
+
+
+def is_terminal() -> bool:
+    """Whether a person is there to look and to answer."""
+    return sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
+
+
+def show_error(error: Exception, *, as_json: bool) -> int:
+    """Show a deliberate error and return its exit code; anything else is a bug and keeps its traceback."""
+    found = _deliberate(error)
+    if found is None:
+        raise error
+    problems = found.problems if isinstance(found, InvalidPlan) else ()
+    if as_json:
+        print_json(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "ok": False,
+                "error": {"message": str(found), "hint": found.hint, "exit_code": found.exit_code},
+                "problems": [problem_json(p) for p in problems],
+            }
+        )
+    show_problems(problems)
+    say(click.style("drumline: ", fg="red") + str(found))
+    if found.hint:
+        say(f"  next: {found.hint}")
+    return found.exit_code
+
+
+def show_problems(problems: Sequence[Problem]) -> None:
+    """Problems for people, most important first as they come."""
+    for problem in problems[:MOST_PROBLEMS]:
+        colour = "red" if problem.severity.value == "error" else "yellow"
+        say(f"{problem.where}: {click.style(problem.severity.value, fg=colour)}: {problem.message} [{problem.code}]")
+    if len(problems) > MOST_PROBLEMS:
+        say(f"… and {len(problems) - MOST_PROBLEMS} more")
+
+
+def problem_json(problem: Problem) -> dict[str, str]:
+    """A problem as scripts read it."""
+    return {
+        "code": problem.code,
+        "severity": problem.severity.value,
+        "where": problem.where,
+        "message": problem.message,
+    }
+
+
+def _deliberate(error: BaseException) -> DrumlineError | None:
+    """The deliberate error in what was raised; a task group may have wrapped it."""
+    if isinstance(error, DrumlineError):
+        return error
+    if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        return _deliberate(error.exceptions[0])
+    return None

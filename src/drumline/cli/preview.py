@@ -1,0 +1,60 @@
+"""`drumline run --dry-run`: what a run would do, without doing any of it."""
+
+from __future__ import annotations
+
+import click
+
+from drumline.cli.output import SCHEMA_VERSION, print_json
+from drumline.core.ids import StepId
+from drumline.core.plan import Reading, Status
+from drumline.core.profile import profile, profile_json
+from drumline.settings import Settings
+
+
+def show_preview(reading: Reading, selection: tuple[StepId, ...] | None, settings: Settings, *, as_json: bool) -> None:
+    """Show waves, steps and every command that would be executed."""
+    chosen = set(selection) if selection is not None else {step.id for step in reading.plan.steps}
+    done = {step for step, marks in reading.marks.items() if marks.status is Status.DONE}
+    shape = profile(reading.plan.steps)
+    mode = shape.mode if settings.mode == "ask" else settings.mode
+    if as_json:
+        print_json(_preview_json(reading, chosen - done, settings, mode=mode))
+        return
+    click.echo(
+        f"{reading.plan.title or reading.plan.name}: {len(chosen - done)} steps to do, {mode}, {settings.jobs} at once"
+    )
+    for number, wave in enumerate(shape.batches, start=1):
+        click.echo(f"wave {number}")
+        for step_id in wave:
+            _show_step(reading, step_id, chosen=chosen, done=done)
+    for command in settings.checks:
+        click.echo(f"after every step: {command}")
+
+
+def _show_step(reading: Reading, step_id: StepId, *, chosen: set[StepId], done: set[StepId]) -> None:
+    step = reading.plan.by_id[step_id]
+    what = "done already" if step_id in done else "" if step_id in chosen else "not part of this run"
+    needs = f" (needs {', '.join(step.needs)})" if step.needs else ""
+    click.echo(f"  {step.id}: {step.title}{needs}{f' — {what}' if what else ''}")
+    if not what:
+        for check in step.checks:
+            click.echo(f"      check: {check.command}")
+        for item in step.manual:
+            click.echo(f"      by hand: {item}")
+
+
+def _preview_json(reading: Reading, todo: set[StepId], settings: Settings, *, mode: str) -> dict[str, object]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "plan": reading.plan.path,
+        "mode": mode,
+        "jobs": settings.jobs,
+        "agent": settings.agent,
+        "steps": [
+            {"id": step.id, "title": step.title, "needs": list(step.needs), "checks": [c.command for c in step.checks]}
+            for step in reading.plan.steps
+            if step.id in todo
+        ],
+        "checks": list(settings.checks),
+        "profile": profile_json(profile(reading.plan.steps)),
+    }

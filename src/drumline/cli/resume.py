@@ -1,0 +1,50 @@
+"""`drumline resume`: take up a run that was interrupted, parked or blocked."""
+
+from __future__ import annotations
+
+import os
+
+import anyio
+import click
+
+from drumline.app.catalog import find_run, read_run
+from drumline.app.say import check_retry, say
+from drumline.cli.options import json_option, run_argument
+from drumline.cli.output import say as tell
+from drumline.cli.session import Session
+from drumline.errors import InvalidInput
+from drumline.ports.journal import Message
+from drumline.wiring import open_site
+
+
+@click.command("resume")
+@run_argument
+@click.option("--step", "steps", multiple=True, metavar="ID", help="Retry this blocked step; may be repeated.")
+@click.option("--mode", type=click.Choice(("parallel", "sequential")), help="For steps not yet started.")
+@click.option("--jobs", type=int, help="Steps this process works on at once.")
+@click.option("--background", is_flag=True, hidden=True)
+@json_option
+def command(
+    run: str, steps: tuple[str, ...], mode: str | None, jobs: int | None, background: bool, as_json: bool
+) -> int:
+    """Drive RUN (the newest if not given) on from where it was."""
+    site = open_site().with_settings({"jobs": jobs}, {})
+    store = site.open_store()
+    try:
+        found = find_run(store, run)
+        state = read_run(store, found)
+        if state.ended is not None and state.ended.state in ("done", "cancelled"):
+            raise InvalidInput(f"run {found} is {state.ended.state}; nothing is left to do", hint="drumline run PLAN")
+        who = os.environ.get("USER", "")
+        for step in steps:
+            check_retry(state, step)
+            anyio.run(say, store, site.roster, found, Message(kind="retry", subject=step, by=who))
+        if mode is not None:
+            anyio.run(say, store, site.roster, found, Message(kind="mode", value=mode, by=who))
+        live = bool(site.roster.drivers(found))
+        if live and not background:
+            tell(f"joining run {found}, which is live")
+        session = Session(site=site, store=store, run=found, as_json=as_json, quiet=False)
+        return session.drive(resuming=not live)
+    finally:
+        store.close()

@@ -1,0 +1,25 @@
+"""`drumline retry`: give a blocked or failed step another round."""
+
+from __future__ import annotations
+
+import click
+
+from drumline.app.say import check_retry
+from drumline.cli.options import json_option, resume_option, run_option
+from drumline.cli.telling import Wish, tell
+from drumline.ports.journal import Message
+
+
+@click.command("retry")
+@click.argument("step")
+@run_option
+@resume_option
+@json_option
+def command(step: str, run: str, drive_on: bool, as_json: bool) -> int:
+    """Try STEP again with a fresh workspace and fresh budgets."""
+    wish = Wish(
+        message=Message(kind="retry", subject=step),
+        check=lambda state: check_retry(state, step),
+        done=f"{step} will be tried again",
+    )
+    return tell(wish, run, drive_on=drive_on, as_json=as_json)

@@ -1,0 +1,255 @@
+"""`drumline run`: begin a run, join a live one, or say clearly why neither happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import click
+
+from drumline.app.begin import Choice, Scope, Terms, begin_run, choose_steps, find_inherited, new_run_id
+from drumline.app.catalog import RunBrief, list_runs, read_run
+from drumline.app.joining import OLD, assert_agrees, last_landed, survey, unmerged
+from drumline.cli.detach import detach
+from drumline.cli.options import json_option
+from drumline.cli.output import is_terminal, say
+from drumline.cli.preview import show_preview
+from drumline.cli.session import Session
+from drumline.core.ids import RunId
+from drumline.core.plan import Reading
+from drumline.core.profile import profile
+from drumline.errors import InvalidInput, InvalidPlan, NeedsPerson
+from drumline.settings import digest
+from drumline.store.sqlite import SqliteStore
+from drumline.views.duration import duration
+from drumline.wiring import Site, open_site
+
+MODES = ("parallel", "sequential", "ask")
+AUTONOMY = ("autopilot", "critical", "verbose")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was typed."""
+
+    site: Site
+    reading: Reading
+    choice: Choice
+    explicit: Mapping[str, object]
+    context: str
+    as_json: bool
+    detached: bool
+    new: bool
+
+
+@click.command("run")
+@click.argument("plan", type=click.Path(path_type=Path))
+@click.option("--agent", metavar="SPEC", help="scripted:FILE or command:CMD.")
+@click.option("--mode", type=click.Choice(MODES), help="How steps are scheduled; ask is the default.")
+@click.option("--autonomy", type=click.Choice(AUTONOMY), help="Which gates open by themselves.")
+@click.option("--jobs", type=int, help="Steps this process works on at once.")
+@click.option("--retries", type=int, help="How often a failing check goes back to the agent.")
+@click.option("--step", metavar="ID|next", default="", help="Only this step.")
+@click.option("--only", metavar="A,B", default="", help="Only these steps.")
+@click.option("--from", "start", metavar="ID", default="", help="This step and those after it.")
+@click.option("--context", metavar="TEXT|@FILE", default="", help="Goes into every prompt.")
+@click.option("--dry-run", is_flag=True, help="Show what would be done and stop.")
+@click.option("--detach", "detached", is_flag=True, help="Drive in the background; see attach and wait.")
+@click.option("--new", is_flag=True, help="Start a fresh run even if an earlier one is unfinished.")
+@json_option
+def command(plan: Path, **typed: object) -> int:
+    """Run PLAN (its directory or its root.md) with a coding agent."""
+    site = open_site()
+    reading = site.open_plan(plan).read()
+    if reading.errors:
+        raise InvalidPlan(f"{plan} cannot be run", reading.problems, hint=f"drumline validate {plan}")
+    keys = ("agent", "mode", "autonomy", "jobs", "retries")
+    flags = {key: typed[key] for key in keys if typed[key] is not None}
+    root = {"autonomy": reading.plan.autonomy} if reading.plan.autonomy else {}
+    site = site.with_settings(flags, root)
+    request = Request(
+        site=site,
+        reading=reading,
+        choice=_choice(typed),
+        explicit=flags,
+        context=_read_context(str(typed["context"]), site.here),
+        as_json=bool(typed["as_json"]),
+        detached=bool(typed["detached"]),
+        new=bool(typed["new"]),
+    )
+    if typed["dry_run"]:
+        show_preview(
+            reading, choose_steps(reading, request.choice, frozenset()), site.settings, as_json=request.as_json
+        )
+        return 0
+    return _run(request)
+
+
+def _run(request: Request) -> int:
+    site = request.site
+    store = site.open_store()
+    try:
+        earlier = list_runs(store, plan=request.reading.plan.path)
+        run, resuming = _settle_on(request, store, earlier)
+        if request.detached:
+            return detach(site, run, as_json=request.as_json)
+        session = Session(site=site, store=store, run=run, as_json=request.as_json)
+        return session.drive(resuming=resuming)
+    finally:
+        store.close()
+
+
+def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) -> tuple[RunId, bool]:
+    """The run to drive, and whether it is taken up again; begins a new one where that is what is asked for."""
+    standing = survey(earlier, request.site.roster)
+    if standing.live is not None and not request.new:
+        assert_agrees(read_run(store, standing.live.run), _wanted(request))
+        say(f"joining run {standing.live.run}, which is live")
+        return standing.live.run, False
+    if standing.abandoned is not None and not request.new:
+        if _ask_to_resume(standing.abandoned, request):
+            return standing.abandoned.run, True
+    elif not request.new:
+        _refuse_unmerged(request.site, earlier)
+    return _begin(request, store, earlier), False
+
+
+def _wanted(request: Request) -> dict[str, str]:
+    """The terms a live run must agree with: those that were set anywhere, not those left to their defaults."""
+    settings = request.site.settings
+    wanted = {}
+    if settings.agent:
+        wanted["agent"] = _anchored(settings.agent, request.site)
+    if settings.mode != "ask":
+        wanted["mode"] = settings.mode
+    if "autonomy" in request.explicit:
+        wanted["autonomy"] = settings.autonomy
+    return wanted
+
+
+def _ask_to_resume(brief: RunBrief, request: Request) -> bool:
+    """Ask a person whether an unfinished run is taken up; without one, say how to."""
+    age = time.time() - brief.last_at
+    state = brief.state.ended.state if brief.state.ended else "parked" if brief.state.parked else "interrupted"
+    told = f"run {brief.run} of this plan is unfinished ({state}); it last moved {duration(age)} ago"
+    if request.as_json or not is_terminal():
+        raise NeedsPerson(told, hint=f"drumline resume {brief.run}, or: drumline run {request.reading.plan.path} --new")
+    say(told)
+    if age > OLD:
+        say("  that is a while: the repository may have moved on since")
+    answer = click.prompt(
+        "Resume it, or start fresh", type=click.Choice(["resume", "fresh"]), default="resume", err=True
+    )
+    return bool(answer == "resume")
+
+
+def _refuse_unmerged(site: Site, earlier: list[RunBrief]) -> None:
+    """Steps the plan calls done must be in the checkout, or the next steps would build on missing ground."""
+    commits = [commit for brief in earlier if (commit := last_landed(brief)) is not None]
+    contains = {commit: site.repository.contains(commit) for commit in commits}
+    found = unmerged(earlier, contains)
+    if found is not None:
+        raise NeedsPerson(
+            f"run {found.run} landed steps on {found.state.begun.branch}, which this checkout does not contain",
+            hint=f"git merge {found.state.begun.branch}, or go on without it: drumline run PLAN --new",
+        )
+
+
+def _begin(request: Request, store: SqliteStore, earlier: list[RunBrief]) -> RunId:
+    site, reading = request.site, request.reading
+    terms = _terms(request)
+    base = site.repository.head_commit()
+    _say_once(request, first=not earlier)
+    live = frozenset(step for brief in earlier if site.roster.drivers(brief.run) for step in store.held(brief.run))
+    scope = Scope(
+        run=new_run_id(time.time()),
+        base=base,
+        selection=choose_steps(reading, request.choice, live),
+        inherited=find_inherited(store, site.roster, reading, earlier),
+    )
+    anyio.run(begin_run, store, reading, terms, scope)
+    return scope.run
+
+
+def _terms(request: Request) -> Terms:
+    settings = request.site.settings
+    if not settings.agent:
+        raise InvalidInput(
+            "no agent is set", hint="drumline run PLAN --agent 'command:CMD', or set agent in .drumline/config.toml"
+        )
+    agent = _anchored(settings.agent, request.site)
+    request.site.check_agent(agent)
+    return Terms(
+        agent=agent,
+        mode=_mode(request),
+        autonomy=settings.autonomy,
+        retries=settings.retries,
+        checks=settings.checks,
+        setup=settings.setup,
+        context=request.context,
+        config_digest=digest(settings),
+    )
+
+
+def _mode(request: Request) -> str:
+    """The mode, asked for where somebody can be asked and there is something to choose."""
+    shape = profile(request.reading.plan.steps)
+    if request.site.settings.mode != "ask":
+        return request.site.settings.mode
+    if shape.eligible <= 1 or request.as_json or request.detached or not is_terminal():
+        return shape.mode
+    say(f"{shape.eligible} of {shape.total} steps can run side by side, in {len(shape.batches)} waves.")
+    other = "sequential" if shape.mode == "parallel" else "parallel"
+    question = f"Mode: {shape.mode} (recommended: {shape.reason}) or {other}"
+    return str(click.prompt(question, type=click.Choice([shape.mode, other]), default=shape.mode, err=True))
+
+
+def _say_once(request: Request, *, first: bool) -> None:
+    """What a person should know before a run begins."""
+    site, plan = request.site, request.reading.plan
+    changed = site.repository.uncommitted(exclude=[*_plan_paths(plan.path), ".drumline"])
+    if changed:
+        say(f"{len(changed)} uncommitted changes are not part of the run; they stay untouched in your checkout")
+    if first:
+        commands = dict.fromkeys(c.command for step in plan.steps for c in step.checks)
+        shown = [*commands, *site.settings.checks]
+        say(f"first run of this plan; it will execute {len(shown)} different checks:")
+        for text in shown[:20]:
+            say(f"  {text}")
+        if len(shown) > 20:
+            say(f"  … and {len(shown) - 20} more (drumline run {plan.path} --dry-run shows all)")
+
+
+def _plan_paths(path: str) -> list[str]:
+    return [] if path == "." else [path]
+
+
+def _anchored(agent: str, site: Site) -> str:
+    """A scripted agent's file named so that it means the same from any folder."""
+    name, _, argument = agent.partition(":")
+    if name != "scripted" or not argument:
+        return agent
+    path = (site.here / argument).resolve()
+    top = site.repository.top
+    return f"scripted:{path.relative_to(top) if path.is_relative_to(top) else path}"
+
+
+def _choice(typed: Mapping[str, object]) -> Choice:
+    given = [name for name in ("step", "only", "start") if typed[name]]
+    if len(given) > 1:
+        names = ", ".join("--from" if name == "start" else f"--{name}" for name in given)
+        raise InvalidInput(f"{names} cannot be combined", hint="drumline run --help")
+    only = tuple(part.strip() for part in str(typed["only"]).split(",") if part.strip())
+    return Choice(step=str(typed["step"]), only=only, start=str(typed["start"]))
+
+
+def _read_context(text: str, here: Path) -> str:
+    if not text.startswith("@"):
+        return text
+    try:
+        return (here / text[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"--context {text!r} cannot be read: {error}", hint="drumline run --help") from error

@@ -1,0 +1,35 @@
+"""`drumline runs`: every run of this repository."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from drumline.app.catalog import RunBrief, list_runs, read_run
+from drumline.cli.options import json_option
+from drumline.cli.output import print_json, print_lines
+from drumline.store.sqlite import SqliteStore
+from drumline.views.runs import RunRow, run_row, runs_json, runs_lines
+from drumline.wiring import Site, open_site
+
+
+@click.command("runs")
+@json_option
+def command(as_json: bool) -> None:
+    """List all runs, newest first."""
+    site = open_site()
+    rows: list[RunRow] = []
+    if site.has_store():
+        store = site.open_store(read_only=True)
+        rows = [_row(site, store, brief) for brief in list_runs(store)]
+    if as_json:
+        print_json(runs_json(rows))
+    elif rows:
+        print_lines(runs_lines(rows, now=time.time()))
+    else:
+        click.echo("no runs yet; start one with: drumline run PLAN")
+
+
+def _row(site: Site, store: SqliteStore, brief: RunBrief) -> RunRow:
+    return run_row(site.watcher(store, read_run(store, brief.run)).look(time.time()))

@@ -1,0 +1,164 @@
+"""Drives a run from a terminal or a script: shows progress, asks gates where a person is there, ends with a summary."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import anyio
+import click
+
+from drumline.app.catalog import read_run
+from drumline.app.drive import INTERRUPTED, drive
+from drumline.app.look import Watcher
+from drumline.app.say import say as leave_message
+from drumline.cli.output import is_terminal, print_json, print_lines, say
+from drumline.core.ids import RunId, Stream
+from drumline.core.recorded import Recorded
+from drumline.core.state import Gate, RunState
+from drumline.engine.driver import Driver
+from drumline.ports.journal import Message
+from drumline.store.sqlite import SqliteStore
+from drumline.views.progress import Progress
+from drumline.views.report import report_json, report_lines, step_report
+from drumline.views.snapshot import Snapshot
+from drumline.views.states import EXIT_CODES, run_state
+from drumline.views.status import status_json
+from drumline.views.summary import summary, summary_json, summary_lines
+from drumline.wiring import Site
+
+FRAME = 0.25
+"""Seconds between two frames of the board."""
+
+
+@dataclass(kw_only=True)
+class Session:
+    """One process at one run."""
+
+    site: Site
+    store: SqliteStore
+    run: RunId
+    as_json: bool = False
+    quiet: bool = False
+
+    def __post_init__(self) -> None:
+        state = read_run(self.store, self.run)
+        self.watcher: Watcher = self.site.watcher(self.store, state)
+        self._progress = Progress()
+        self._board_say: Callable[[str], None] = say
+        self._driver: Driver | None = None
+
+    def drive(self, *, resuming: bool) -> int:
+        """Drive to the end, asking gates where somebody can answer; return the exit code."""
+        while True:
+            state = self._drive_once(resuming=resuming)
+            if not (state.parked and self._ask(state)):
+                break
+            resuming = True
+        snapshot = self.look()
+        self._conclude(snapshot)
+        return self._exit_code(snapshot)
+
+    def look(self) -> Snapshot:
+        """The run as it is now."""
+        return self.watcher.look(time.time())
+
+    def _exit_code(self, snapshot: Snapshot) -> int:
+        if self._driver is not None and self._driver.stopping:
+            return INTERRUPTED
+        return EXIT_CODES[run_state(snapshot)]
+
+    def _drive_once(self, *, resuming: bool) -> RunState:
+        state = read_run(self.store, self.run)
+        started_at = self.store.read(Stream(self.run), kinds=("RunStarted",))[0].at
+        kit = self.site.kit(self.store, state, started_at=started_at)
+        self._driver = Driver(kit=kit, run_id=self.run, jobs=self.site.settings.jobs, observe=self._observe)
+        with ExitStack() as stack:
+            if self._shows_board():
+                return anyio.run(self._drive_with_board, self._driver, resuming, stack)
+            return anyio.run(self._drive_plainly, self._driver, resuming)
+
+    def _shows_board(self) -> bool:
+        return is_terminal() and not self.as_json and not self.quiet and os.environ.get("TERM", "dumb") != "dumb"
+
+    async def _drive_plainly(self, driver: Driver, resuming: bool) -> RunState:
+        await driver.kit.workspaces.start(read_run(self.store, self.run).begun.base)
+        return await drive(driver, resuming=resuming)
+
+    async def _drive_with_board(self, driver: Driver, resuming: bool, stack: ExitStack) -> RunState:
+        from drumline.cli.live import LiveBoard
+
+        board = stack.enter_context(LiveBoard())
+        self._board_say = board.say
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._animate, board.draw)
+            state = await self._drive_plainly(driver, resuming)
+            tasks.cancel_scope.cancel()
+        self._board_say = say
+        return state
+
+    async def _animate(self, draw: Callable[[Callable[[], Snapshot]], None]) -> None:
+        while True:
+            draw(self.look)
+            await anyio.sleep(FRAME)
+
+    def _observe(self, recorded: Sequence[Recorded]) -> None:
+        """Tell what happened; the driver has it folded in already."""
+        if self._driver is None:
+            return
+        for line in self._progress.feed(recorded, self._driver.run):
+            if self.as_json:
+                print_json({"schema_version": 1, **line.data})
+            elif not self.quiet:
+                self._board_say(line.text)
+
+    def _ask(self, state: RunState) -> bool:
+        """Ask the open gates at the terminal; whether one was answered."""
+        if self.as_json or self.quiet or not is_terminal():
+            self._notify(state)
+            return False
+        answered = [self._ask_one(gate) for gate in state.open_gates]
+        return any(answered)
+
+    def _ask_one(self, gate: Gate) -> bool:
+        say("")
+        say(click.style(gate.opened.question, bold=True))
+        options = [*gate.opened.options, "later"]
+        choice = click.prompt("Answer", type=click.Choice(options), default="later", err=True)
+        if choice == "later":
+            return False
+        comment = click.prompt("Comment", default="", show_default=False, err=True) if choice != options[0] else ""
+        message = Message(
+            kind="answer",
+            subject=gate.opened.gate,
+            value=choice,
+            comment=comment,
+            by=os.environ.get("USER", ""),
+            channel="terminal",
+        )
+        anyio.run(leave_message, self.store, self.site.roster, self.run, message)
+        return True
+
+    def _notify(self, state: RunState) -> None:
+        """Tell somebody through the configured command that the run waits for an answer."""
+        if self.site.settings.notify and state.parked:
+            from drumline.cli.notify import notify
+
+            notify(self.site, state)
+
+    def _conclude(self, snapshot: Snapshot) -> None:
+        chosen = snapshot.run.begun.selection
+        single = chosen[0] if chosen is not None and len(chosen) == 1 else None
+        found = summary(snapshot)
+        if self.as_json:
+            if single is not None:
+                print_json({"schema_version": 1, "event": "report", **report_json(step_report(snapshot, single))})
+            print_json({"schema_version": 1, "event": "summary", **summary_json(found)})
+            print_json(status_json(snapshot))
+        elif single is not None:
+            print_lines(report_lines(step_report(self.watcher.look(time.time(), also=single), single)))
+        else:
+            print_lines(summary_lines(found))

@@ -1,0 +1,26 @@
+"""`drumline skip`: go on without a step."""
+
+from __future__ import annotations
+
+import click
+
+from drumline.app.say import check_skip
+from drumline.cli.options import json_option, resume_option, run_option
+from drumline.cli.telling import Wish, tell
+from drumline.ports.journal import Message
+
+
+@click.command("skip")
+@click.argument("step")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; it is recorded and written into the plan.")
+@run_option
+@resume_option
+@json_option
+def command(step: str, reason: str, run: str, drive_on: bool, as_json: bool) -> int:
+    """Leave STEP out; steps that need it go on as if it were done."""
+    wish = Wish(
+        message=Message(kind="skip", subject=step, comment=reason),
+        check=lambda state: check_skip(state, step),
+        done=f"{step} is skipped",
+    )
+    return tell(wish, run, drive_on=drive_on, as_json=as_json)

@@ -1,0 +1,33 @@
+"""`drumline status`: where a run stands."""
+
+from __future__ import annotations
+
+import shutil
+import time
+
+import click
+
+from drumline.app.catalog import find_run, read_run
+from drumline.cli.options import json_option, run_argument
+from drumline.cli.output import print_json, print_lines
+from drumline.views.board import board
+from drumline.views.status import status_json
+from drumline.wiring import open_site
+
+PLENTY = 10_000
+
+
+@click.command("status")
+@run_argument
+@json_option
+def command(run: str, as_json: bool) -> None:
+    """Show where RUN stands (the newest if not given)."""
+    site = open_site()
+    store = site.open_store(read_only=True)
+    found = find_run(store, run)
+    snapshot = site.watcher(store, read_run(store, found)).look(time.time())
+    if as_json:
+        print_json(status_json(snapshot))
+    else:
+        width = min(shutil.get_terminal_size((100, 24)).columns, 140)
+        print_lines(board(snapshot, width=width, height=PLENTY, tick=0))

@@ -1,0 +1,52 @@
+"""What answer, retry, skip and cancel share: check, leave the message, say what happens now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import anyio
+import click
+
+from drumline.app.catalog import find_run, read_run
+from drumline.app.say import check_open, say
+from drumline.cli.output import SCHEMA_VERSION, print_json
+from drumline.cli.output import say as tell_person
+from drumline.cli.session import Session
+from drumline.core.state import RunState
+from drumline.ports.journal import Message
+from drumline.wiring import open_site
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wish:
+    """A message, what must hold for it, and the sentence once it is said."""
+
+    message: Message
+    check: Callable[[RunState], None]
+    done: str
+
+
+def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
+    """Say it to the run; drive the run on if asked to and nobody does."""
+    site = open_site()
+    store = site.open_store()
+    try:
+        found = find_run(store, run)
+        state = read_run(store, found)
+        check_open(state)
+        wish.check(state)
+        message = replace(wish.message, by=os.environ.get("USER", ""), channel="cli")
+        settled = anyio.run(say, store, site.roster, found, message)
+        if drive_on and settled:
+            return Session(site=site, store=store, run=found, as_json=as_json).drive(resuming=True)
+        if as_json:
+            print_json({"schema_version": SCHEMA_VERSION, "ok": True, "run": found, "driven": not settled})
+        else:
+            click.echo(wish.done)
+            if settled and message.kind != "cancel":
+                tell_person(f"  next: drumline resume {found} (nobody is driving this run)")
+        return 0
+    finally:
+        store.close()

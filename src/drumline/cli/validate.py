@@ -1,0 +1,70 @@
+"""`drumline validate`: every problem of a plan at once, and what would be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from drumline.cli.options import json_option, plan_argument
+from drumline.cli.output import SCHEMA_VERSION, print_json, problem_json, say, show_problems
+from drumline.core.plan import Reading, Severity
+from drumline.core.profile import profile, profile_json
+from drumline.wiring import open_site
+
+INVALID = 3
+
+
+@click.command("validate")
+@plan_argument
+@click.option("--strict", is_flag=True, help="Let warnings fail, too.")
+@json_option
+def command(plan: Path, strict: bool, as_json: bool) -> int:
+    """Check PLAN (its directory or its root.md) and show its shape."""
+    reading = open_site().open_plan(plan).read()
+    ok = not reading.errors and not (strict and reading.problems)
+    if as_json:
+        print_json(validation_json(reading, ok=ok))
+    else:
+        show_problems(reading.problems)
+        _show_shape(reading, ok=ok)
+    return 0 if ok else INVALID
+
+
+def validation_json(reading: Reading, *, ok: bool) -> dict[str, object]:
+    """The contract that scripts use."""
+    steps = reading.plan.steps
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "ok": ok,
+        "format": reading.plan.format,
+        "steps": [
+            {
+                "id": step.id,
+                "title": step.title,
+                "needs": list(step.needs),
+                "files": list(step.files),
+                "status": reading.marks[step.id].status.value if step.id in reading.marks else "ready",
+            }
+            for step in steps
+        ],
+        "problems": [problem_json(p) for p in reading.problems],
+        "profile": {} if reading.errors else profile_json(profile(steps)),
+    }
+
+
+def _show_shape(reading: Reading, *, ok: bool) -> None:
+    errors = len(reading.errors)
+    warnings = sum(p.severity is Severity.WARNING for p in reading.problems)
+    verdict = "valid" if ok else "not valid"
+    click.echo(f"{reading.plan.path}: {verdict} ({errors} errors, {warnings} warnings), format {reading.plan.format}")
+    if reading.errors:
+        say("  next: mend the errors above, then: drumline validate " + reading.plan.path)
+        return
+    shape = profile(reading.plan.steps)
+    checks = sum(len(step.checks) for step in reading.plan.steps)
+    click.echo(
+        f"  {shape.total} steps in {len(shape.batches)} waves, at most {shape.width} at once; {checks} checks; "
+        f"longest chain: {' → '.join(shape.critical_path[:8])}{' …' if len(shape.critical_path) > 8 else ''}"
+    )
+    click.echo(f"  recommended mode: {shape.mode} ({shape.reason})")

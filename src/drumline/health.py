@@ -1,0 +1,152 @@
+"""What `doctor` examines: each finding says what was tried and, if something is wrong, what to do."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from drumline.errors import DrumlineError
+from drumline.ports.roster import Standing
+from drumline.wiring import STORE, Site, open_site
+from drumline.workspace.git import require_git
+
+AGENTS = ("claude", "codex", "gemini", "opencode", "qwen", "goose")
+PATIENCE = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One thing that was looked at: `ok`, a `note`, or a `problem` with a hint."""
+
+    name: str
+    level: str
+    text: str
+    hint: str = ""
+
+
+def examine() -> list[Finding]:
+    """Everything, in the order in which it matters."""
+    site: Site | None = None
+    findings = [_python(), _git()]
+    try:
+        site = open_site()
+        findings.append(Finding(name="repository", level="ok", text=str(site.repository.top)))
+    except DrumlineError as error:
+        findings.append(Finding(name="repository", level="problem", text=str(error), hint=error.hint))
+    if site is not None:
+        findings += [_commit(site), _config(site), *_store(site), *_drivers(site), _worktrees(site)]
+    return [*findings, *_agents(), *_sandbox()]
+
+
+def _python() -> Finding:
+    return Finding(name="python", level="ok", text=f"{platform.python_version()} at {sys.executable}")
+
+
+def _git() -> Finding:
+    try:
+        require_git()
+    except DrumlineError as error:
+        return Finding(name="git", level="problem", text=str(error), hint=error.hint)
+    said = _try(["git", "--version"])
+    return Finding(name="git", level="ok", text=said or "installed")
+
+
+def _commit(site: Site) -> Finding:
+    try:
+        return Finding(name="base", level="ok", text=f"a run would start from {site.repository.head_commit()[:12]}")
+    except DrumlineError as error:
+        return Finding(name="base", level="problem", text=str(error), hint=error.hint)
+
+
+def _config(site: Site) -> Finding:
+    if site.config_path is None:
+        return Finding(
+            name="config", level="note", text="no .drumline/config.toml; defaults are used", hint="drumline init"
+        )
+    agent = site.settings.agent or "none set"
+    return Finding(name="config", level="ok", text=f"{site.config_path} (agent: {agent})")
+
+
+def _store(site: Site) -> Iterator[Finding]:
+    path = site.state_dir / STORE
+    if not path.exists():
+        yield Finding(name="store", level="ok", text="nothing was run here yet")
+        return
+    try:
+        store = site.open_store(read_only=True)
+        damage = list(store.find_damage())
+        runs = len(store.runs())
+        store.close()
+    except DrumlineError as error:
+        yield Finding(name="store", level="problem", text=str(error), hint=error.hint)
+        return
+    if damage:
+        hint = f"keep a copy of {path}, then restore it from a backup"
+        yield Finding(name="store", level="problem", text=f"damaged: {damage[0]}", hint=hint)
+        return
+    yield Finding(name="store", level="ok", text=f"sound, {runs} runs, {path.stat().st_size:,} bytes")
+
+
+def _drivers(site: Site) -> Iterator[Finding]:
+    root = site.state_dir / "drivers"
+    if not root.is_dir():
+        return
+    for driver in site.roster.entered():
+        standing = site.roster.standing(driver)
+        if standing is Standing.FROZEN:
+            hint = "drumline resume (takes over after ending it)"
+            yield Finding(name="driver", level="note", text=f"{driver} does not answer", hint=hint)
+        elif standing is Standing.LIVE:
+            yield Finding(name="driver", level="ok", text=f"{driver} is at work")
+
+
+def _worktrees(site: Site) -> Finding:
+    configured = Path(site.settings.worktrees) if site.settings.worktrees else None
+    root = site.repository.worktrees_root(configured)
+    nearest = next(folder for folder in (root, *root.parents) if folder.exists())
+    free = shutil.disk_usage(nearest).free
+    if root.is_relative_to(site.repository.top):
+        text = f"{root} lies in the checkout: tools would find your node_modules and configuration from there"
+        return Finding(name="worktrees", level="problem", text=text, hint="set worktrees in .drumline/config.toml")
+    level = "ok" if free > 1 << 30 else "problem"
+    return Finding(name="worktrees", level=level, text=f"{root} ({free >> 20:,} MiB free)")
+
+
+def _agents() -> Iterator[Finding]:
+    found = [(name, path) for name in AGENTS if (path := shutil.which(name))]
+    for name, path in found:
+        said = _try([path, "--version"])
+        if said is None:
+            yield Finding(name=name, level="note", text=f"{path} is there but does not answer --version")
+        else:
+            yield Finding(name=name, level="ok", text=f"{said.splitlines()[0] if said else 'installed'} at {path}")
+    if not found:
+        text = f"none of {', '.join(AGENTS)} is on PATH; any command can be an agent"
+        yield Finding(name="agents", level="note", text=text, hint="drumline run PLAN --agent 'command:CMD'")
+
+
+def _sandbox() -> Iterator[Finding]:
+    tries = {
+        "bubblewrap": ["bwrap", "--ro-bind", "/", "/", "--unshare-pid", "--dev", "/dev", "--proc", "/proc", "true"],
+        "pid namespaces": ["unshare", "--fork", "--pid", "--kill-child", "true"],
+    }
+    for name, argv in tries.items():
+        works = shutil.which(argv[0]) is not None and _try(argv) is not None
+        level = "ok" if works else "note"
+        yield Finding(
+            name=name, level=level, text="works" if works else "does not work here; supervisors are used instead"
+        )
+
+
+def _try(argv: list[str]) -> str | None:
+    """What the command prints; None if it cannot be run or fails."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
