@@ -15,6 +15,8 @@ from drumline.views.duration import duration
 from drumline.views.snapshot import Snapshot
 
 LONGEST_COMMAND = 60
+_SPOKEN = ("prepare", "wait", "check", "land")
+"""Nodes whose text names them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,6 +27,11 @@ class Activity:
     text: str
     since: float | None = None
     until: float | None = None
+
+    @property
+    def words(self) -> str:
+        """The text, with the node before it where the text does not say it."""
+        return self.text if self.node in _SPOKEN else f"{self.node}, {self.text}"
 
 
 def activity(snapshot: Snapshot, step: StepId) -> Activity | None:

@@ -13,7 +13,7 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Step
 from drumline.core.state import Gate
 from drumline.views.activity import activity, checks
-from drumline.views.causes import SHORT_COMMIT
+from drumline.views.causes import SHORT_COMMIT, cause
 from drumline.views.cells import cut, fit, flatten, width
 from drumline.views.duration import duration
 from drumline.views.snapshot import Snapshot
@@ -87,8 +87,12 @@ def _bar(states: Mapping[StepId, str], wide: int) -> Row:
 
 def _footer(snapshot: Snapshot, states: Mapping[StepId, str], wide: int) -> Row:
     counts = Counter(states.values())
-    words = " · ".join(f"{counts[state]:,} {state}" for state in reversed(STEP_STATES) if counts[state])
-    return [(cut(f"{words or 'no steps'} · {flatten(snapshot.run.begun.branch)}", wide), "dim")]
+    branch = flatten(snapshot.run.begun.branch)
+    there = [state for state in reversed(STEP_STATES) if counts[state]]
+    words = " · ".join([*(f"{counts[state]:,} {state}" for state in there), branch])
+    if width(words) > wide:
+        words = " ".join([*(f"{SYMBOLS[state]}{counts[state]:,}" for state in there), branch])
+    return [(cut(words, wide), "dim")]
 
 
 def _notices(snapshot: Snapshot, wide: int) -> list[Row]:
@@ -120,7 +124,10 @@ def _gate(snapshot: Snapshot, gate: Gate, wide: int) -> list[Row]:
     opened = gate.opened
     given = snapshot.answers.get(opened.gate)
     choice, *others = opened.options or ("CHOICE",)
-    how = f"drumline answer {opened.gate} {choice}" + (f" (or {', '.join(others)})" if others else "")
+    how = f"drumline answer {opened.gate} {choice}"
+    with_others = f"{how} (or {', '.join(others)})"
+    if others and width(with_others) <= wide - 2:
+        how = with_others
     if given is not None:
         how = f"answered: {flatten(given)}"
     question = f"? {opened.gate}: {flatten(opened.question)}"
@@ -173,6 +180,8 @@ def _doing(snapshot: Snapshot, step: Step, state: str) -> str:
             return _result(snapshot, step)
         case "ready":
             return ""
+        case "parked":
+            return f"gate {cause(snapshot, step).gate}"
         case _:
             return flatten(step_reason(snapshot, step.id))
 
@@ -182,8 +191,7 @@ def _at_work(snapshot: Snapshot, step: StepId) -> str:
     if doing is None:
         return ""
     since = f" {duration(snapshot.now - doing.since)}" if doing.since is not None and doing.until is None else ""
-    words = doing.text if doing.node in ("wait", "check", "land", "prepare") else f"{doing.node}, {doing.text}"
-    return f"{words}{since}"
+    return f"{doing.words}{since}"
 
 
 def _result(snapshot: Snapshot, step: Step) -> str:

@@ -111,7 +111,7 @@ def _owned(snapshot: Snapshot, step: Step) -> Cause | None:
         text = f"driver {owner} waits before the next try: {doing.text}"
         return Cause(kind=TIMER, text=text, hint=hint, owner=owner, until=doing.until)
     since = f", for {duration(snapshot.now - doing.since)}" if doing.since is not None else ""
-    return Cause(kind=OWNER, text=f"driver {owner} has it: {doing.node}, {doing.text}{since}", hint=hint, owner=owner)
+    return Cause(kind=OWNER, text=f"driver {owner} has it: {doing.words}{since}", hint=hint, owner=owner)
 
 
 def _outside(snapshot: Snapshot, step: Step) -> Cause | None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from drumline.core import gates
 from drumline.core.events import StepFinished
 from drumline.core.ids import Commit, RunId, StepId
 from drumline.core.schedule import manual_items
+from drumline.core.state import RunState
 from drumline.views.activity import attempts
 from drumline.views.causes import SHORT_COMMIT, unproved
 from drumline.views.cells import flatten
@@ -82,7 +84,7 @@ def summary(snapshot: Snapshot) -> Summary:
         declared=sum(1 for step in steps if step.id in run.declared),
         skipped=sum(1 for state in states.values() if state == "skipped"),
         unfinished=tuple(_unfinished(snapshot, s, state) for s, state in states.items() if state not in _SETTLED),
-        manual=tuple((step.id, item) for step in steps for item in manual_items(run, step)),
+        manual=_to_verify(run),
         attempts=sum(attempts(snapshot, step.id) for step in steps),
         fixes=_fixes(snapshot, over),
         checks_passed=sum(f.checks_passed for f in over),
@@ -155,6 +157,15 @@ def _fixes(snapshot: Snapshot, over: Sequence[StepFinished]) -> int | None:
     return sum(state.fixes for step, state in snapshot.steps.items() if step in snapshot.selected)
 
 
+def _to_verify(run: RunState) -> tuple[tuple[StepId, str], ...]:
+    """Manual items of landed steps that no person has passed at a gate."""
+    passed = [g.opened for g in run.gates.values() if g.answer and g.answer.choice in (gates.CONTINUE, gates.APPROVE)]
+    shown = "".join(gate.question for gate in passed if gate.kind == "wave")
+    approved = {gate.step for gate in passed if gate.kind == "approve"}
+    items = ((step.id, item) for step in run.selected() for item in manual_items(run, step))
+    return tuple((step, item) for step, item in items if step not in approved and f"- {step}: {item}" not in shown)
+
+
 def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     branch = snapshot.run.begun.branch
     look = [f"drumline status {snapshot.run.id}"]
@@ -181,9 +192,13 @@ def _effort(found: Summary) -> str:
     fixes = f", {found.fixes} of them fixes" if found.fixes else ""
     commits = sum(1 for step in found.landed if step.commit)
     return (
-        f"  {commits:,} commits, checks {found.checks_passed:,}/{found.checks_total:,}, "
-        f"{found.attempts:,} attempts{fixes}, {duration(found.seconds)}"
+        f"  {_count(commits, 'commit')}, checks {found.checks_passed:,}/{found.checks_total:,}, "
+        f"{_count(found.attempts, 'attempt')}{fixes}, {duration(found.seconds)}"
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _landed_line(step: Landed) -> str:

@@ -1,0 +1,226 @@
+"""What a run and a step leave behind: the summary, the report, the list of runs, and times in people's words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.unit.builders import (
+    COMMIT,
+    STARTED,
+    Scene,
+    attempted,
+    checked,
+    finish,
+    gate_for,
+    prepared,
+    run_started,
+    step_of,
+)
+
+from drumline.core import events as ev
+from drumline.core.ids import GateId, RunId, StepId
+from drumline.core.schedule import satisfied
+from drumline.errors import InvalidInput
+from drumline.views.duration import age, duration
+from drumline.views.report import report_json, report_lines, step_report
+from drumline.views.runs import RunRow, run_row, runs_json, runs_lines
+from drumline.views.summary import summary, summary_json, summary_lines
+
+STEPS = [
+    step_of("step-1", title="Lay it", manual=["stand on it"]),
+    step_of("step-2", "step-1", title="Raise it"),
+    step_of("step-3", "step-2", title="Paint it"),
+    step_of("step-4", title="Old"),
+]
+MIXED = Scene(
+    steps=STEPS,
+    events=[
+        ev.StepsDeclared(steps=(StepId("step-4"),)),
+        finish("step-1", proved=False),
+        finish("step-2", "blocked", reason="still failing", attempts=3),
+        ev.RunEnded(state="blocked", reason="step-2: still failing"),
+    ],
+    streams={"step-2": [*prepared(), *attempted(1), *checked(exit_code=1), *attempted(2), *checked(exit_code=1)]},
+    live=[],
+)
+
+
+def test_the_summary_says_what_landed_what_did_not_and_where_to_look() -> None:
+    assert summary_lines(summary(MIXED.snapshot())) == [
+        "run r1 blocked: step-2: still failing",
+        "  1 of 4 steps landed, 0 proved, 1 declared, 2 not done",
+        "  1 commit, checks 1/2, 4 attempts, 1 of them fixes, 1m 00s",
+        "landed:",
+        "  012345678 step-1 Lay it (landed by a merge; its checks ran on the tree before it)",
+        "not done:",
+        "  step-2 blocked: still failing",
+        "  step-3 waiting: needs step-2 (blocked)",
+        "verify by hand:",
+        "  step-1: stand on it",
+        "next:",
+        "  drumline status r1",
+        "  drumline logs step-2",
+        "  git log --oneline drumline/demo-r1",
+        "  git merge drumline/demo-r1",
+    ]
+
+
+def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:
+    scene = Scene(steps=[step_of("a")], events=[finish("a"), ev.RunEnded(state="done")], live=[])
+
+    lines = summary_lines(summary(scene.snapshot()))
+
+    assert lines[:3] == ["run r1 done", "  1 of 1 steps landed, 1 proved", "  1 commit, checks 1/1, 1 attempt, 1m 00s"]
+    assert [line for line in lines if line.endswith(":")] == ["landed:", "next:"]
+
+
+def test_nothing_landed_means_nothing_to_merge() -> None:
+    scene = Scene(steps=[step_of("a")], live=[])
+
+    assert summary(scene.snapshot()).next == ("drumline status r1", "drumline resume")
+
+
+def test_items_passed_at_a_gate_need_no_more_verifying() -> None:
+    wave = gate_for("wave-1", options=("continue", "stop"), question="Verify:\n  - step-1: stand on it")
+    passed = ev.GateAnswered(gate=GateId("wave-1"), choice="continue")
+    scene = Scene(steps=STEPS, events=[finish("step-1"), wave, passed])
+
+    assert summary(scene.snapshot()).manual == ()
+
+
+def test_fixes_are_unknown_when_a_stream_is_not_at_hand() -> None:
+    scene = Scene(steps=[step_of("a")], events=[finish("a", attempts=3)])
+
+    found = summary(scene.snapshot())
+
+    assert found.fixes is None
+    assert "3 attempts, 1m" in summary_lines(found)[2]
+
+
+def test_a_long_list_is_cut_and_counted() -> None:
+    names = [f"s{n}" for n in range(50)]
+    scene = Scene(steps=[step_of(name) for name in names], events=[finish(name) for name in names])
+
+    lines = summary_lines(summary(scene.snapshot()))
+
+    assert "  … and 30 more" in lines
+    assert len(lines) < 30
+
+
+def test_the_summary_is_json() -> None:
+    data = summary_json(summary(MIXED.snapshot()))
+
+    assert json.loads(json.dumps(data)) == data
+    assert (data["schema_version"], data["commits"], data["proved"], data["fixes"]) == (1, 1, 0, 1)
+
+
+def test_the_summary_counts_the_selection_only() -> None:
+    scene = Scene(steps=STEPS, started=run_started(selection=["step-1"]), events=[finish("step-1")])
+
+    found = summary(scene.snapshot())
+
+    assert (found.total, found.unfinished) == (1, ())
+
+
+def test_the_report_of_a_landed_step() -> None:
+    scene = Scene(steps=STEPS, events=[finish("step-1", files=("a.py", "b.py"), attempts=2)])
+
+    assert report_lines(step_report(scene.snapshot(), StepId("step-1"))) == [
+        "step-1: Lay it",
+        "  result    done (proved)",
+        "  commit    012345678",
+        "  checks    1/1 passed",
+        "  attempts  2",
+        "  files     a.py",
+        "            b.py",
+        "  by hand   stand on it",
+    ]
+
+
+def test_the_report_of_a_blocked_step_names_the_reason_and_the_way_on() -> None:
+    lines = report_lines(step_report(MIXED.snapshot(), StepId("step-2")))
+
+    assert lines == [
+        "step-2: Raise it",
+        "  result    blocked",
+        "  reason    still failing",
+        "  checks    0/1 passed",
+        "  attempts  3",
+        "  files     src/a.py",
+        "  next      drumline retry step-2",
+    ]
+
+
+def test_the_report_is_json() -> None:
+    scene = Scene(steps=STEPS, events=[finish("step-1")])
+
+    data = report_json(step_report(scene.snapshot(), StepId("step-1")))
+
+    assert json.loads(json.dumps(data)) == data
+    assert (data["result"], data["commit"], data["manual"]) == ("done", COMMIT, ["stand on it"])
+
+
+def test_a_report_on_a_step_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="no step 'x'"):
+        step_report(MIXED.snapshot(), StepId("x"))
+
+
+def test_a_row_counts_what_needs_no_more_work() -> None:
+    snapshot = MIXED.snapshot()
+
+    row = run_row(snapshot)
+
+    assert (row.state, row.done, row.total, row.branch) == ("blocked", 2, 4, "drumline/demo-r1")
+    assert row.done == sum(satisfied(snapshot.run, step.id) for step in STEPS)
+
+
+def test_runs_are_an_aligned_table_newest_first() -> None:
+    old = run_row(MIXED.snapshot())
+    new = RunRow(
+        run=RunId("r2"),
+        plan="plans/次",
+        state="running",
+        started_at=STARTED + 60,
+        done=0,
+        total=12,
+        branch="drumline/x",
+    )
+
+    assert runs_lines([old, new], now=STARTED + 3_720) == [
+        "RUN  STATE    DONE  STARTED     PLAN      BRANCH",
+        "r2   running  0/12  1h 01m ago  plans/次  drumline/x",
+        "r1   blocked  2/4   1h 02m ago  plan      drumline/demo-r1",
+    ]
+
+
+def test_no_runs_name_the_command_that_starts_one() -> None:
+    assert runs_lines([], now=0.0) == ["no runs yet; start one with: drumline run PLAN"]
+
+
+def test_the_list_of_runs_is_json() -> None:
+    data = runs_json([run_row(MIXED.snapshot())])
+
+    assert json.loads(json.dumps(data)) == data
+    assert data["schema_version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-5.0, "0.0s"),
+        (0.04, "0.0s"),
+        (3.44, "3.4s"),
+        (9.96, "10s"),
+        (59.4, "59s"),
+        (59.6, "1m 00s"),
+        (123.0, "2m 03s"),
+        (3_599.7, "1h 00m"),
+        (3_725.0, "1h 02m"),
+        (86_399.9, "1 day"),
+        (3 * 86_400.0 - 1, "2 days"),
+    ],
+)
+def test_durations_use_two_units_at_most(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+    assert age(0.0, seconds) == f"{words} ago"
