@@ -24,7 +24,7 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Problem, Status
-from drumline.views.states import EXIT_CODES, RUN_STATES, STEP_STATES, elapsed, state_counts
+from drumline.views.states import EXIT_CODES, RUN_STATES, STEP_STATES, elapsed
 from drumline.views.status import run_state, status_json, step_state
 
 ONE = [step_of("step-1")]
@@ -206,9 +206,3 @@ def test_the_run_says_why_it_is_not_running() -> None:
 def test_time_stops_when_nobody_drives() -> None:
     assert elapsed(Scene(steps=ONE).snapshot()) == 100
     assert elapsed(Scene(steps=ONE, live=[]).snapshot()) == 60
-
-
-def test_states_are_counted_within_the_selection() -> None:
-    scene = Scene(steps=TWO, started=run_started(selection=["step-1"]))
-
-    assert state_counts(scene.snapshot()) == {"ready": 1}

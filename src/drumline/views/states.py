@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -43,11 +42,6 @@ def step_state(snapshot: Snapshot, step: StepId) -> str:
     if step not in snapshot.selected:
         return "waiting"
     return _held_back(snapshot, run.plan.by_id[step])
-
-
-def state_counts(snapshot: Snapshot) -> Counter[str]:
-    """How many steps of the run are in each state."""
-    return Counter(step_state(snapshot, step.id) for step in snapshot.run.selected())
 
 
 def elapsed(snapshot: Snapshot) -> float:
