@@ -197,6 +197,16 @@ def test_history_is_learnt_from_but_not_repeated() -> None:
     assert [line.text.split(":")[0] for line in lines] == ["step 2 of 2 done"]
 
 
+def test_what_is_fed_again_is_not_told_again() -> None:
+    scene = Scene(steps=STEPS, events=[finish("step-1"), finish("step-2")])
+    progress = Progress()
+    progress.feed(record(scene.history()[:3]), scene.run())
+
+    lines = progress.feed(record(scene.history()), scene.run())
+
+    assert [line.text.split(":")[0] for line in lines] == ["step 2 of 2 done"]
+
+
 def test_no_text_from_outside_can_steer_the_terminal() -> None:
     lines = tell(finish("step-1", "blocked", reason="a\x1b[31mred\x07\u202eb"))
 

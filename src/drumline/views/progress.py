@@ -1,8 +1,8 @@
 """Named progress events: the journal told as it happens, one line each, for people and as JSON.
 
 A table maps each kind of event to its line; kinds that are not in it are silent. Feed the run's stream from its
-beginning: entries up to `after` are only learnt from, so that a driver that joins late counts right and repeats
-nothing.
+beginning: entries up to `after` are only learnt from, so that a driver that joins late counts right. Nothing
+is told twice: a second driver of the same session reads the run's stream again.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Progress:
     """Follows one run."""
 
     after: int = 0
+    seen: int = 0
     over: set[StepId] = field(default_factory=set)
     tracks: dict[StepId, Track] = field(default_factory=dict)
     _plan: Plan | None = field(default=None, repr=False)
@@ -76,6 +77,9 @@ class Progress:
         """The lines for entries in journal order; `run` has them folded in already."""
         lines: list[Line] = []
         for entry in entries:
+            if entry.seq <= self.seen:
+                continue
+            self.seen = entry.seq
             teller = _TELL.get(type(entry.event))
             told = teller(_Scene(self, run, entry.stream.step), entry.event) if teller else None
             if told is not None and entry.seq > self.after:
