@@ -44,7 +44,7 @@ def command(
         live = bool(site.roster.drivers(found))
         if live and not background:
             tell(f"joining run {found}, which is live")
-        session = Session(site=site, store=store, run=found, as_json=as_json, quiet=False)
+        session = Session(site=site, store=store, run=found, as_json=as_json)
         return session.drive(resuming=not live)
     finally:
         store.close()

@@ -94,9 +94,10 @@ def _run(request: Request) -> int:
     try:
         earlier = list_runs(store, plan=request.reading.plan.path)
         run, resuming = _settle_on(request, store, earlier)
+        fresh = run not in {brief.run for brief in earlier}
         if request.detached:
             return detach(site, run, as_json=request.as_json)
-        session = Session(site=site, store=store, run=run, as_json=request.as_json)
+        session = Session(site=site, store=store, run=run, as_json=request.as_json, fresh=fresh)
         return session.drive(resuming=resuming)
     finally:
         store.close()

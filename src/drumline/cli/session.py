@@ -42,12 +42,13 @@ class Session:
     store: SqliteStore
     run: RunId
     as_json: bool = False
-    quiet: bool = False
+    fresh: bool = False
 
     def __post_init__(self) -> None:
         state = read_run(self.store, self.run)
         self.watcher: Watcher = self.site.watcher(self.store, state)
-        self._progress = Progress()
+        recorded = self.store.tail(self.run)
+        self._progress = Progress(after=0 if self.fresh else recorded[-1].seq)
         self._board_say: Callable[[str], None] = say
         self._driver: Driver | None = None
 
@@ -82,7 +83,7 @@ class Session:
             return anyio.run(self._drive_plainly, self._driver, resuming)
 
     def _shows_board(self) -> bool:
-        return is_terminal() and not self.as_json and not self.quiet and os.environ.get("TERM", "dumb") != "dumb"
+        return is_terminal() and not self.as_json and os.environ.get("TERM", "dumb") != "dumb"
 
     async def _drive_plainly(self, driver: Driver, resuming: bool) -> RunState:
         await driver.kit.workspaces.start(read_run(self.store, self.run).begun.base)
@@ -112,12 +113,12 @@ class Session:
         for line in self._progress.feed(recorded, self._driver.run):
             if self.as_json:
                 print_json({"schema_version": 1, **line.data})
-            elif not self.quiet:
+            else:
                 self._board_say(line.text)
 
     def _ask(self, state: RunState) -> bool:
         """Ask the open gates at the terminal; whether one was answered."""
-        if self.as_json or self.quiet or not is_terminal():
+        if self.as_json or not is_terminal():
             self._notify(state)
             return False
         answered = [self._ask_one(gate) for gate in state.open_gates]
