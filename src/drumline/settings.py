@@ -194,6 +194,7 @@ TABLE: tuple[Setting, ...] = (
         parse=_count_from(0),
         legal="a whole number of at least 0",
         default="2",
+        flag="--retries",
         help="How often a failing check goes back to the agent before the step is blocked.",
     ),
     Setting(

@@ -67,7 +67,7 @@ class Watcher:
             self._open()
         for recorded in self.store.tail(self.run, after=self._seen):
             self._seen = recorded.seq
-            self._times.append(recorded.at)
+            self._times[1:] = [recorded.at]
             if recorded.stream.step:
                 self._add(recorded)
             else:
@@ -94,7 +94,8 @@ class Watcher:
     def _add(self, recorded: Recorded) -> None:
         step = recorded.stream.step
         if step not in self._steps:
-            self._steps[step] = StepState()
+            self._read_step(step)  # up to and with this event: what came before it is needed to understand it
+            return
         fold_step(self._steps[step], [recorded.event])
         self._latest[step] = recorded
 

@@ -36,6 +36,9 @@ def check_retry(run: RunState, step: str) -> None:
     finished = run.finished.get(StepId(step))
     if finished is not None and finished.state == "done":
         raise InvalidInput(f"{step} has landed as {finished.commit}; it is not done twice", hint=f"drumline why {step}")
+    if StepId(step) in run.declared:
+        path = run.plan.by_id[StepId(step)].path
+        raise InvalidInput(f"{path} declares {step} done", hint=f"set its status to ready in {path}")
     if finished is None and StepId(step) in run.working:
         raise InvalidInput(f"{step} is in work and will be tried again by itself", hint=f"drumline why {step}")
 

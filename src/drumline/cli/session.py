@@ -15,8 +15,9 @@ from drumline.app.catalog import read_run
 from drumline.app.drive import INTERRUPTED, drive
 from drumline.app.look import Watcher
 from drumline.app.say import say as leave_message
-from drumline.cli.output import is_terminal, print_json, print_lines, say
+from drumline.cli.output import is_terminal, print_json, print_lines, problem_json, say
 from drumline.core.ids import RunId, Stream
+from drumline.core.plan import Problem
 from drumline.core.recorded import Recorded
 from drumline.core.state import Gate, RunState
 from drumline.engine.driver import Driver
@@ -76,7 +77,13 @@ class Session:
         state = read_run(self.store, self.run)
         started_at = self.store.read(Stream(self.run), kinds=("RunStarted",))[0].at
         kit = self.site.kit(self.store, state, started_at=started_at)
-        self._driver = Driver(kit=kit, run_id=self.run, jobs=self.site.settings.jobs, observe=self._observe)
+        self._driver = Driver(
+            kit=kit,
+            run_id=self.run,
+            jobs=self.site.settings.jobs,
+            observe=self._observe,
+            complain=self._complain,
+        )
         with ExitStack() as stack:
             if self._shows_board():
                 return anyio.run(self._drive_with_board, self._driver, resuming, stack)
@@ -115,6 +122,16 @@ class Session:
                 print_json({"schema_version": 1, **line.data})
             else:
                 self._board_say(line.text)
+
+    def _complain(self, problems: Sequence[Problem]) -> None:
+        """An edit of the plan that cannot be used: the run goes on with the plan as it was."""
+        if self.as_json:
+            found = [problem_json(problem) for problem in problems]
+            print_json({"schema_version": 1, "event": "plan_invalid", "run": self.run, "problems": found})
+            return
+        self._board_say("the plan was edited and is not valid; going on with the plan as it was:")
+        for problem in problems[:5]:
+            self._board_say(f"  {problem.where}: {problem.message}")
 
     def _ask(self, state: RunState) -> bool:
         """Ask the open gates at the terminal; whether one was answered."""

@@ -122,6 +122,7 @@ class StepFinished(Event):
     tree: Tree | None = None
     proved: bool = False
     attempts: int = 0
+    fixes: int = 0
     checks_passed: int = 0
     checks_total: int = 0
     files: tuple[str, ...] = ()

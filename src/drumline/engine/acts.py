@@ -112,6 +112,7 @@ class Acts:
             tree=landed.tree if landed else None,
             proved=bool(landed and checks and passed == checks and landed.tree == state.tree),
             attempts=state.attempts,
+            fixes=state.fixes,
             checks_passed=passed,
             checks_total=checks + len(self.orders.step.not_run),
             files=files,

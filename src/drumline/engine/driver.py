@@ -6,8 +6,8 @@ the plan's files up to date, and carries out what the core decides. It polls one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import anyio
 from anyio.abc import TaskGroup
@@ -47,12 +47,13 @@ class Driver:
     jobs: int
     observe: Observer = lambda recorded: None
     recover: Recover = recover
-    notices: list[Problem] = field(default_factory=list)
+    complain: Callable[[Sequence[Problem]], None] = lambda problems: None
 
     def __post_init__(self) -> None:
         self.run = RunState(id=self.run_id)
         self.stopping = False
         self._seen = 0
+        self._complained: tuple[Problem, ...] = ()
         self._reading: Reading | None = None
         self._walks: dict[StepId, anyio.CancelScope] = {}
         self._wake = anyio.Event()
@@ -178,9 +179,11 @@ class Driver:
         reading = self.kit.planfiles.read(self._reading or self.run.reading())
         edits = compare(self.run, reading)
         if edits.problems:
-            self.notices[:] = edits.problems
+            if edits.problems != self._complained:
+                self.complain(edits.problems)
+            self._complained = edits.problems
             return False
-        self.notices.clear()
+        self._complained = ()
         self._reading = reading
         if not edits.events:
             return False

@@ -15,12 +15,12 @@ from typing import Any
 from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Status
+from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix
 from drumline.views.causes import SHORT_COMMIT, answer_hint, name_some, unproved
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
-from drumline.views.snapshot import Entry
 
 LONGEST_COMMAND = 80
 SETTLING = ("done", "skipped")
@@ -73,7 +73,7 @@ class Progress:
             self.over &= self._chosen
         return self._chosen
 
-    def feed(self, entries: Iterable[Entry], run: RunState) -> list[Line]:
+    def feed(self, entries: Iterable[Recorded], run: RunState) -> list[Line]:
         """The lines for entries in journal order; `run` has them folded in already."""
         lines: list[Line] = []
         for entry in entries:

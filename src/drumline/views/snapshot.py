@@ -7,38 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from drumline.core.events import Event
-from drumline.core.ids import DriverId, GateId, StepId, Stream
+from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Problem
+from drumline.core.recorded import Recorded
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-
-
-class Entry(Protocol):
-    """An event with its place in the journal; the journal port's records are entries."""
-
-    @property
-    def seq(self) -> int:
-        """Its place among all streams."""
-        ...
-
-    @property
-    def stream(self) -> Stream:
-        """The stream it belongs to."""
-        ...
-
-    @property
-    def at(self) -> float:
-        """Wall time, for people."""
-        ...
-
-    @property
-    def event(self) -> Event:
-        """What happened."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,7 +35,7 @@ class Snapshot:
     last_at: float
     now: float
     problems: Sequence[Problem] = ()
-    latest: Mapping[StepId, Entry] = field(default_factory=dict)
+    latest: Mapping[StepId, Recorded] = field(default_factory=dict)
     selected: frozenset[StepId] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

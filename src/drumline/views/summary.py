@@ -43,7 +43,7 @@ class Unfinished:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Summary:
-    """The run in figures. `fixes` is None when the streams of some steps were not at hand."""
+    """The run in figures."""
 
     run: RunId
     state: str
@@ -55,7 +55,7 @@ class Summary:
     unfinished: tuple[Unfinished, ...]
     manual: tuple[tuple[StepId, str], ...]
     attempts: int
-    fixes: int | None
+    fixes: int
     checks_passed: int
     checks_total: int
     seconds: float
@@ -150,11 +150,10 @@ def _unfinished(snapshot: Snapshot, step: StepId, state: str) -> Unfinished:
     return Unfinished(step=step, state=state, reason=step_reason(snapshot, step) or "in work")
 
 
-def _fixes(snapshot: Snapshot, over: Sequence[StepFinished]) -> int | None:
-    """Only a step's own stream tells a fix from a further try after a failure that passed by itself."""
-    if any(f.attempts > 1 and f.step not in snapshot.steps for f in over):
-        return None
-    return sum(state.fixes for step, state in snapshot.steps.items() if step in snapshot.selected)
+def _fixes(snapshot: Snapshot, over: Sequence[StepFinished]) -> int:
+    """Fixes of finished steps, and of those in work."""
+    working = [state.fixes for step, state in snapshot.steps.items() if step in snapshot.run.working]
+    return sum(finished.fixes for finished in over) + sum(working)
 
 
 def _to_verify(run: RunState) -> tuple[tuple[StepId, str], ...]:
