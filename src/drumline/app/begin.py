@@ -108,6 +108,9 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         digests=reading.digests,
         marks={step: marks for step, marks in reading.marks.items() if marks != Marks()},
         inherited=scope.inherited,
+        ticket=plan.ticket,
+        complexity=plan.complexity,
+        express=plan.express,
     )
     await store.append({Stream(scope.run): Addition(events=[started, pinned], expected=0)})
     return started

@@ -39,6 +39,7 @@ class RunStarted(Event):
     retries: int
     checks: tuple[str, ...] = ()
     setup: str = ""
+    subject: str = ""
     context: str = ""
     selection: tuple[StepId, ...] | None = None
     named: bool = False
@@ -59,6 +60,9 @@ class PlanPinned(Event):
     digests: Mapping[str, str]
     marks: Mapping[str, Marks] = field(default_factory=dict)
     inherited: tuple[StepId, ...] = ()
+    ticket: str = ""
+    complexity: str = ""
+    express: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,6 +130,9 @@ class StepFinished(Event):
     checks_passed: int = 0
     checks_total: int = 0
     files: tuple[str, ...] = ()
+    created: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    usage: Mapping[str, float] = field(default_factory=dict)
     rejected: bool = False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from drumline.core.ids import StepId
@@ -58,7 +58,12 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
-    """A unit of work as the plan defines it. `text_digest` covers everything but the engine-owned marks and boxes."""
+    """A unit of work as the plan defines it. `text_digest` covers everything but the engine-owned marks and boxes.
+
+    `role` names a shipped profile of the agent, `alone` keeps every other step from running beside it, and
+    `elsewhere` is the repository that has to do it if that is not this one. `binding` says whether `files` is a
+    promise the plan makes or only harvested from prose.
+    """
 
     id: StepId
     title: str
@@ -70,6 +75,10 @@ class Step:
     tier: str = "standard"
     agent: str = ""
     review: str = ""
+    role: str = ""
+    alone: bool = False
+    elsewhere: str = ""
+    binding: bool = True
     estimate: float = 1.0
     path: str = ""
     line: int = 1
@@ -78,13 +87,20 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """All steps in plan order. `name` is what branches and people call it; `path` is relative to the repository."""
+    """All steps in plan order. `name` is what branches and people call it; `path` is relative to the repository.
+
+    `ticket` is the id of the work item it belongs to, `express` plans are always sequential, and `complexity` is what
+    the plan declares about itself.
+    """
 
     name: str
     path: str
     format: str = "dag"
     title: str = ""
     autonomy: str = ""
+    ticket: str = ""
+    express: bool = False
+    complexity: str = ""
     steps: tuple[Step, ...] = ()
     by_id: Mapping[StepId, Step] = field(init=False, repr=False, compare=False)
 
@@ -93,14 +109,7 @@ class Plan:
 
     def with_steps(self, steps: Sequence[Step]) -> Plan:
         """The same plan with other steps."""
-        return Plan(
-            name=self.name,
-            path=self.path,
-            format=self.format,
-            title=self.title,
-            autonomy=self.autonomy,
-            steps=tuple(steps),
-        )
+        return replace(self, steps=tuple(steps))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -102,7 +102,14 @@ def _started(state: RunState, event: ev.RunStarted) -> None:
 
 def _pinned(state: RunState, event: ev.PlanPinned) -> None:
     state.plan = Plan(
-        name=state.begun.plan_name, path=state.begun.plan, format=event.format, title=event.title, steps=event.steps
+        name=state.begun.plan_name,
+        path=state.begun.plan,
+        format=event.format,
+        title=event.title,
+        ticket=event.ticket,
+        complexity=event.complexity,
+        express=event.express,
+        steps=event.steps,
     )
     state.digests = dict(event.digests)
     state.marks = {StepId(step): marks for step, marks in event.marks.items()}

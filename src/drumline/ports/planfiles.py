@@ -2,10 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Reading, Step
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Correction:
+    """A corrective step to be inserted: it inherits the needs of the step it helps, which waits for it from then on.
+
+    Ids follow the field's custom: `3h`, `3h2` for step 3; `R1`, `R1b` for review findings.
+    """
+
+    id: StepId
+    title: str
+    what: str
+    why: str
+    files: tuple[str, ...] = ()
+    test: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepAccount:
+    """What is known of one step, for formats that keep books."""
+
+    step: StepId
+    state: str
+    started: str = ""
+    finished: str = ""
+    created: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    retries: int = 0
+    error: str = ""
+    said: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Account:
+    """A run as of `now` (ISO time), for formats that keep books: its state, its mode and what is known of its steps."""
+
+    run: str
+    state: str
+    mode: str
+    now: str
+    steps: Sequence[StepAccount]
 
 
 class PlanFiles(Protocol):
@@ -28,6 +73,17 @@ class PlanFiles(Protocol):
 
         Every other byte stays; atomic, under a file lock; nothing is written when nothing would change. With
         `unless`, the file is left alone if its marks are neither `unless` nor already the wanted ones, and "" is
-        returned: somebody else wrote there in the meantime.
+        returned: somebody else wrote there in the meantime. InvalidInput if a person's edit made it unreadable.
         """
+        ...
+
+    def insert(self, correction: Correction, *, helps: Step) -> str:
+        """Add a corrective step right after the step it helps, in the format's own words; return its file's path.
+
+        Nothing else changes. Inserting the same correction again changes nothing.
+        """
+        ...
+
+    def account(self, account: Account) -> None:
+        """Bring the plan's own books up to date, where the format keeps any; otherwise nothing happens."""
         ...
