@@ -1,0 +1,196 @@
+"""Plans kept in one document: several steps in one file, each with its own marks.
+
+A dialect knows one format's words; this module reads, caches, locks and writes the same way for all of them. A write
+is checked by reading it back: whatever a dialect does, only what was asked for may have changed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Plan, Problem, Reading, Step
+from drumline.core.validation import validate
+from drumline.errors import InvalidInput
+from drumline.planfiles import writing
+from drumline.planfiles.source import decode, digest, read_bytes
+from drumline.planfiles.stepfile import replace_spans
+from drumline.ports.planfiles import Account, Correction
+
+Span = tuple[int, int, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parsed:
+    """What a document says: the plan's own words, its steps in order, their marks and texts, and every problem.
+
+    `texts` is what a step's prompt shows of the document. `need_lines` may hold the line of a step's needs, for
+    problems about them; the step's own line is used otherwise.
+    """
+
+    steps: tuple[Step, ...] = ()
+    marks: Mapping[StepId, Marks] = field(default_factory=dict)
+    texts: Mapping[StepId, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    title: str = ""
+    ticket: str = ""
+    autonomy: str = ""
+    complexity: str = ""
+    express: bool = False
+
+
+class Dialect(Protocol):
+    """One format's words for steps and marks in one document. Pure: text in, text out."""
+
+    name: str
+
+    def parse(self, text: str, path: str) -> Parsed:
+        """Read the document; never raises on bad input, but lists what is wrong with it."""
+        ...
+
+    def edit(self, text: str, step: Step, marks: Marks, ticked: Sequence[int]) -> list[Span]:
+        """The replacements that give the step these marks, in the format's own words and place.
+
+        `ticked` are lines of the step's checks as it was read whose boxes should be ticked.
+        """
+        ...
+
+    def insert(self, text: str, correction: Correction, helps: Step) -> list[Span]:
+        """The replacements that add a corrective step right after the step it helps."""
+        ...
+
+    def book(self, text: str, account: Account) -> list[Span]:
+        """The replacements that bring the document's own books up to date; none where it keeps no books."""
+        ...
+
+
+class DocumentFiles:
+    """One plan in one file. `file` and `repo` are real paths; all drivers of a plan must name the same `locks`."""
+
+    def __init__(self, file: Path, dialect: Dialect, *, repo: Path, locks: Path | None = None) -> None:
+        self._file = file
+        self._dialect = dialect
+        self._path = file.relative_to(repo).as_posix()
+        self._lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
+        self._name = plan_name(file)
+        self._last: tuple[str, Parsed] | None = None
+
+    def read(self, known: Reading | None = None) -> Reading:
+        """Read the plan and collect every problem; an unchanged file gives back `known`."""
+        data = read_bytes(self._file, self._path)
+        if isinstance(data, Problem):
+            return self._broken(data)
+        found = digest(data)
+        if known is not None and not known.errors and dict(known.digests) == {self._path: found}:
+            return known
+        text = decode(data, self._path)
+        if isinstance(text, Problem):
+            return self._broken(text)
+        parsed = self._parse(text)
+        plan = self._plan(parsed)
+        problems = [*parsed.problems, *validate(plan)]
+        return Reading(plan=plan, marks=parsed.marks, digests={self._path: found}, problems=_sorted(problems))
+
+    def text(self, step: Step) -> str:
+        """The step's part of the document, for the prompt."""
+        return self._parse(self._load()).texts.get(step.id, "")
+
+    def marks(self, step: Step) -> Marks:
+        """The marks the step has in the document now; InvalidInput if they cannot be read."""
+        found = self._parse(self._load()).marks.get(step.id)
+        if found is None:
+            raise InvalidInput(f"{self._path} has no step {step.id!r}", hint=f"drumline validate {self._path}")
+        return found
+
+    def write(self, step: Step, marks: Marks, *, ticked: Sequence[int] = (), unless: Marks | None = None) -> str:
+        """Set the marks and tick the boxes of the checks at the given lines; see the port for the promise."""
+        with writing.locked(self._file.parent, self._lock):
+            wanted = writing.clean(marks)
+            if unless is not None and self.marks(step) not in (writing.clean(unless), wanted):
+                return ""
+            text = self._load()
+            changed = replace_spans(text, self._dialect.edit(text, step, wanted, ticked))
+            self._assure(text, changed, {step.id: wanted})
+            return self._store(text, changed)
+
+    def insert(self, correction: Correction, *, helps: Step) -> str:
+        """Add a corrective step right after the step it helps; see the port for the promise."""
+        with writing.locked(self._file.parent, self._lock):
+            text = self._load()
+            if correction.id not in self._parse(text).marks:
+                changed = replace_spans(text, self._dialect.insert(text, correction, helps))
+                self._assure(text, changed, {correction.id: Marks()}, added=correction.id)
+                self._store(text, changed)
+            return self._path
+
+    def account(self, account: Account) -> None:
+        """Bring the document's own books up to date, where the format keeps any."""
+        with writing.locked(self._file.parent, self._lock):
+            text = self._load()
+            changed = replace_spans(text, self._dialect.book(text, account))
+            self._assure(text, changed, {})
+            self._store(text, changed)
+
+    def _parse(self, text: str) -> Parsed:
+        """Parse, remembering the last text: one round asks for marks and texts of many steps."""
+        found = digest(text.encode("utf-8", "surrogatepass"))
+        if self._last is None or self._last[0] != found:
+            self._last = (found, self._dialect.parse(text, self._path))
+        return self._last[1]
+
+    def _plan(self, parsed: Parsed) -> Plan:
+        return Plan(
+            name=self._name,
+            path=self._path,
+            format=self._dialect.name,
+            title=parsed.title or self._name,
+            autonomy=parsed.autonomy,
+            ticket=parsed.ticket,
+            complexity=parsed.complexity,
+            express=parsed.express,
+            steps=parsed.steps,
+        )
+
+    def _broken(self, problem: Problem) -> Reading:
+        plan = Plan(name=self._name, path=self._path, format=self._dialect.name)
+        return Reading(plan=plan, marks={}, digests={}, problems=(problem,))
+
+    def _load(self) -> str:
+        data = read_bytes(self._file, self._path)
+        text = data if isinstance(data, Problem) else decode(data, self._path)
+        if isinstance(text, Problem):
+            raise InvalidInput(f"{text.where}: {text.message}", hint=f"drumline validate {self._path}")
+        return text
+
+    def _store(self, before: str, after: str) -> str:
+        data = after.encode()
+        if after != before:
+            writing.replace_file(self._file, data)
+        return digest(data)
+
+    def _assure(self, before: str, after: str, wanted: Mapping[StepId, Marks], *, added: StepId | None = None) -> None:
+        """Refuse a result that does not read back as asked, or that changes what people wrote or other steps' marks."""
+        old, new = self._parse(before), self._parse(after)
+        expected = {**old.marks, **wanted}
+        texts_before = {step.id: step.text_digest for step in old.steps}
+        texts_after = {step.id: step.text_digest for step in new.steps if step.id != added}
+        if dict(new.marks) == expected and texts_before == texts_after:
+            return
+        raise InvalidInput(
+            f"{self._path}: is written in a way that cannot carry the marks; nothing was written",
+            hint=f"drumline validate {self._path}",
+        )
+
+
+def plan_name(file: Path) -> str:
+    """What branches call a plan: its file's name, or its folder's where the name says nothing."""
+    stem = file.stem if file.stem not in ("implement", "plan", "root", "active-session") else file.parent.name
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-") or "plan"
+
+
+def _sorted(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    return tuple(sorted(problems, key=lambda p: int(p.where.rpartition(":")[2] or 0)))
