@@ -1,0 +1,1 @@
+"""The demo: a small plan in a repository of its own, driven through the real command line."""
