@@ -16,6 +16,7 @@ from drumline.app.look import Watcher
 from drumline.core.ids import NO_DRIVER, DriverId, RunId
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit
+from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 from drumline.ports.agents import Agent
 from drumline.ports.planfiles import PlanFiles
@@ -73,6 +74,8 @@ class Site:
     def open_store(self, *, read_only: bool = False) -> SqliteStore:
         """Open the journal; a writer frozen with the lock in its hand is ended by whoever waits for it."""
         path = self.state_dir / STORE
+        if read_only and not self.has_store():
+            raise InvalidInput("there is no run here yet", hint="drumline run PLAN")
         if not read_only:
             path.parent.mkdir(parents=True, exist_ok=True)
         return SqliteStore.open(path, read_only=read_only, on_busy=self.roster.evict_frozen)
