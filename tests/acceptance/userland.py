@@ -1,0 +1,266 @@
+"""A user's machine in a folder: a home, a repository with a plan, an agent that plays a file, the real command line.
+
+The rule: nothing outside the folder is read or written, and what was started in it is gone when the test is over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+PATIENCE = 120.0
+"""Seconds until a thing that should happen counts as not happening; the machine may be busy."""
+PLAN = "plans/p"
+SCRIPTED = "scripted:agent.yaml"
+
+Rule = Mapping[str, object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ran:
+    """A command line that has ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, object]:
+        """The only line of stdout, as JSON."""
+        found: dict[str, object] = json.loads(self.out)
+        return found
+
+    @property
+    def lines(self) -> list[dict[str, object]]:
+        """Every line of stdout, each a JSON object."""
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def text(self) -> str:
+        """Everything it said, for searching."""
+        return self.out + self.err
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class User:
+    """Somebody with a folder of their own; `repo` is where they type."""
+
+    folder: Path
+    repo: Path
+
+    @property
+    def env(self) -> dict[str, str]:
+        """An environment that knows nothing of the machine but its programs."""
+        found = {key: os.environ[key] for key in ("PATH", "LANG", "LC_ALL") if key in os.environ}
+        home = self.folder / "home"
+        more = {
+            "HOME": str(home),
+            "XDG_STATE_HOME": str(home / "state"),
+            "XDG_CONFIG_HOME": str(home / "config"),
+            "GIT_CONFIG_GLOBAL": "/dev/null",
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "USER": "kim",
+            "TERM": "xterm",
+        }
+        return found | more
+
+    def drumline(self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Ran:
+        """Type a command and wait for its end."""
+        process = self.start(*args, cwd=cwd, env=env)
+        out, err = process.communicate(timeout=PATIENCE)
+        return Ran(code=process.returncode, out=out, err=err)
+
+    def start(self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+        """Type a command and do not wait."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "drumline", *args],
+            cwd=cwd or self.repo,
+            env=self.env | dict(env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *args: str, agent: str = SCRIPTED, env: Mapping[str, str] | None = None) -> Ran:
+        """Run the plan without ever being asked, unless the arguments say otherwise."""
+        autonomy = () if "--autonomy" in args else ("--autonomy", "autopilot")
+        return self.drumline("run", PLAN, "--agent", agent, *autonomy, *args, env=env)
+
+    def status(self, *args: str) -> dict[str, object]:
+        """The run as scripts see it."""
+        return self.drumline("status", *args, "--json").json
+
+    def step(self, name: str) -> dict[str, object]:
+        """One step of the newest run as scripts see it."""
+        return step_of(self.status(), name)
+
+    def git(self, *args: str, cwd: Path | None = None) -> str:
+        """Ask git."""
+        told = subprocess.run(
+            ["git", *args], cwd=cwd or self.repo, env=self.env, check=True, capture_output=True, text=True
+        )
+        return told.stdout.strip()
+
+    def commit_all(self, message: str = "more") -> None:
+        """Commit whatever is there."""
+        self.git("add", "-A")
+        self.git("-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit", "-q", "-m", message)
+
+    def branch(self) -> str:
+        """The run branch of the newest run."""
+        return str(self.status()["branch"])
+
+    def landed(self, path: str) -> str:
+        """A file's content on the newest run branch."""
+        return self.git("show", f"{self.branch()}:{path}")
+
+    def file(self, step: str) -> str:
+        """A step's file as it is now."""
+        return self.path(step).read_text(encoding="utf-8")
+
+    def path(self, step: str) -> Path:
+        """Where a step's file is."""
+        return self.repo / PLAN / f"{step}.md"
+
+    def edit(self, step: str, old: str, new: str) -> None:
+        """Change a step's file by hand, in one stroke as editors do."""
+        text = self.file(step)
+        assert old in text
+        replacement = self.path(step).with_suffix(".new")
+        replacement.write_text(text.replace(old, new), encoding="utf-8")
+        replacement.replace(self.path(step))
+
+    def play(self, *rules: Rule, default: Rule | None = None) -> None:
+        """Give the scripted agent its script."""
+        write_script(self.repo / "agent.yaml", rules, default=default)
+
+    def prompt(self, step: str, attempt: int = 1) -> str:
+        """The prompt an attempt got, as `logs` shows it."""
+        return self.drumline("logs", step, "--prompt", "--attempt", str(attempt)).out
+
+
+def step_text(name: str, needs: Sequence[str] = (), *, checks: Sequence[str] = (), manual: str = "") -> str:
+    """A step's file."""
+    listed = "".join(f"- [ ] it holds: `{check}`\n" for check in checks or (f"test -f {name}.txt",))
+    by_hand = f"\n#### Manual Verification:\n\n- [ ] {manual}\n" if manual else ""
+    return (
+        f"---\nid: {name}\nname: Make {name}\ndepends_on: [{', '.join(needs)}]\nstatus: ready\n---\n"
+        f"# {name}: Make {name}\n\n## Overview\n\nWrite the file of {name}.\n\n"
+        f"### Success Criteria:\n\n#### Automated Verification:\n\n{listed}{by_hand}"
+    )
+
+
+def write_plan(folder: Path, *steps: str) -> None:
+    """A plan's directory; the name of each file is the id in its text."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "root.md").write_text("---\nplan_type: dag\nstatus: in-progress\n---\n# A small plan\n", encoding="utf-8")
+    for text in steps:
+        name = text.partition("id: ")[2].partition("\n")[0]
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def write_script(path: Path, rules: Sequence[Rule], *, default: Rule | None = None) -> None:
+    """A script for the scripted agent: the given rules first, then each step writes its own file."""
+    own = [{"match": {"step": f"step-{n}"}, "write": {f"step-{n}.txt": f"{n}\n"}} for n in range(1, 10)]
+    script: dict[str, object] = {"rules": [*rules, *own]}
+    if default is not None:
+        script["default"] = default
+    path.write_text(yaml.safe_dump(script, sort_keys=False), encoding="utf-8")
+
+
+def make_user(folder: Path, *steps: str) -> User:
+    """A user with a repository that holds a plan, committed, and a script that makes every step succeed."""
+    user = User(folder=folder, repo=folder / "repo")
+    (folder / "home").mkdir()
+    user.repo.mkdir()
+    user.git("init", "-q", "-b", "main")
+    (user.repo / "README.md").write_text("hello\n", encoding="utf-8")
+    if steps:
+        write_plan(user.repo / PLAN, *steps)
+    user.play()
+    user.commit_all("start")
+    return user
+
+
+def copy_user(source: User, folder: Path) -> User:
+    """The same repository once more, so that a slow beginning is shared and still nobody is in another's way."""
+    shutil.copytree(source.folder, folder, symlinks=True)
+    return User(folder=folder, repo=folder / "repo")
+
+
+@contextmanager
+def leaving_nothing(folder: Path) -> Iterator[None]:
+    """Afterwards no process may be left that was started with this folder's home."""
+    yield
+    wait_for(lambda: not processes_of(folder), f"processes left: {processes_of(folder)}", patience=20.0)
+
+
+def processes_of(folder: Path) -> list[int]:
+    """Processes started with this folder's home in their environment."""
+    wanted = f"HOME={folder / 'home'}".encode()
+    found: list[int] = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            environ = (entry / "environ").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if wanted in environ:
+            found.append(int(entry.name))
+    return found
+
+
+def wait_for(holds: Callable[[], object], what: str, *, patience: float = PATIENCE) -> None:
+    """Look again and again until something holds."""
+    deadline = time.monotonic() + patience
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.05)
+
+
+def step_of(status: Mapping[str, object], name: str) -> dict[str, object]:
+    """One step in a status."""
+    steps = status["steps"]
+    assert isinstance(steps, list)
+    found: dict[str, object] = next(step for step in steps if step["id"] == name)
+    return found
+
+
+def states_of(status: Mapping[str, object]) -> dict[str, object]:
+    """The state of every step in a status."""
+    steps = status["steps"]
+    assert isinstance(steps, list)
+    return {step["id"]: step["state"] for step in steps}
+
+
+def gates_of(status: Mapping[str, object]) -> list[str]:
+    """The ids of the open gates in a status."""
+    gates = status["gates"]
+    assert isinstance(gates, list)
+    return [gate["id"] for gate in gates]
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder with its bytes, links as their target."""
+    found: dict[str, bytes] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = os.fsencode(path.readlink())
+        elif path.is_file():
+            found[name] = path.read_bytes()
+        else:
+            found[name + "/"] = b""
+    return found
