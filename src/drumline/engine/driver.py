@@ -149,10 +149,18 @@ class Driver:
             if claim.driver not in gone:
                 gone[claim.driver] = await self._is_gone(claim.driver)
             if gone[claim.driver]:
+                await self._clear_away(step)
                 self.kit.store.release(self.run_id, step, claim.token)
             else:
                 live.append(step)
         return live
+
+    async def _clear_away(self, step: StepId) -> None:
+        """Remove the workspace of a step whose driver died between finishing it and giving it back."""
+        self._sync()
+        finished = self.run.finished.get(step)
+        if finished is not None and finished.state == "done":
+            await self.kit.workspaces.remove(step)
 
     async def _is_gone(self, driver: DriverId) -> bool:
         if driver == self._me or self.kit.roster.standing(driver) is Standing.LIVE:

@@ -1,0 +1,130 @@
+"""A driver program like `drumline resume`, with a protection taken out or a fault put in. Only for tests.
+
+It shows what a protection is worth: what holds with the real program must break without that protection.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+
+import anyio
+
+from drumline.app.catalog import find_run, read_run
+from drumline.app.drive import INTERRUPTED, drive
+from drumline.core.advance import recover
+from drumline.core.ids import Commit, StepId, Stream, Token
+from drumline.core.state import RunState
+from drumline.engine.driver import Driver
+from drumline.engine.kit import Kit
+from drumline.errors import StaleToken, StoreError
+from drumline.ports.workspaces import Landing
+from drumline.store.sqlite import SqliteStore, _Request
+from drumline.wiring import STORE, Site, open_site
+from drumline.workspace.workspaces import GitWorkspaces
+
+
+class RiggedStore(SqliteStore):
+    """A store that can freeze its process inside a transaction, and that can forget to fence."""
+
+    fencing = True
+    strike_at = 0
+    judged = 0
+
+    def _judge(self, request: _Request) -> int | StoreError:
+        outcome = super()._judge(request)
+        self.judged += 1
+        if self.judged == self.strike_at:
+            # Between BEGIN and COMMIT: a process that is frozen here keeps the write lock.
+            strike("in a transaction")
+        return outcome
+
+    def _fence(self, token: Token, streams: Iterable[Stream]) -> None:
+        try:
+            super()._fence(token, streams)
+        except StaleToken as refusal:
+            say(f"stale: {refusal}")
+            if self.fencing:
+                raise
+
+
+class RiggedWorkspaces(GitWorkspaces):
+    """Workspaces whose process is struck when the branch is about to be moved, or a workspace about to go."""
+
+    at = ""
+
+    async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
+        """Land, if it comes to that."""
+        if self.at == "landing":
+            strike("before a landing")
+        return await super().land(step, commit, head=head)
+
+    async def remove(self, step: StepId) -> None:
+        """Remove, if it comes to that."""
+        if self.at == "removal":
+            strike("before a removal")
+        await super().remove(step)
+
+
+def say(text: str) -> None:
+    """Tell the test."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def strike(where: str) -> None:
+    """Send this process the signal that the test chose: one that freezes all its threads, or one that ends it."""
+    say(f"struck {where}")
+    os.kill(os.getpid(), signal.Signals[os.environ.get("STRIKE", "SIGSTOP")])
+
+
+def rig(kit: Kit, at: str) -> Kit:
+    """The kit with the asked-for fault in it."""
+    if not at or not isinstance(kit.workspaces, GitWorkspaces):
+        return kit
+    workspaces = RiggedWorkspaces.__new__(RiggedWorkspaces)
+    workspaces.__dict__.update(vars(kit.workspaces))
+    workspaces.at = at
+    return replace(kit, workspaces=workspaces)
+
+
+async def drive_rigged(site: Site, store: SqliteStore, rigging: argparse.Namespace) -> RunState:
+    """Drive the newest run as `drumline resume` does, but rigged; `interrupted` stands for exit 130."""
+    run = read_run(store, find_run(store))
+    started_at = store.read(Stream(run.id), kinds=("RunStarted",))[0].at
+    driver = Driver(
+        kit=rig(site.kit(store, run, started_at=started_at), rigging.strike_at),
+        run_id=run.id,
+        jobs=rigging.jobs,
+        recover=(lambda state, owner: []) if rigging.no_recovery else recover,
+    )
+    await driver.kit.workspaces.start(run.begun.base)
+    ended = await drive(driver, resuming=not site.roster.drivers(run.id))
+    if driver.stopping:
+        sys.exit(INTERRUPTED)
+    return ended
+
+
+def main() -> int:
+    """Drive the newest run of the repository around the current folder; 0 if it is done at the end."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--no-recovery", action="store_true")
+    parser.add_argument("--no-fencing", action="store_true")
+    parser.add_argument("--strike-at-append", type=int, default=0)
+    parser.add_argument("--strike-at", choices=("landing", "removal"), default="")
+    parser.add_argument("--jobs", type=int, default=2)
+    rigging = parser.parse_args()
+    site = open_site()
+    store = RiggedStore.open(site.state_dir / STORE, on_busy=site.roster.evict_frozen)
+    store.fencing = not rigging.no_fencing
+    store.strike_at = rigging.strike_at_append
+    run = anyio.run(drive_rigged, site, store, rigging)
+    store.close()
+    return 0 if run.ended is not None and run.ended.state == "done" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
