@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from drumline.core import gates
 from drumline.core.commands import Attempt, Command, Finish, Land, Park, Prepare, Restart, RunCheck
-from drumline.core.events import Event, WorkLost
+from drumline.core.events import AttemptEnded, Event, WorkLost
 from drumline.core.ids import DriverId
 from drumline.core.life import OPEN, Phase
 from drumline.core.plan import Check, Step
@@ -42,6 +42,8 @@ def orders_for(run: RunState, step: Step) -> Orders:
 def advance(orders: Orders, state: StepState, run: RunState) -> Command:
     """The next command for a claimed step that has no open intent."""
     step = orders.step
+    if state.phase is Phase.LANDED:  # before anything a person wants: what is on the branch is never landed again
+        return Finish(state="done")
     wanted_round = run.rounds.get(step.id, 0)
     if state.round < wanted_round:
         return Restart(round=wanted_round)
@@ -52,11 +54,9 @@ def advance(orders: Orders, state: StepState, run: RunState) -> Command:
         case Phase.WAITING:
             return Finish(state="blocked", reason=state.trouble) if state.trouble else Prepare()
         case Phase.PREPARED:
-            return _attempt(orders, state)
+            return _attempt(orders, state, run)
         case Phase.WORKED:
             return _after_work(orders, state, run)
-        case Phase.LANDED:
-            return Finish(state="done")
         case _:
             raise AssertionError(f"{step.id} has an open intent in phase {state.phase.value}")
 
@@ -74,16 +74,17 @@ def _open_edit(run: RunState, step: Step) -> Park | None:
 
 
 def _after_work(orders: Orders, state: StepState, run: RunState) -> Command:
-    if state.failure is not None:
-        return _after_failure(orders, state, state.failure)
+    if state.last is not None and state.last.failure:
+        return _after_failure(orders, state, run, state.last)
     if state.refused is not None and not state.refused.retry:
         return Finish(state="blocked", reason=state.refused.reason)
     pending = _pending_check(orders, state)
     if pending is not None:
         return pending
-    failing = [n for n in range(len(orders.checks)) if not state.proves(n)]
-    if failing:
-        return _after_failed_checks(orders, state, failing)
+    if state.failing():
+        return _after_failed_checks(orders, state, run)
+    if not all(state.proves(n) for n in range(len(orders.checks))):
+        return Finish(state="blocked", reason=f"check changes the tree every time it runs: {_unstable(state)}")
     return _approved(orders, state, run)
 
 
@@ -100,21 +101,29 @@ def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:
     return None
 
 
-def _attempt(orders: Orders, state: StepState, *, delay: float = 0.0, comment: str = "") -> Attempt:
+def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 0.0) -> Attempt:
+    comment = _wish(run, orders.step)
     return Attempt(node=NODE, attempt=state.attempts + 1, tier=orders.step.tier, delay=delay, comment=comment)
 
 
-def _after_failure(orders: Orders, state: StepState, failure: Failure) -> Command:
-    message = state.last.message if state.last else ""
-    rule = RULES[failure]
+def _wish(run: RunState, step: Step) -> str:
+    """The change a person asked for last; it holds for every further attempt, also after one that was lost."""
+    asked = [
+        gate.answer for gate in run.gates.values() if gate.opened.kind == "approve" and gate.opened.step == step.id
+    ]
+    return next((a.comment for a in reversed(asked) if a is not None and a.choice == gates.REVISE), "")
+
+
+def _after_failure(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:
+    rule, message = RULES[Failure(last.failure)], last.message
     match rule.reaction:
         case Reaction.WAIT if state.waits < len(WAITS):
-            return _attempt(orders, state, delay=WAITS[state.waits])
+            return _attempt(orders, state, run, delay=WAITS[state.waits])
         case Reaction.WAIT:
             reason = f"{rule.means}, {state.waits + 1} times in a row: {message}"
             return Finish(state="blocked", reason=reason)
         case Reaction.FIX if state.fixes < orders.retries:
-            return _attempt(orders, state)
+            return _attempt(orders, state, run)
         case Reaction.FIX:
             return Finish(state="blocked", reason=f"the agent failed {state.fixes + 1} times: {message}")
         case Reaction.BLOCK:
@@ -123,18 +132,21 @@ def _after_failure(orders: Orders, state: StepState, failure: Failure) -> Comman
             return Finish(state="failed", reason=message or rule.means)
 
 
-def _after_failed_checks(orders: Orders, state: StepState, failing: list[int]) -> Command:
-    not_run = [state.verdicts[n].ended for n in failing if state.verdicts[n].ended.exit_code is None]
+def _after_failed_checks(orders: Orders, state: StepState, run: RunState) -> Command:
+    failing = state.failing()
+    not_run = [ended for ended in failing if ended.exit_code is None]
     if not_run:
         return Finish(state="blocked", reason=f"check could not be run: {not_run[0].command}: {not_run[0].output}")
-    unstable = [n for n in failing if state.verdicts[n].ended.exit_code == 0]
-    if unstable:
-        command = orders.checks[unstable[0]].command
-        return Finish(state="blocked", reason=f"check changes the tree every time it runs: {command}")
     if state.fixes < orders.retries:
-        return _attempt(orders, state)
-    commands = ", ".join(orders.checks[n].command for n in failing)
+        return _attempt(orders, state, run)
+    commands = ", ".join(ended.command for ended in failing)
     return Finish(state="blocked", reason=f"still failing after {state.fixes} fixes: {commands}")
+
+
+def _unstable(state: StepState) -> str:
+    """The check that changes the tree, not one whose proof only suffers from that."""
+    verdicts = [verdict.ended for _, verdict in sorted(state.verdicts.items())]
+    return next(ended.command for ended in verdicts if ended.tree != ended.tree_after)
 
 
 def _approved(orders: Orders, state: StepState, run: RunState) -> Command:
@@ -150,7 +162,7 @@ def _approved(orders: Orders, state: StepState, run: RunState) -> Command:
         case gates.APPROVE:
             return Land()
         case gates.REVISE:
-            return _attempt(orders, state, comment=asked.answer.comment)
+            return _attempt(orders, state, run)
         case _:
             return Finish(state="failed", reason=_rejection(asked.answer.comment), rejected=True)
 

@@ -106,15 +106,22 @@ def _unready(state: StepState, event: ev.WorkspaceFailed, _: Phase) -> None:
 
 def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) -> None:
     if before is Phase.WORKED:
-        failure = state.failure
-        state.feedback = state.failing()
-        state.complaint = state.last.message if failure and state.last else ""
-        if consumes_fix(failure) if failure else state.feedback:
-            state.fixes += 1
-        elif failure and waits(failure):
-            state.waits += 1
+        _spend(state)
     state.last = state.refused = None
     state.verdicts = {}
+
+
+def _spend(state: StepState) -> None:
+    """Charge the attempt that just begins to a budget, and keep what its agent has to be told."""
+    failure = state.failure
+    if failure and waits(failure):
+        state.waits += 1  # the agent never got to work: what it was told before still holds
+        return
+    state.waits = 0
+    state.feedback = state.failing()
+    state.complaint = state.last.message if failure and state.last else ""
+    if consumes_fix(failure) if failure else state.feedback:
+        state.fixes += 1
 
 
 def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
