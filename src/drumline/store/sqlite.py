@@ -10,7 +10,8 @@ import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -62,13 +63,14 @@ class _Part(NamedTuple):
     entries: Sequence[_Entry]
 
 
-class _Request(NamedTuple):
-    """One append waiting for the next group."""
+@dataclass(slots=True)
+class _Request:
+    """One append waiting for the next group; `outcome` says how it fared once the group is written."""
 
     parts: Sequence[_Part]
     token: Token | None
     settles: Sequence[int]
-    done: asyncio.Future[int]
+    outcome: int | Exception | None = None
 
 
 class SqliteStore:
@@ -112,11 +114,9 @@ class SqliteStore:
         if self._loop is not loop:
             # A loop that ended with requests queued took those who awaited them along.
             self._loop, self._queue = loop, []
-        request = _Request(parts=parts, token=token, settles=settles, done=loop.create_future())
-        if not self._queue:
-            loop.call_soon(self._flush)
+        request = _Request(parts=parts, token=token, settles=settles)
         self._queue.append(request)
-        return await request.done
+        return await self._share_turn(request)
 
     def read(self, stream: Stream, *, after: int = 0, kinds: Sequence[str] = ()) -> Sequence[Recorded]:
         """The stream's events with a version above `after`, oldest first; only the given kinds if any are given."""
@@ -139,15 +139,31 @@ class SqliteStore:
     # --- claims -------------------------------------------------------------------------------------------------
 
     def take(
-        self, run: RunId, step: StepId, driver: DriverId, *, over: Token | None = None, at_most: int | None = None
+        self,
+        run: RunId,
+        step: StepId,
+        driver: DriverId,
+        *,
+        over: Token | None = None,
+        at_most: int | None = None,
+        seen: Collection[StepId] | None = None,
     ) -> Token | None:
         """Claim a step in one compare-and-set; None if somebody has it."""
+
+        def is_free() -> bool:
+            held = self.held(run)
+            owner = held.get(step)
+            others = held.keys() - {step}
+            crowded = at_most is not None and len(others) >= at_most
+            surprised = seen is not None and bool(others - set(seen))
+            return (owner.token if owner else None) == over and not crowded and not surprised
+
         # Looking first spares the many who come too late the wait for the write lock.
-        if not self._may_take(run, step, over=over, at_most=at_most):
+        if not is_free():
             return None
 
         def claim() -> Token | None:
-            if not self._may_take(run, step, over=over, at_most=at_most):
+            if not is_free():
                 return None
             self._database.execute("UPDATE tokens SET last = last + 1")
             self._database.execute("REPLACE INTO claims SELECT ?, ?, last, ? FROM tokens", (run, step, driver))
@@ -165,16 +181,6 @@ class SqliteStore:
         """All claims of a run."""
         rows = self._database.fetch("SELECT step, driver, token FROM claims WHERE run = ? ORDER BY token", (run,))
         return {StepId(step): Claim(driver=DriverId(driver), token=Token(token)) for step, driver, token in rows}
-
-    def _may_take(self, run: RunId, step: StepId, *, over: Token | None, at_most: int | None) -> bool:
-        rows = self._database.fetch("SELECT token FROM claims WHERE run = ? AND step = ?", (run, step))
-        if [token for (token,) in rows] != ([] if over is None else [over]):
-            return False
-        if at_most is None:
-            return True
-        # The claim that is taken over does not count: their number stays the same.
-        ((others,),) = self._database.fetch("SELECT count(*) FROM claims WHERE run = ? AND step <> ?", (run, step))
-        return bool(others < at_most)
 
     # --- inbox --------------------------------------------------------------------------------------------------
 
@@ -208,8 +214,21 @@ class SqliteStore:
 
     # --- group commit -------------------------------------------------------------------------------------------
 
+    async def _share_turn(self, request: _Request) -> int:
+        """Let everybody who is ready queue up, too; whoever comes back first writes for all."""
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            self._flush()
+            raise
+        if request.outcome is None:
+            self._flush()
+        if isinstance(request.outcome, int):
+            return request.outcome
+        raise request.outcome or AssertionError("a flush leaves no request without an outcome")
+
     def _flush(self) -> None:
-        """Write every queued request in one transaction and tell each caller how its own fared."""
+        """Write every queued request in one transaction and note with each how it fared."""
         queue, self._queue = self._queue, []
         if not queue:
             return
@@ -219,7 +238,7 @@ class SqliteStore:
         except Exception as error:
             outcomes = [_copy(error) for _ in queue]
         for request, outcome in zip(queue, outcomes, strict=True):
-            _conclude(request.done, outcome)
+            request.outcome = outcome
 
     def _write_group(self, queue: Sequence[_Request]) -> Sequence[int | StoreError]:
         try:
@@ -328,12 +347,3 @@ def _copy(error: Exception) -> Exception:
     twin = StoreError(str(error), hint=error.hint)
     twin.__cause__ = error.__cause__
     return twin
-
-
-def _conclude(done: asyncio.Future[int], outcome: int | Exception) -> None:
-    if done.done() or done.get_loop().is_closed():
-        return  # whoever asked was cancelled or is gone; what was written stays written
-    if isinstance(outcome, Exception):
-        done.set_exception(outcome)
-    else:
-        done.set_result(outcome)
