@@ -8,7 +8,17 @@ from drumline.core import gates
 from drumline.core.commands import Ask, ClaimStep, Close, Command, Declare, EndRun, Linger, ParkRun, Reopen
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Status, Step
-from drumline.core.schedule import Obstacle, Surroundings, manual_items, obstacle, ready, settled, unmet, wave_gate
+from drumline.core.schedule import (
+    Obstacle,
+    Surroundings,
+    manual_items,
+    obstacle,
+    ready,
+    settled,
+    side_by_side,
+    unmet,
+    wave_gate,
+)
 from drumline.core.state import RunState
 
 
@@ -18,14 +28,15 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
         return []
     if run.cancel is not None:
         return [Linger(reason="stopping")] if around.claimed else [EndRun(state="cancelled", reason=run.cancel.reason)]
-    settling = [*_declarations(run, around), *_refusals(run), *_questions(run, around)]
+    # One after the other: what is declared done must not be asked about in the same breath.
+    settling = _declarations(run, around) or _refusals(run) or _questions(run, around)
     if settling:
         return settling
     candidates = ready(run, around)
     if run.mode == "sequential":
         candidates = [] if around.claimed else candidates[:1]
     if candidates and slots > 0:
-        return [ClaimStep(step=step.id) for step in candidates[:slots]]
+        return [ClaimStep(step=step.id) for step in side_by_side(run, candidates, slots)]
     if candidates or around.claimed:
         return [Linger(reason="steps are in work")]
     return [_stop(run, around)]

@@ -7,12 +7,13 @@ the steps at the head of the longest remaining chain first. `obstacle` is both t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from drumline.core import gates
 from drumline.core.graph import ranks
 from drumline.core.ids import GateId, StepId
+from drumline.core.ownership import shared
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.state import RunState
 
@@ -40,11 +41,12 @@ class Surroundings:
 
 
 def satisfied(run: RunState, need: StepId) -> bool:
-    """Whether a need counts as met: landed, declared done in the plan, or skipped by a person."""
+    """Whether a need counts as met: landed, declared done in the plan, skipped by a person, or done elsewhere."""
     finished = run.finished.get(need)
     if finished is not None:
         return finished.state in ("done", "skipped")
-    return need in run.declared
+    known = run.plan.by_id.get(need)
+    return need in run.declared or (known is not None and bool(known.elsewhere))
 
 
 def unmet(run: RunState, step: Step) -> list[StepId]:
@@ -62,6 +64,7 @@ def obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None
     return (
         _gate_obstacle(run, step)
         or _needs_obstacle(run, step)
+        or _beside_obstacle(run, step, around)
         or _wave_obstacle(run, step)
         or _marks_obstacle(run, step, around)
     )
@@ -78,6 +81,30 @@ def ready(run: RunState, around: Surroundings) -> list[Step]:
         rank = ranks([s for s in run.plan.steps if not settled(run, s.id)])
         found.sort(key=lambda s: -rank.get(s.id, 0.0))
     return found
+
+
+def clash(one: Step, other: Step) -> str:
+    """Why two steps may not run side by side; empty if they may."""
+    if one.alone or other.alone:
+        return f"{one.id if one.alone else other.id} runs alone"
+    path = shared(one, other)
+    return f"both own {path}" if path else ""
+
+
+def is_guarded(run: RunState, step: Step) -> bool:
+    """Whether the step may only be claimed knowing every other claim: it owns files, or some step runs alone."""
+    return bool(step.files) or step.alone or run.has_loners
+
+
+def side_by_side(run: RunState, candidates: Sequence[Step], slots: int) -> list[Step]:
+    """The first candidates, in order, that may run beside each other; those that may not wait for the next look."""
+    chosen: list[Step] = []
+    for step in candidates:
+        if len(chosen) == slots:
+            break
+        if not is_guarded(run, step) or not any(clash(step, other) for other in chosen):
+            chosen.append(step)
+    return chosen
 
 
 def next_step(steps: Iterable[Step], marks: Mapping[StepId, Marks], live: frozenset[StepId]) -> StepId | None:
@@ -132,6 +159,17 @@ def _needs_obstacle(run: RunState, step: Step) -> Obstacle | None:
         if not missing:
             return None
     return Obstacle(kind="needs", text=f"needs {', '.join(missing)}", steps=tuple(missing))
+
+
+def _beside_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None:
+    """Steps that own the same files, or that run alone, wait for each other."""
+    if not is_guarded(run, step):
+        return None
+    for other in sorted(around.claimed - {step.id}):
+        why = clash(step, run.plan.by_id[other]) if other in run.plan.by_id else ""
+        if why:
+            return Obstacle(kind="beside", text=f"waits for {other}: {why}", steps=(other,))
+    return None
 
 
 def _wave_obstacle(run: RunState, step: Step) -> Obstacle | None:

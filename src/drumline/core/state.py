@@ -6,7 +6,7 @@ sister `stepstate.py` assigns to them; everything shown or decided is computed f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,7 @@ class RunState:
     gates: dict[GateId, Gate] = field(default_factory=dict)
     unanswered: dict[GateId, Gate] = field(default_factory=dict)
     depth: dict[StepId, int] = field(default_factory=dict)
+    has_loners: bool = False
     mirrored: dict[StepId, ev.PlanMirrored] = field(default_factory=dict)
     mode: str = "sequential"
     cancel: ev.CancelRequested | None = None
@@ -64,12 +65,10 @@ class RunState:
         return list(self.unanswered.values())
 
     def selected(self) -> list[Step]:
-        """The steps this run is about, in plan order."""
+        """The steps this run is about, in plan order; those of other repositories are not among them."""
         chosen = self.begun.selection
-        if chosen is None:
-            return list(self.plan.steps)
-        names = set(chosen)
-        return [step for step in self.plan.steps if step.id in names]
+        names = None if chosen is None else set(chosen)
+        return [s for s in self.plan.steps if not s.elsewhere and (names is None or s.id in names)]
 
     def reading(self) -> Reading:
         """The plan as the journal knows it, so that only files changed since have to be parsed."""
@@ -111,10 +110,16 @@ def _pinned(state: RunState, event: ev.PlanPinned) -> None:
         express=event.express,
         steps=event.steps,
     )
+    _survey(state)
     state.digests = dict(event.digests)
     state.marks = {StepId(step): marks for step, marks in event.marks.items()}
     state.inherited = set(event.inherited)
+
+
+def _survey(state: RunState) -> None:
+    """What scheduling asks about the plan at every decision, worked out once."""
     state.depth = depths(state.plan.steps)
+    state.has_loners = any(step.alone for step in state.plan.steps)
 
 
 def _changed(state: RunState, event: ev.PlanChanged) -> None:
@@ -126,11 +131,12 @@ def _changed(state: RunState, event: ev.PlanChanged) -> None:
     state.plan = state.plan.with_steps([steps[step_id] for step_id in order if step_id in steps])
     state.digests.update(event.digests)
     state.marks.update({StepId(step): marks for step, marks in event.marks.items()})
-    state.depth = depths(state.plan.steps)
+    _survey(state)
 
 
 def _declared(state: RunState, event: ev.StepsDeclared) -> None:
     state.declared.update(event.steps)
+    _withdraw_gates(state, event.steps)
 
 
 def _gate_opened(state: RunState, event: ev.GateOpened) -> None:
@@ -152,14 +158,22 @@ def _step_finished(state: RunState, event: ev.StepFinished) -> None:
     state.finished[event.step] = event
     state.working.pop(event.step, None)
     state.declared.discard(event.step)
+    _withdraw_gates(state, (event.step,))
 
 
 def _step_reopened(state: RunState, event: ev.StepReopened) -> None:
     state.finished.pop(event.step, None)
     state.declared.discard(event.step)
     state.rounds[event.step] = state.rounds.get(event.step, 0) + 1
+    _withdraw_gates(state, (event.step,))
     state.ended = None
     state.parked = False
+
+
+def _withdraw_gates(state: RunState, steps: Collection[StepId]) -> None:
+    """Forget questions about steps whose case has changed since: an answer would decide nothing any more."""
+    for gate in [g.opened.gate for g in state.unanswered.values() if g.opened.step in steps]:
+        del state.unanswered[gate], state.gates[gate]
 
 
 def _mirrored(state: RunState, event: ev.PlanMirrored) -> None:

@@ -17,9 +17,9 @@ from drumline.core import events as ev
 from drumline.core.advance import orders_for, recover
 from drumline.core.decide import decide
 from drumline.core.edits import compare
-from drumline.core.ids import DriverId, RunId, StepId, Stream
-from drumline.core.plan import Problem, Reading
-from drumline.core.schedule import Surroundings
+from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
+from drumline.core.plan import Problem, Reading, Step
+from drumline.core.schedule import Surroundings, is_guarded, obstacle, settled
 from drumline.core.state import RunState, fold_run
 from drumline.engine.acts import Acts
 from drumline.engine.kit import Kit, Observer
@@ -112,7 +112,7 @@ class Driver:
         commands = decide(self.run, around, slots=self.jobs - len(self._walks))
         acted = False
         for command in commands:
-            acted = await self._carry_out(command, tasks) or acted
+            acted = await self._carry_out(command, tasks, around) or acted
         self._sync()
         return acted
 
@@ -211,10 +211,10 @@ class Driver:
 
     # --- doing --------------------------------------------------------------------------------------------------
 
-    async def _carry_out(self, command: cmd.Command, tasks: TaskGroup) -> bool:
+    async def _carry_out(self, command: cmd.Command, tasks: TaskGroup, around: Surroundings) -> bool:
         match command:
             case cmd.ClaimStep(step=step):
-                return self._claim(step, tasks)
+                return self._claim(step, tasks, around)
             case cmd.Declare(steps=steps):
                 await self._append([ev.StepsDeclared(steps=steps)])
             case cmd.Reopen(step=step, reason=reason):
@@ -234,18 +234,28 @@ class Driver:
                 return False
         return True
 
-    def _claim(self, step: StepId, tasks: TaskGroup) -> bool:
+    def _claim(self, step: StepId, tasks: TaskGroup, around: Surroundings) -> bool:
         """Take a step in the store, then in its file; somebody else's mark in the file wins."""
+        definition = self.run.plan.by_id[step]
         at_most = 1 if self.run.mode == "sequential" else None
-        token = self.kit.store.take(self.run_id, step, self._me, at_most=at_most)
+        seen = around.claimed | frozenset(self._walks) if is_guarded(self.run, definition) else None
+        token = self.kit.store.take(self.run_id, step, self._me, at_most=at_most, seen=seen)
         if token is None:
             return False
-        definition = self.run.plan.by_id[step]
-        mirrored = self._outbox.claim(self.run, definition)
+        self._sync()
+        late = settled(self.run, step) or obstacle(self.run, definition, around) is not None
+        mirrored = None if late else self._outbox.claim(self.run, definition)
         if mirrored is None:
+            # Another driver was faster and is done with it already, or a mark in the file says hands off.
             self.kit.store.release(self.run_id, step, token)
-            return False
-        walk = Walk(
+            return late
+        self._walks[step] = anyio.CancelScope()
+        walk = self._new_walk(definition, token)
+        tasks.start_soon(self._walk, walk, [mirrored, *self._starting(step)], name=step)
+        return True
+
+    def _new_walk(self, definition: Step, token: Token) -> Walk:
+        return Walk(
             kit=self.kit,
             acts=Acts(
                 kit=self.kit,
@@ -259,9 +269,6 @@ class Driver:
             token=token,
             recover=self.recover,
         )
-        self._walks[step] = anyio.CancelScope()
-        tasks.start_soon(self._walk, walk, [mirrored, *self._starting(step)], name=step)
-        return True
 
     def _starting(self, step: StepId) -> list[ev.Event]:
         number = self.run.rounds.get(step, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -62,12 +62,20 @@ class Claims(Protocol):
     """Who may drive which step."""
 
     def take(
-        self, run: RunId, step: StepId, driver: DriverId, *, over: Token | None = None, at_most: int | None = None
+        self,
+        run: RunId,
+        step: StepId,
+        driver: DriverId,
+        *,
+        over: Token | None = None,
+        at_most: int | None = None,
+        seen: Collection[StepId] | None = None,
     ) -> Token | None:
         """Claim a step in one compare-and-set; None if somebody has it.
 
-        `over` is the token of the dead owner whose claim is taken over. `at_most` refuses when the run already has
-        that many claims. Tokens only grow, so the old owner's appends are refused from here on.
+        `over` is the token of the dead owner whose claim is taken over; if that claim is gone, nothing is taken.
+        `at_most` refuses when the run already has that many other claims, `seen` when it has a claim on any other
+        step than these. Tokens only grow, so the old owner's appends are refused from here on.
         """
         ...
 

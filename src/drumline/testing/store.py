@@ -6,7 +6,7 @@ Events pass through the codec on their way in and out, as they do on disk.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import anyio.lowlevel
@@ -84,13 +84,21 @@ class MemoryStore:
         return self._writes
 
     def take(
-        self, run: RunId, step: StepId, driver: DriverId, *, over: Token | None = None, at_most: int | None = None
+        self,
+        run: RunId,
+        step: StepId,
+        driver: DriverId,
+        *,
+        over: Token | None = None,
+        at_most: int | None = None,
+        seen: Collection[StepId] | None = None,
     ) -> Token | None:
         """Claim a step in one compare-and-set; None if somebody has it."""
         held = self._claims.get((run, step))
         if (held.token if held else None) != over:
             return None
-        if at_most is not None and len(self.held(run).keys() - {step}) >= at_most:
+        others = self.held(run).keys() - {step}
+        if (at_most is not None and len(others) >= at_most) or (seen is not None and others - set(seen)):
             return None
         self._last_token += 1
         self._claims[run, step] = Claim(driver=driver, token=Token(self._last_token))

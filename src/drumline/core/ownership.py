@@ -1,0 +1,186 @@
+"""Which steps own the same files. Conservative: two globs that might name one file count as overlapping.
+
+Owned paths are relative to the repository, may be globs in the gitignore dialect (`*` stays in its folder, `**` does
+not, a glob without a slash matches at any depth), `dir/` is a subtree, and a plain path stands for itself and, should
+it be a folder, for everything below it. Whatever a pattern names begins with its fixed beginning and ends with its
+fixed end: that is what makes the comparison of two globs sound.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice, pairwise
+
+from drumline.core.graph import topological
+from drumline.core.ids import StepId
+from drumline.core.plan import Step
+
+_WILD = re.compile(r"[*?\[]")
+MOST_PAIRS = 10_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pattern:
+    """An owned path taken apart."""
+
+    text: str
+    glob: bool
+    begins: str
+    ends: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Overlap:
+    """Steps that may run at the same time and own the same files; the first two are proof, the rest are in it too."""
+
+    steps: tuple[StepId, ...]
+    paths: tuple[str, ...]
+
+
+@cache
+def take_apart(path: str) -> Pattern:
+    """The pattern a plan's path stands for."""
+    text = path.removeprefix("./")
+    if text.endswith("/"):
+        text += "**"
+    wild = _WILD.search(text)
+    if wild is None:
+        return Pattern(text=text, glob=False, begins=text, ends=text)
+    begins = text[: wild.start()] if "/" in text else ""
+    ends = re.split(r"[*?\]]", text)[-1]
+    return Pattern(text=text, glob=True, begins=begins, ends=ends)
+
+
+def may_meet(one: Pattern, other: Pattern) -> bool:
+    """Whether some file could belong to both."""
+    if not one.glob and not other.glob:
+        return _holds(one.text, other.text) or _holds(other.text, one.text)
+    if one.glob and other.glob:
+        beginnings = one.begins.startswith(other.begins) or other.begins.startswith(one.begins)
+        return beginnings and (one.ends.endswith(other.ends) or other.ends.endswith(one.ends))
+    glob, plain = (one, other) if one.glob else (other, one)
+    return bool(_regex(glob.text).fullmatch(plain.text)) or glob.begins.startswith(plain.text + "/")
+
+
+def shared(one: Step, other: Step) -> str:
+    """A path both steps own, as one of them writes it; empty if there is none."""
+    for mine in one.files:
+        for theirs in other.files:
+            if may_meet(take_apart(mine), take_apart(theirs)):
+                return mine
+    return ""
+
+
+def overlaps(steps: Sequence[Step]) -> list[Overlap]:
+    """All overlaps between steps neither of which reaches the other, grouped by the steps concerned."""
+    owners: dict[str, list[StepId]] = {}
+    order = {step_id: place for place, step_id in enumerate(topological(steps))}
+    for step in sorted((s for s in steps if s.id in order), key=lambda s: order[s.id]):
+        for path in dict.fromkeys(step.files):
+            owners.setdefault(take_apart(path).text, []).append(step.id)
+    if not owners:
+        return []
+    before = ancestors(steps)
+    grouped: dict[tuple[StepId, ...], list[str]] = {}
+    for one, other in _meeting(owners):
+        concerned = _concurrent(owners[one], owners[other], before, order)
+        if concerned:
+            grouped.setdefault(concerned, []).append(one)
+    return [Overlap(steps=ids, paths=tuple(dict.fromkeys(paths))) for ids, paths in grouped.items()]
+
+
+def ancestors(steps: Sequence[Step]) -> dict[StepId, int]:
+    """For each step, the set of steps it reaches by needs, as bits numbered in topological order, its own included."""
+    by_id = {step.id: step for step in steps}
+    found: dict[StepId, int] = {}
+    for place, step_id in enumerate(topological(steps)):
+        bits = 1 << place
+        for need in by_id[step_id].needs:
+            bits |= found.get(need, 0)
+        found[step_id] = bits
+    return found
+
+
+def _concurrent(
+    one: Sequence[StepId], other: Sequence[StepId], before: dict[StepId, int], order: dict[StepId, int]
+) -> tuple[StepId, ...]:
+    """The owners of two meeting paths if some of them may run at once: a pair that may comes first."""
+    if one is other:
+        pair = _loose_neighbours(one, before, order)
+    else:
+        pairs = ((a, b) for a in one for b in other if a != b)
+        pair = next((p for p in islice(pairs, MOST_PAIRS) if _loose(*p, before, order)), ())
+    if not pair:
+        return ()
+    return tuple(dict.fromkeys((*pair, *one, *other)))
+
+
+def _loose_neighbours(ids: Sequence[StepId], before: dict[StepId, int], order: dict[StepId, int]) -> tuple[StepId, ...]:
+    """In topological order, steps are all in one line exactly if each reaches its neighbour."""
+    for earlier, later in pairwise(ids):
+        if _loose(earlier, later, before, order):
+            return earlier, later
+    return ()
+
+
+def _loose(one: StepId, other: StepId, before: dict[StepId, int], order: dict[StepId, int]) -> bool:
+    return not (before[one] >> order[other] & 1 or before[other] >> order[one] & 1)
+
+
+def _meeting(owners: dict[str, list[StepId]]) -> Iterator[tuple[str, str]]:
+    """Pairs of paths that may name one file, each with itself included; folders keep the search short."""
+    patterns = {text: take_apart(text) for text in owners}
+    below: dict[str, list[str]] = {}
+    for text, pattern in patterns.items():
+        for folder in _folders(pattern.begins):
+            below.setdefault(folder, []).append(text)
+    met: set[tuple[str, str]] = set()
+    for text, pattern in patterns.items():
+        yield text, text
+        above = [folder.rstrip("/") for folder in _folders(pattern.begins)]
+        near = below.get(_folder(pattern.begins), []) if pattern.glob else []
+        for other in dict.fromkeys((*near, *(path for path in above if path in patterns))):
+            pair = (min(text, other), max(text, other))
+            if other != text and pair not in met and may_meet(pattern, patterns[other]):
+                met.add(pair)
+                yield text, other
+
+
+def _folder(path: str) -> str:
+    return path[: path.rfind("/") + 1]
+
+
+def _folders(path: str) -> Iterator[str]:
+    """Every folder the path lies in, the top ("") first."""
+    yield ""
+    for place, character in enumerate(path):
+        if character == "/":
+            yield path[: place + 1]
+
+
+def _holds(folder: str, path: str) -> bool:
+    return path == folder or path.startswith(folder + "/")
+
+
+@cache
+def _regex(glob: str) -> re.Pattern[str]:
+    anchored = "/" in glob
+    parts = ["" if anchored else "(?:.*/)?"]
+    parts += _translated(glob.removeprefix("/"))
+    return re.compile("".join(parts) + "(?:/.*)?", re.DOTALL)
+
+
+def _translated(glob: str) -> Iterable[str]:
+    tokens = re.findall(r"\*\*/|\*\*|\*|\?|\[[!^]?\]?[^\]]*\]|.", glob, re.DOTALL)
+    special = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    for token in tokens:
+        if token in special:
+            yield special[token]
+        elif token.startswith("[") and len(token) > 2:
+            body = token[1:-1].replace("\\", "\\\\")
+            yield f"[^{body[1:]}]" if body[0] in "!^" else f"[{body}]"
+        else:
+            yield re.escape(token)
