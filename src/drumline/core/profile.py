@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from drumline.core import graph
 from drumline.core.ids import StepId
+from drumline.core.ownership import Overlap, overlaps
 from drumline.core.plan import Step
 
 PARALLEL = "parallel"
@@ -15,7 +17,7 @@ SEQUENTIAL = "sequential"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
-    """The shape of a plan: batches hold the steps of one depth, `eligible` counts those that share a batch."""
+    """The shape of a plan: batches hold the steps of one depth, `eligible` counts those that can run beside another."""
 
     total: int
     depths: int
@@ -26,6 +28,7 @@ class Profile:
     cost: float
     mode: str
     reason: str
+    overlaps: tuple[Overlap, ...] = ()
 
 
 def profile(steps: Sequence[Step]) -> Profile:
@@ -37,7 +40,8 @@ def profile(steps: Sequence[Step]) -> Profile:
     batches = tuple(tuple(by_depth[depth]) for depth in sorted(by_depth))
     path = graph.critical_path([step for step in steps if step.id in depths])
     estimates = {step.id: step.estimate for step in steps}
-    eligible = sum(len(batch) for batch in batches if len(batch) > 1)
+    clashes = overlaps([step for step in steps if step.id in depths])
+    eligible = _count_eligible(batches, steps, clashes)
     mode, reason = _recommend(eligible, len(steps))
     return Profile(
         total=len(steps),
@@ -49,6 +53,7 @@ def profile(steps: Sequence[Step]) -> Profile:
         cost=sum(estimates[step_id] for step_id in path),
         mode=mode,
         reason=reason,
+        overlaps=tuple(clashes),
     )
 
 
@@ -64,7 +69,24 @@ def profile_json(found: Profile) -> dict[str, object]:
         "cost": found.cost,
         "mode": found.mode,
         "reason": found.reason,
+        "overlaps": [{"steps": list(o.steps), "paths": list(o.paths)} for o in found.overlaps],
     }
+
+
+def _count_eligible(batches: Sequence[Sequence[StepId]], steps: Sequence[Step], clashes: Sequence[Overlap]) -> int:
+    """Steps that really have another to run beside: those that run alone or share files in their batch have none."""
+    loners = {step.id for step in steps if step.alone or step.elsewhere}
+    clashing: dict[StepId, list[int]] = {}
+    for number, clash in enumerate(clashes):
+        for step_id in clash.steps:
+            clashing.setdefault(step_id, []).append(number)
+    count = 0
+    for batch in batches:
+        members = [step_id for step_id in batch if step_id not in loners]
+        crowds = Counter(number for step_id in members for number in clashing.get(step_id, ()))
+        free = [s for s in members if all(crowds[number] < 2 for number in clashing.get(s, ()))]
+        count += len(free) if len(free) > 1 else 0
+    return count
 
 
 def _recommend(eligible: int, total: int) -> tuple[str, str]:
