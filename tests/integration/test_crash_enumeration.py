@@ -9,11 +9,13 @@ import pytest
 from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
 
 from drumline.core.events import CheckEnded, StepFinished, StepLanded
-from drumline.core.ids import DriverId
+from drumline.core.ids import DriverId, StepId
 from drumline.core.plan import Status
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.errors import GitError
 from drumline.ports.journal import Message
+from drumline.testing.workspaces import FakeWorkspaces
 
 
 def build(folder: Path, *, mode: str = "parallel", autonomy: str = "autopilot") -> World:
@@ -125,3 +127,19 @@ def test_without_recovery_a_killed_run_does_not_come_back(tmp_path: Path) -> Non
             failures += 1
 
     assert failures >= 10
+
+
+class StickyWorkspaces(FakeWorkspaces):
+    """Workspaces that will not go away."""
+
+    async def remove(self, step: StepId) -> None:
+        raise GitError(f"the workspace of {step} cannot be removed", hint="git worktree prune")
+
+
+def test_a_step_that_landed_stays_done_though_its_workspace_will_not_go(tmp_path: Path) -> None:
+    world = build(tmp_path)
+    world.workspaces = StickyWorkspaces(tmp_path / "work", files={"README": "hello\n"}, plan_paths=["plan"])
+
+    run = world.drive()
+
+    assert_as_if_nothing_happened(world, run)

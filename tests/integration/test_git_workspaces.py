@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -761,3 +762,43 @@ def test_a_process_killed_at_random_and_started_again_lands_every_step_exactly_o
     assert sorted(landed_steps(site)) == steps
     assert {*git(site.top, "ls-tree", "--name-only", BRANCH).split()} >= {*steps}
     assert git(site.top, "worktree", "list", "--porcelain").count("worktree ") == 1
+
+
+@asynccontextmanager
+async def registering(site: Site) -> AsyncIterator[None]:
+    """A moment in which another process is half done with making a worktree; it ends by itself."""
+    record = site.top / ".git" / "worktrees" / "half-made"
+    record.mkdir(parents=True)
+    (record / "gitdir").write_text("/nowhere/.git\n")
+    (record / "HEAD").write_text(f"{site.base}\n")
+    (record / "commondir").touch()
+
+    async def finish() -> None:
+        await anyio.sleep(0.1)
+        shutil.rmtree(record)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(finish)
+        yield
+
+
+def test_workspaces_come_land_and_go_while_another_process_is_just_registering_a_worktree(site: Site) -> None:
+    spaces = site.open()
+
+    async def work() -> Commit | None:
+        await spaces.start(site.base)
+        async with registering(site):
+            await spaces.prepare(A, site.base)
+        (spaces.path(A) / "new").write_text("new\n")
+        tree = await spaces.snapshot(A, base=site.base)
+        commit = await spaces.commit(A, tree, base=site.base, message="Do it")
+        async with registering(site):
+            landing = await spaces.land(A, commit, head=site.base)
+        async with registering(site):
+            await spaces.remove(A)
+        return landing.commit
+
+    landed = anyio.run(work)
+
+    assert landed == git(site.top, "rev-parse", BRANCH)
+    assert len(git(site.top, "worktree", "list").splitlines()) == 1

@@ -104,7 +104,9 @@ class Walk:
 
     async def _after(self, command: Command) -> None:
         if isinstance(command, Finish) and command.state == "done":
-            await self.kit.workspaces.remove(self.step)
+            # The step has landed and says so: a folder that will not go must not make it blocked.
+            with contextlib.suppress(GitError):
+                await self.kit.workspaces.remove(self.step)
 
     async def _let_go(self, reason: str) -> None:
         """Record that the claim is given back with the step unfinished; an append under way may come in between."""

@@ -21,7 +21,14 @@ from drumline.errors import GitError
 T = TypeVar("T")
 
 _TRIES = 40
-_BUSY = ("File exists", "could not lock", "cannot lock", "unable to lock", "another git process")
+_BUSY = (
+    "File exists",
+    "could not lock",
+    "cannot lock",
+    "unable to lock",
+    "another git process",
+    "/commondir",  # the record of a worktree that another process is just making: no git can list them meanwhile
+)
 _HOPELESS = ("Permission denied", "Read-only file system", "No space left")
 
 

@@ -53,10 +53,14 @@ async def add_worktree(git: Git, path: Path, base: Commit) -> None:
 async def discard_worktree(git: Git, path: Path) -> None:
     """Remove the folder and git's record of it, whichever of them exist."""
     await anyio.to_thread.run_sync(_remove_folder, path)
-    # Twice forced: a process that died while making the worktree leaves its record locked.
-    gone = await git.run("worktree", "remove", "--force", "--force", str(path), accept=(0, 128))
-    if gone.code and "is not a working tree" not in gone.err:
-        raise GitError(f"the worktree {str(path)!r} cannot be removed: {gone.err}", hint="git worktree prune")
+    try:
+        # Twice forced: a process that died while making the worktree leaves its record locked.
+        await retry_busy(lambda: git.run("worktree", "remove", "--force", "--force", str(path)))
+    except GitError as error:
+        if "is not a working tree" not in str(error):
+            raise GitError(
+                f"the worktree {str(path)!r} cannot be removed: {error}", hint="git worktree prune"
+            ) from error
 
 
 async def reset_record(git: Git, record: Path, base: Commit) -> None:
@@ -78,9 +82,9 @@ async def detach_head(git: Git, record: Path, commit: Commit) -> None:
 
 async def find_checkouts(git: Git, ref: str) -> list[Path]:
     """The worktrees, the user's own included, that have `ref` checked out."""
-    listed = (await git.run("worktree", "list", "--porcelain", "-z")).out.decode("utf-8", "surrogateescape")
+    listed = await retry_busy(lambda: git.run("worktree", "list", "--porcelain", "-z"))
     found = []
-    for entry in listed.split("\0\0"):
+    for entry in listed.out.decode("utf-8", "surrogateescape").split("\0\0"):
         words = dict(line.partition(" ")[::2] for line in entry.split("\0"))
         if words.get("branch") == ref and "prunable" not in words:
             found.append(Path(words["worktree"]))

@@ -1,0 +1,124 @@
+"""Several processes at one run: each step is driven by exactly one of them, a run is joined only on its terms."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.acceptance.durability import PlanStep, Rule, World, make_world, wait_until
+
+from drumline.core.events import StepClaimed
+from drumline.processes import census
+
+pytestmark = pytest.mark.skipif(not census.LINUX, reason="looks for processes in /proc")
+
+DRIVERS = 8
+
+
+def make_contended(number: int) -> tuple[list[PlanStep], list[Rule]]:
+    """Steps that do not need each other, and an agent that has next to nothing to do."""
+    ids = [f"step-{n}" for n in range(1, number + 1)]
+    steps = [PlanStep(id=step, checks=(f"test -f out/{step}",)) for step in ids]
+    rules: list[Rule] = [{"match": {"step": step}, "write": {f"out/{step}": f"{step}\n"}} for step in ids]
+    return steps, rules
+
+
+def start_together(world: World) -> list[subprocess.Popen[str]]:
+    """Start the first driver, and the others as soon as its run can be seen, so that they join it."""
+    first = world.start(*world.run_args("--jobs", "2"))
+    wait_until(world.read_runs, "the run to begin")
+    return [first, *(world.start(*world.run_args("--jobs", "2")) for _ in range(DRIVERS - 1))]
+
+
+def assert_each_step_driven_once(world: World, number: int) -> None:
+    """Journal, branch, tree, files and claims all tell of every step exactly once."""
+    once = {f"step-{n}": 1 for n in range(1, number + 1)}
+    assert world.count("StepClaimed") == once
+    assert world.count("AttemptStarted") == once
+    assert world.count("StepLanded") == once
+    assert world.count("StepFinished") == once
+    assert len(set(world.tokens())) == number
+    assert world.landed() == once
+    assert world.git("rev-list", "--count", f"HEAD..{world.branch}") == str(number)
+    assert world.git("ls-tree", "--name-only", world.branch, "out/").splitlines() == sorted(f"out/{s}" for s in once)
+    assert world.statuses() == dict.fromkeys(once, "done")
+    assert world.held() == {}
+    assert world.worktrees() == []
+    assert world.wait_alone() == []
+
+
+def check_contention(folder: Path, number: int) -> None:
+    """Drive `number` contended steps with all drivers at once."""
+    with make_world(folder, *make_contended(number)) as world:
+        drivers = start_together(world)
+
+        codes = [world.wait(driver) for driver in drivers]
+
+        assert codes == [0] * DRIVERS, [world.said(driver) for driver in drivers]
+        assert len(world.read_runs()) == 1
+        assert len({r.event.driver for r in world.journal() if isinstance(r.event, StepClaimed)}) > 1
+        assert_each_step_driven_once(world, number)
+
+
+def test_eight_processes_drive_each_of_forty_contended_steps_exactly_once(tmp_path: Path) -> None:
+    check_contention(tmp_path, 40)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(900)
+def test_eight_processes_drive_each_of_two_hundred_contended_steps_exactly_once(tmp_path: Path) -> None:
+    check_contention(tmp_path, 200)
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[World]:
+    """A world whose only step is worked on until the file `go` appears beside the repository."""
+    wait = f"until [ -e '{tmp_path}/go' ]; do sleep 0.05; done; echo done > out"
+    rules: list[Rule] = [{"match": {"step": "step-1"}, "run": wait}]
+    with make_world(tmp_path, [PlanStep(id="step-1", checks=("test -f out",))], rules) as world:
+        yield world
+
+
+def let_go(world: World) -> None:
+    """Let the agent of a held world finish."""
+    (world.repo.parent / "go").touch()
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "difference"),
+    [
+        ("--agent", "command:true", "agent is 'scripted:agent.yaml', not 'command:true'"),
+        ("--mode", "sequential", "mode is 'parallel', not 'sequential'"),
+        ("--autonomy", "verbose", "autonomy is 'autopilot', not 'verbose'"),
+    ],
+)
+def test_a_run_on_other_terms_than_the_live_one_is_refused_and_told_the_difference(
+    held: World, flag: str, value: str, difference: str
+) -> None:
+    live = held.start(*held.run_args())
+    wait_until(lambda: held.store.exists() and held.agents(), "an agent at work")
+
+    code, said = held.call(*held.run_args(flag, value))
+
+    let_go(held)
+    assert code == 3
+    assert difference in said
+    assert held.wait(live) == 0
+    assert len(held.read_runs()) == 1
+
+
+def test_a_run_on_the_terms_of_the_live_one_joins_it_and_ends_with_it(held: World) -> None:
+    live = held.start(*held.run_args())
+    wait_until(lambda: held.store.exists() and held.agents(), "an agent at work")
+
+    second = held.start(*held.run_args())
+
+    wait_until(lambda: "joining run" in held.said(second), "the second to join")
+    let_go(held)
+    assert [held.wait(live), held.wait(second)] == [0, 0]
+    assert len(held.read_runs()) == 1
+    assert held.count("StepClaimed") == {"step-1": 1}
+    assert held.landed() == {"step-1": 1}
+    assert held.wait_alone() == []
