@@ -97,11 +97,13 @@ class Acts:
         return Note(step=[ev.LandingStarted(commit=commit, tree=tree, head=head)])
 
     async def _intend_finish(self, command: cmd.Finish, state: StepState) -> Note:
-        files: tuple[str, ...] = ()
+        files: dict[str, str] = {}
         if state.base is not None and state.tree is not None:
-            files = tuple(map(_readable, await self.kit.workspaces.changed(state.base, state.tree)))
+            changed = await self.kit.workspaces.changed(state.base, state.tree)
+            files = {_readable(path): kind for path, kind in changed.items()}
         checks = len(self.orders.checks)
         passed = sum(1 for number in range(checks) if state.proves(number))
+        total = checks + len(self.orders.step.not_run)
         landed = state.landed if command.state == "done" else None
         finished = ev.StepFinished(
             step=self.orders.step.id,
@@ -110,12 +112,15 @@ class Acts:
             rejected=command.rejected,
             commit=landed.commit if landed else None,
             tree=landed.tree if landed else None,
-            proved=bool(landed and checks and passed == checks and landed.tree == state.tree),
+            proved=bool(landed and total and passed == total and landed.tree == state.tree),
             attempts=state.attempts,
             fixes=state.fixes,
             checks_passed=passed,
-            checks_total=checks + len(self.orders.step.not_run),
-            files=files,
+            checks_total=total,
+            files=tuple(files),
+            created=tuple(path for path, kind in files.items() if kind == "created"),
+            deleted=tuple(path for path, kind in files.items() if kind == "deleted"),
+            usage=state.usage,
         )
         return Note(step=[ev.StepReleased(reason=command.state)], run=[finished])
 
