@@ -1,4 +1,8 @@
-"""Plans on disk, one module per format. A format is found from the files and imported only when needed."""
+"""Plans on disk, one module per format. A format is found from the files and imported only when needed.
+
+A plan is a directory or a file inside the repository. Formats are asked in the order of `FORMATS`; each answers by
+looking at names and, where names do not tell, at the beginning of the files. None of them follows a link.
+"""
 
 from __future__ import annotations
 
@@ -10,53 +14,60 @@ from typing import Protocol
 from drumline.errors import InvalidInput
 from drumline.ports.planfiles import PlanFiles
 
-FORMATS: Mapping[str, str] = {"dag": "drumline.planfiles.dag:DagFiles"}
+FORMATS: Mapping[str, str] = {
+    "dag": "drumline.planfiles.dag:DagFiles",
+}
+"""Where each format's opener is. The order matters: what names alone can tell comes first."""
+
+HINT = "drumline validate PATH/TO/PLAN"
 
 
 class Format(Protocol):
-    """A class of plan files that can tell its own from others."""
+    """What opens plans of one format and can tell its own from others."""
 
-    def recognise(self, root: Path) -> bool:
-        """Whether the directory holds a plan of this format."""
+    def recognise(self, place: Path) -> bool:
+        """Whether the directory or file is a plan of this format; never raises on what it finds there."""
         ...
 
-    def __call__(self, root: Path, *, repo: Path, locks: Path | None) -> PlanFiles:
-        """Open the plan in the directory."""
+    def __call__(self, place: Path, *, repo: Path, locks: Path | None) -> PlanFiles:
+        """Open the plan at this real path; InvalidInput if it is none of this format."""
         ...
 
 
-def open_plan(plan: Path, *, repo: Path, locks: Path | None = None) -> PlanFiles:
-    """The plan at `plan` (its directory or its root file), which must lie in the repository.
+def open_plan(plan: Path, *, repo: Path, locks: Path | None = None, format: str = "") -> PlanFiles:
+    """The plan at `plan` (a directory or a file), which must lie in the repository.
 
-    `locks` is a directory outside the plan for the lock file that writers share.
+    `locks` is a directory outside the plan for the lock file that writers share. `format` overrides what the files
+    look like.
     """
-    root = _real_directory(plan, repo)
+    place = _real_place(plan, repo)
+    if format:
+        return _load(format)(place, repo=repo.resolve(), locks=locks)
     for name in FORMATS:
         found = _load(name)
-        if found.recognise(root):
-            return found(root, repo=repo.resolve(), locks=locks)
-    raise InvalidInput(
-        f"{str(plan)!r} is not a plan: it has neither root.md nor step-*.md",
-        hint="drumline validate PATH/TO/PLAN",
-    )
+        if found.recognise(place):
+            return found(place, repo=repo.resolve(), locks=locks)
+    tried = ", ".join(FORMATS)
+    raise InvalidInput(f"{str(plan)!r} is not a plan of any known format (looked for: {tried})", hint=HINT)
 
 
 def _load(name: str) -> Format:
+    if name not in FORMATS:
+        legal = ", ".join(FORMATS)
+        raise InvalidInput(f"there is no plan format {name!r} (legal: {legal})", hint=f"{HINT} --format dag")
     module, _, attribute = FORMATS[name].partition(":")
     found: Format = getattr(import_module(module), attribute)
     return found
 
 
-def _real_directory(plan: Path, repo: Path) -> Path:
-    folder = plan.parent if plan.name == "root.md" else plan
+def _real_place(plan: Path, repo: Path) -> Path:
     try:
-        root = folder.resolve(strict=True)
+        place = plan.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise InvalidInput(f"there is no plan at {str(plan)!r}", hint="drumline validate PATH/TO/PLAN") from error
-    if not root.is_relative_to(repo.resolve()):
+        raise InvalidInput(f"there is no plan at {str(plan)!r}", hint=HINT) from error
+    if not place.is_relative_to(repo.resolve()):
         message = f"the plan {str(plan)!r} lies outside the repository {str(repo)!r}"
-        raise InvalidInput(message, hint="move the plan into the repository, then: drumline validate PATH/TO/PLAN")
-    if not root.is_dir():
-        message = f"{str(plan)!r} is not a plan: give the plan's directory or its root.md"
-        raise InvalidInput(message, hint=f"drumline validate {folder.parent}")
-    return root
+        raise InvalidInput(message, hint=f"move the plan into the repository, then: {HINT}")
+    if not place.is_dir() and not place.is_file():
+        raise InvalidInput(f"{str(plan)!r} is neither a directory nor a regular file", hint=HINT)
+    return place

@@ -18,10 +18,12 @@ from drumline.core.plan import Marks, Plan, Problem, Reading, Severity, Step
 from drumline.core.validation import validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
+from drumline.planfiles.correction import add_need, native_file, newline_of, require_legal
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import read_body
 from drumline.planfiles.source import BOM, NEWLINE, decode, digest, read_bytes
 from drumline.planfiles.stepfile import StepFile, parse_marks, parse_step
+from drumline.ports.planfiles import Account, Correction
 
 ROOT = "root.md"
 AUTONOMY = ("autopilot", "critical", "verbose")
@@ -74,9 +76,13 @@ class _Known:
 
 
 class DagFiles:
-    """One plan directory. `root` and `repo` are real paths; all drivers of a plan must name the same `locks`."""
+    """One plan directory. `place` and `repo` are real paths; all drivers of a plan must name the same `locks`."""
 
-    def __init__(self, root: Path, *, repo: Path, locks: Path | None = None) -> None:
+    def __init__(self, place: Path, *, repo: Path, locks: Path | None = None) -> None:
+        root = _folder(place)
+        if not root.is_dir():
+            message = f"{place.name!r} is not a plan: give the plan's directory or its {ROOT}"
+            raise InvalidInput(message, hint=f"drumline validate {place.parent.relative_to(repo)}")
         self._root = root
         self._path = root.relative_to(repo).as_posix()
         self._prefix = "" if self._path == "." else f"{self._path}/"
@@ -84,9 +90,10 @@ class DagFiles:
         self._name = re.sub(r"[^A-Za-z0-9_-]+", "-", root.name).strip("-") or "plan"
 
     @staticmethod
-    def recognise(root: Path) -> bool:
+    def recognise(place: Path) -> bool:
         """Whether the directory looks like a plan of this format."""
-        return any(name == ROOT or _is_step(name) for name in _names(root))
+        root = _folder(place)
+        return root.is_dir() and any(name == ROOT or _is_step(name) for name in _names(root))
 
     def read(self, known: Reading | None = None) -> Reading:
         """Read the plan and collect every problem; parses only files whose digest is not in `known`."""
@@ -128,6 +135,25 @@ class DagFiles:
             if changed != text:
                 writing.replace_file(self._file(step), data)
             return digest(data)
+
+    def insert(self, correction: Correction, *, helps: Step) -> str:
+        """Add a corrective step's file and make the step it helps wait for it; see the port for the promise."""
+        require_legal(correction)
+        name = correction.id if correction.id.startswith("step-") else f"step-{correction.id}"
+        path = f"{self._prefix}{name}.md"
+        with writing.locked(self._root, self._lock):
+            text = self._load(helps)
+            waiting = add_need(text, helps.path, correction.id)
+            # The new file comes first: a death in between leaves a plan that is whole, and inserting again ends it.
+            if not (self._root / f"{name}.md").exists():
+                made = native_file(correction, helps, newline=newline_of(text))
+                writing.create_file(self._root / f"{name}.md", made.encode())
+            if waiting != text:
+                writing.replace_file(self._file(helps), waiting.encode())
+        return path
+
+    def account(self, account: Account) -> None:
+        """This format keeps no books."""
 
     def _scan(self, known: _Known) -> _Scan:
         scan = _Scan()
@@ -215,6 +241,10 @@ class DagFiles:
         if isinstance(found, Problem):
             raise InvalidInput(f"{found.where}: {found.message}", hint=f"drumline validate {self._path}")
         return found
+
+
+def _folder(place: Path) -> Path:
+    return place.parent if place.name == ROOT else place
 
 
 def _names(folder: Path) -> list[str]:

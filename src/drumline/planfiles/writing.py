@@ -65,9 +65,17 @@ def locked(root: Path, lock: Path | None) -> Iterator[None]:
         os.close(handle)
 
 
+def create_file(file: Path, data: bytes) -> None:
+    """Make the file with these bytes, at once and durably."""
+    _put(file, data, 0o644)
+
+
 def replace_file(file: Path, data: bytes) -> None:
     """Put the bytes in the file's place at once and durably, with the mode it had."""
-    mode = file.lstat().st_mode & 0o7777
+    _put(file, data, file.lstat().st_mode & 0o7777)
+
+
+def _put(file: Path, data: bytes, mode: int) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".tmp", dir=file.parent)
     try:
         with os.fdopen(handle, "wb") as out:

@@ -7,19 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Plan, Reading, Step
+from drumline.core.plan import Check, Marks, Plan, Reading, Step
 from drumline.core.validation import validate
 from drumline.errors import InvalidInput
+from drumline.ports.planfiles import Account, Correction
 
 
 class FakePlanFiles:
-    """A plan in memory. `ticked` holds the lines whose boxes were ticked, `writes` counts real changes."""
+    """A plan in memory.
+
+    `ticked` holds the lines whose boxes were ticked, `writes` counts real changes, `accounts` is what was booked.
+    """
 
     def __init__(self, plan: Plan, marks: Mapping[StepId, Marks] | None = None) -> None:
         self._plan = plan.with_steps([_sealed(step) if not step.text_digest else step for step in plan.steps])
         self._marks = {step.id: Marks() for step in plan.steps} | dict(marks or {})
         self.ticked: dict[StepId, set[int]] = {step.id: set() for step in plan.steps}
         self.writes = 0
+        self.accounts: list[Account] = []
 
     def read(self, known: Reading | None = None) -> Reading:
         """The plan as it is now; an unchanged plan gives back `known`."""
@@ -52,6 +57,33 @@ class FakePlanFiles:
             self._marks[step_id], self.ticked[step_id] = marks, boxes
             self.writes += 1
         return self._digest(step_id)
+
+    def insert(self, correction: Correction, *, helps: Step) -> str:
+        """Add a corrective step right after the step it helps; see the port for the promise."""
+        helped = self._step(helps.id)
+        path = f"{self._plan.path}/{correction.id}.md"
+        if correction.id in self._plan.by_id:
+            return self._path(self._plan.by_id[correction.id])
+        checks = (Check(command=correction.test, line=9),) if correction.test else ()
+        added = Step(
+            id=correction.id,
+            title=correction.title,
+            needs=tuple(need for need in helped.needs if not need.startswith(f"{helped.id}h")),
+            files=correction.files,
+            checks=checks,
+            path=path,
+        )
+        waiting = replace(helped, needs=(*helped.needs, correction.id))
+        self.edit(waiting)
+        place = [step.id for step in self._plan.steps].index(helps.id) + 1
+        self.edit(added)
+        others = [step for step in self._plan.steps if step.id != correction.id]
+        self._plan = self._plan.with_steps([*others[:place], self._step(correction.id), *others[place:]])
+        return path
+
+    def account(self, account: Account) -> None:
+        """Keep the account, so that a test can look at it."""
+        self.accounts.append(account)
 
     def edit(self, step: Step) -> Step:
         """Change or add a step as a person's edit of its file would; return it with its new text digest."""
