@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 from drumline.core import gates
 from drumline.core.commands import Ask, ClaimStep, Close, Command, Declare, EndRun, Linger, ParkRun, Reopen
-from drumline.core.ids import GateId, StepId
+from drumline.core.ids import GateId
 from drumline.core.plan import Status, Step
 from drumline.core.schedule import (
     Obstacle,
     Surroundings,
-    manual_items,
     obstacle,
     ready,
     settled,
     side_by_side,
+    unasked_items,
     unmet,
     wave_gate,
 )
@@ -28,6 +28,9 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
         return []
     if run.cancel is not None:
         return [Linger(reason="stopping")] if around.claimed else [EndRun(state="cancelled", reason=run.cancel.reason)]
+    stopped = _stopped_at(run)
+    if stopped is not None:
+        return [Linger(reason="stopping")] if around.claimed else [stopped]
     # One after the other: what is declared done must not be asked about in the same breath.
     settling = _declarations(run, around) or _refusals(run) or _questions(run, around)
     if settling:
@@ -59,28 +62,31 @@ def _declarations(run: RunState, around: Surroundings) -> list[Command]:
     return [*([Declare(steps=found)] if found else []), *withdrawn]
 
 
-def _refusals(run: RunState) -> list[Command]:
-    """Steps and runs that a person turned down at a gate."""
-    found: list[Command] = []
+def _stopped_at(run: RunState) -> EndRun | None:
+    """The end that a person wants after a wave; steps in work are finished first, no further ones begin."""
     for gate in run.gates.values():
-        if gate.answer is None:
-            continue
-        step = gate.opened.step
-        if gate.opened.kind == "proceed" and gate.answer.choice == gates.NO and not settled(run, step):
-            found.append(
-                Close(step=step, state="blocked", reason="its needs are not done; a person said not to proceed")
-            )
-        if gate.opened.kind == "wave" and gate.answer.choice == gates.STOP:
+        if gate.opened.kind == "wave" and gate.answer is not None and gate.answer.choice == gates.STOP:
             comment = f": {gate.answer.comment}" if gate.answer.comment else ""
-            return [EndRun(state="failed", reason=f"stopped by a person at gate {gate.opened.gate}{comment}")]
-    return found
+            return EndRun(state="failed", reason=f"stopped by a person at gate {gate.opened.gate}{comment}")
+    return None
+
+
+def _refusals(run: RunState) -> list[Command]:
+    """Steps that a person turned down at a gate, unless their needs have been met since."""
+    reason = "its needs are not done; a person said not to proceed"
+    return [
+        Close(step=step.id, state="blocked", reason=reason)
+        for step in run.selected()
+        if run.answer(gates.proceed_id(step.id)) == gates.NO and not settled(run, step.id) and unmet(run, step)
+    ]
 
 
 def _questions(run: RunState, around: Surroundings) -> list[Command]:
     found: list[Command] = []
     level = wave_gate(run)
     if level is not None:
-        found.append(Ask(opens=gates.wave(level, _manual_at(run))))
+        items = [(step.id, item) for step in run.selected() for item in unasked_items(run, step)]
+        found.append(Ask(opens=gates.wave(level, items)))
     for step in run.selected():
         if settled(run, step.id) or step.id in around.claimed:
             continue
@@ -90,13 +96,6 @@ def _questions(run: RunState, around: Surroundings) -> list[Command]:
         if blocker is not None and blocker.kind == "needs" and _asks_to_proceed(run, step):
             found.append(Ask(opens=gates.proceed(step, unmet(run, step))))
     return [ask for ask in found if isinstance(ask, Ask) and ask.opens.gate not in run.gates]
-
-
-def _manual_at(run: RunState) -> list[tuple[StepId, str]]:
-    """Every manual item of this run that no earlier wave gate has asked about."""
-    asked = "".join(g.opened.question for g in run.gates.values() if g.opened.kind == "wave")
-    items = [(step.id, item) for step in run.selected() for item in manual_items(run, step)]
-    return [(step, item) for step, item in items if f"- {step}: {item}" not in asked]
 
 
 def _asks_to_proceed(run: RunState, step: Step) -> bool:
@@ -121,8 +120,9 @@ def _stop(run: RunState, around: Surroundings) -> Command:
 
 
 def _end(run: RunState, left: Sequence[tuple[Step, Obstacle]]) -> EndRun:
-    failed = [f for f in run.finished.values() if f.state == "failed"]
-    blocked = [f for f in run.finished.values() if f.state == "blocked"]
+    finished = [run.finished[step.id] for step in run.selected() if step.id in run.finished]
+    failed = [f for f in finished if f.state == "failed"]
+    blocked = [f for f in finished if f.state == "blocked"]
     if failed:
         return EndRun(state="failed", reason=f"{failed[0].step}: {failed[0].reason}")
     if blocked:
