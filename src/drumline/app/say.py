@@ -51,6 +51,15 @@ def check_skip(run: RunState, step: str) -> None:
         raise InvalidInput(f"{step} is {finished.state} already", hint=f"drumline why {step}")
 
 
+def check_cancel(run: RunState) -> None:
+    """Refuse to cancel what has stopped by itself."""
+    if run.ended is not None:
+        raise InvalidInput(
+            f"run {run.id} has ended as {run.ended.state}; nothing is left to stop",
+            hint=f"drumline run {run.begun.plan} --new",
+        )
+
+
 def check_open(run: RunState) -> None:
     """Refuse to talk to a run that is over for good."""
     if run.ended is not None and run.ended.state in ("done", "cancelled"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from drumline.app.say import check_cancel
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.telling import Wish, tell
 from drumline.ports.journal import Message
@@ -15,5 +16,5 @@ from drumline.ports.journal import Message
 @json_option
 def command(run: str, reason: str, as_json: bool) -> int:
     """Stop RUN (the newest if not given): its drivers stop their steps, what landed stays."""
-    wish = Wish(message=Message(kind="cancel", comment=reason), check=lambda state: None, done="cancelled")
+    wish = Wish(message=Message(kind="cancel", comment=reason), check=check_cancel, done="cancelled")
     return tell(wish, run, drive_on=False, as_json=as_json)

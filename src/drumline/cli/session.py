@@ -64,6 +64,10 @@ class Session:
         self._conclude(snapshot)
         return self._exit_code(snapshot)
 
+    def wind_up(self) -> None:
+        """Bring a run that was cancelled while nobody drove it to its end, the plan's files included."""
+        self._drive_once(resuming=True)
+
     def look(self) -> Snapshot:
         """The run as it is now."""
         return self.watcher.look(time.time())

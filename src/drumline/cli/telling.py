@@ -41,6 +41,8 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
         settled = anyio.run(say, store, site.roster, found, message)
         if drive_on and settled:
             return Session(site=site, store=store, run=found, as_json=as_json).drive(resuming=True)
+        if message.kind == "cancel" and settled:
+            Session(site=site, store=store, run=found).wind_up()
         if as_json:
             print_json({"schema_version": SCHEMA_VERSION, "ok": True, "run": found, "driven": not settled})
         else:

@@ -65,7 +65,7 @@ def _in_work(run: RunState, step: StepId, *, claimed_at: str) -> Marks:
     if claimed_at:
         return Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=claimed_at)
     for gate in run.unanswered.values():
-        if gate.opened.step == step:
+        if gate.opened.step == step and run.cancel is None:
             return Marks(status=Status.BLOCKED, reason=f"waiting for gate {gate.opened.gate}")
     return Marks(status=Status.READY)
 
