@@ -139,7 +139,7 @@ def test_the_users_checkout_branch_and_uncommitted_work_stay_untouched(site: Sit
         await spaces.land(A, commit, head=site.base)
         await spaces.remove(A)
 
-        assert await spaces.changed(site.base, tree) == ["a.txt"]
+        assert list(await spaces.changed(site.base, tree)) == ["a.txt"]
 
     anyio.run(body)
 
@@ -300,7 +300,7 @@ def test_commits_an_agent_makes_are_folded_into_the_steps_one_commit(site: Site)
         commit = await spaces.commit(A, tree, base=site.base, message="x")
         await spaces.restore(A, tree)
 
-        assert await spaces.changed(site.base, tree) == ["more", "new"]
+        assert list(await spaces.changed(site.base, tree)) == ["more", "new"]
         assert git(site.top, "log", "-1", "--format=%P", commit) == site.base
         assert git(where, "rev-parse", "HEAD") == site.base
 
@@ -329,7 +329,7 @@ def test_an_agent_cannot_hide_a_change_from_a_snapshot(site: Site) -> None:
 
         tree = await spaces.snapshot(A, base=site.base)
 
-        assert await spaces.changed(site.base, tree) == ["a.txt"]
+        assert list(await spaces.changed(site.base, tree)) == ["a.txt"]
 
     anyio.run(body)
 
@@ -381,7 +381,7 @@ def test_a_plan_path_is_not_a_pattern(site: Site) -> None:
 
         tree = await spaces.snapshot(A, base=base)
 
-        assert await spaces.changed(base, tree) == ["plan/root.md"]
+        assert list(await spaces.changed(base, tree)) == ["plan/root.md"]
 
     anyio.run(body)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -53,8 +53,11 @@ class Workspaces(Protocol):
         """Keep a tree by ref, so that no work is ever only in a workspace."""
         ...
 
-    async def changed(self, base: Commit, tree: Tree) -> Sequence[str]:
-        """Paths that differ between a commit and a tree."""
+    async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
+        """Paths that differ between a commit and a tree, each with `created`, `modified` or `deleted`.
+
+        Names that are no UTF-8 come with surrogate escapes.
+        """
         ...
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:

@@ -96,10 +96,11 @@ class FakeWorkspaces:
         self.kept[step, label] = commit
         return commit
 
-    async def changed(self, base: Commit, tree: Tree) -> Sequence[str]:
-        """Paths that differ between a commit and a tree."""
+    async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
+        """Paths that differ between a commit and a tree, each with what happened to it."""
         before, after = self._trees[self._commits[base].tree], self._trees[tree]
-        return sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+        paths = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+        return {p: "created" if p not in before else "modified" if p in after else "deleted" for p in paths}
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
         """Make the step's commit; the same arguments give the same commit."""

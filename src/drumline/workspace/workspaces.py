@@ -6,7 +6,7 @@ Dates of commits are the later of the run's start and the base commit's own date
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -23,6 +23,8 @@ from drumline.workspace.repository import Repository
 from drumline.workspace.worktrees import add_worktree, discard_worktree, file_name, find_record, reset_record
 
 _ENGINE_FOLDER = ".drumline"
+
+_KINDS = {"A": "created", "D": "deleted"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,9 +118,10 @@ class GitWorkspaces:
         await retry_busy(lambda: self._git.run("update-ref", ref, commit))
         return commit
 
-    async def changed(self, base: Commit, tree: Tree) -> Sequence[str]:
-        """Paths that differ between a commit and a tree."""
-        return (await self._git.run("diff-tree", "-r", "--name-only", "--no-renames", "-z", base, tree)).items
+    async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
+        """Paths that differ between a commit and a tree, each with what happened to it."""
+        found = (await self._git.run("diff-tree", "-r", "--name-status", "--no-renames", "-z", base, tree)).items
+        return {path: _KINDS.get(letter, "modified") for letter, path in zip(found[::2], found[1::2], strict=True)}
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
         """Make the step's commit with plumbing; the same arguments give the same commit."""
