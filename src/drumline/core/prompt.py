@@ -25,6 +25,7 @@ class Brief:
     feedback: Sequence[CheckEnded] = ()
     complaint: str = ""
     comment: str = ""
+    role: str = ""
 
 
 def write_prompt(brief: Brief) -> str:
@@ -35,6 +36,7 @@ def write_prompt(brief: Brief) -> str:
         "for this step alone. Do this step and nothing else. Leave your changes in the work tree; they are committed "
         "for you. Files of the plan and `.drumline/` are managed for you: changes to them are dropped.",
         f"## The step\n\n{brief.text.strip()}",
+        _section("Your role", brief.role),
         _bounds(brief.step),
         _judgement(brief.checks),
         _section("Context from the person who started the run", brief.context),

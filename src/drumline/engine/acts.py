@@ -10,10 +10,13 @@ from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.advance import Orders
 from drumline.core.prompt import Brief, write_prompt
+from drumline.core.roles import Role, find_role
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.subject import write_subject
+from drumline.core.taxonomy import Failure
 from drumline.engine.kit import Kit
-from drumline.ports.agents import Agent, Assignment
+from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.processes import Job, Processes
 
 T = TypeVar("T")
@@ -92,7 +95,8 @@ class Acts:
     async def _intend_landing(self, state: StepState) -> Note:
         step = self.orders.step
         tree, base = _known(state.tree), _known(state.base)
-        commit = await self.kit.workspaces.commit(step.id, tree, base=base, message=f"[{step.id}] {step.title}")
+        subject = write_subject(self.run.begun.subject, self.run.plan, step)
+        commit = await self.kit.workspaces.commit(step.id, tree, base=base, message=subject)
         head = state.landing_head or await self.kit.workspaces.head()
         return Note(step=[ev.LandingStarted(commit=commit, tree=tree, head=head)])
 
@@ -152,6 +156,9 @@ class Acts:
         outcome = await self.agent.work(self._assignment(command, state))
         tree = await self.kit.workspaces.snapshot(step, base=base)
         await self.kit.workspaces.keep(step, str(command.attempt), tree, base=base)
+        role = find_role(self.orders.step.role)
+        if role is not None and not role.capability.writes and tree != state.tree:
+            outcome, tree = await self._undo(role, state), _known(state.tree)
         return ev.AttemptEnded(
             node=command.node,
             attempt=command.attempt,
@@ -162,8 +169,15 @@ class Acts:
             usage=outcome.usage,
         )
 
+    async def _undo(self, role: Role, state: StepState) -> Outcome:
+        """A role that may only read has written: its changes are kept by ref, and undone."""
+        await self.kit.workspaces.restore(self.orders.step.id, _known(state.tree))
+        message = f"the role {role.name} may only read, but files were changed; the changes were undone"
+        return Outcome(failure=Failure.VALIDATION.value, message=message)
+
     def _assignment(self, command: cmd.Attempt, state: StepState) -> Assignment:
         step = self.orders.step
+        role = find_role(step.role)
         brief = Brief(
             step=step,
             text=self._pinned_text(),
@@ -174,6 +188,7 @@ class Acts:
             feedback=state.feedback,
             complaint=state.complaint,
             comment=command.comment,
+            role=role.prompt if role else "",
         )
         prompt = write_prompt(brief)
         prompt_file = self.kit.log(step.id, f"prompt-{command.attempt}.md")
@@ -188,7 +203,7 @@ class Acts:
             workspace=self.kit.workspaces.path(step.id),
             log=self.kit.log(step.id, f"attempt-{command.attempt}.log"),
             tier=command.tier,
-            timeout=self.kit.agent_timeout,
+            timeout=_shorter(self.kit.agent_timeout, role.minutes * 60.0 if role else None),
         )
 
     def _pinned_text(self) -> str:
@@ -248,6 +263,11 @@ def _known(value: T | None) -> T:
     if value is None:
         raise AssertionError("the table of a step's life lets this be known by now")
     return value
+
+
+def _shorter(one: float | None, other: float | None) -> float | None:
+    given = [limit for limit in (one, other) if limit is not None]
+    return min(given, default=None)
 
 
 def _readable(path: str) -> str:

@@ -6,6 +6,7 @@ the plan's files up to date, and carries out what the core decides. It polls one
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -22,11 +23,12 @@ from drumline.core.plan import Problem, Reading, Step
 from drumline.core.schedule import Surroundings, is_guarded, obstacle, settled
 from drumline.core.state import RunState, fold_run
 from drumline.engine.acts import Acts
+from drumline.engine.books import Books
 from drumline.engine.kit import Kit, Observer
 from drumline.engine.messages import outcome_of
 from drumline.engine.outbox import Outbox, parse_iso
 from drumline.engine.walk import Recover, Walk
-from drumline.errors import Conflict, StaleToken
+from drumline.errors import Conflict, InvalidInput, StaleToken
 from drumline.ports.agents import Agent
 from drumline.ports.journal import Addition, Recorded
 from drumline.ports.processes import Processes
@@ -58,6 +60,8 @@ class Driver:
         self._walks: dict[StepId, anyio.CancelScope] = {}
         self._wake = anyio.Event()
         self._outbox = Outbox(kit=self.kit)
+        self._books = Books()
+        self._booked = 0
         self._me: DriverId
         self._processes: Processes
         self._agent: Agent
@@ -126,6 +130,7 @@ class Driver:
             recorded = self.kit.store.tail(self.run_id, after=self._seen)
         own = [r for r in recorded if r.stream.step == ""]
         fold_run(self.run, [r.event for r in own])
+        self._books.note(recorded)
         if recorded:
             self._seen = max(self._seen, recorded[-1].seq)
             self.observe(recorded)
@@ -208,6 +213,10 @@ class Driver:
             written = self._outbox.mirror(self.run, step, claimed=step.id in held)
             if written is not None:
                 await self._append([written], any_version=True)
+        if self.kit.planfiles.keeps_books and self._booked != self.run.version:
+            self._booked = self.run.version
+            with contextlib.suppress(InvalidInput):  # unreadable for now: the next change books it all
+                self.kit.planfiles.account(self._books.account(self.run, self.kit.clock.now()))
 
     # --- doing --------------------------------------------------------------------------------------------------
 

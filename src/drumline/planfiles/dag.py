@@ -78,6 +78,8 @@ class _Known:
 class DagFiles:
     """One plan directory. `place` and `repo` are real paths; all drivers of a plan must name the same `locks`."""
 
+    keeps_books = False
+
     def __init__(self, place: Path, *, repo: Path, locks: Path | None = None) -> None:
         root = _folder(place)
         if not root.is_dir():

@@ -47,6 +47,7 @@ class Dialect(Protocol):
     """One format's words for steps and marks in one document. Pure: text in, text out."""
 
     name: str
+    keeps_books: bool
 
     def parse(self, text: str, path: str) -> Parsed:
         """Read the document; never raises on bad input, but lists what is wrong with it."""
@@ -78,6 +79,11 @@ class DocumentFiles:
         self._lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
         self._name = plan_name(file)
         self._last: tuple[str, Parsed] | None = None
+
+    @property
+    def keeps_books(self) -> bool:
+        """Whether the document has a place for more than marks."""
+        return self._dialect.keeps_books
 
     def read(self, known: Reading | None = None) -> Reading:
         """Read the plan and collect every problem; an unchanged file gives back `known`."""

@@ -54,7 +54,12 @@ class Account:
 
 
 class PlanFiles(Protocol):
-    """One plan on disk."""
+    """One plan on disk. `keeps_books` says whether `account` does anything for this format."""
+
+    @property
+    def keeps_books(self) -> bool:
+        """Whether the format has a place for more than marks."""
+        ...
 
     def read(self, known: Reading | None = None) -> Reading:
         """Read the plan and collect every problem; parses only files whose digest is not in `known`."""

@@ -19,6 +19,8 @@ class FakePlanFiles:
     `ticked` holds the lines whose boxes were ticked, `writes` counts real changes, `accounts` is what was booked.
     """
 
+    keeps_books = False
+
     def __init__(self, plan: Plan, marks: Mapping[StepId, Marks] | None = None) -> None:
         self._plan = plan.with_steps([_sealed(step) if not step.text_digest else step for step in plan.steps])
         self._marks = {step.id: Marks() for step in plan.steps} | dict(marks or {})
