@@ -40,6 +40,7 @@ class Settings:
     checks: tuple[str, ...] = ()
     worktrees: str = ""
     notify: str = ""
+    subject: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -247,7 +248,7 @@ TABLE: tuple[Setting, ...] = (
         key="notify",
         parse=_parse_text,
         legal=_COMMAND,
-        help="A command run when a run needs a person or has ended.",
+        help="A command run when a run waits for an answer and nobody is at the terminal, with the questions on stdin.",
     ),
 )
 
