@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -23,7 +23,8 @@ class Bucket(Enum):
     MANUAL = "manual verification"
 
 
-_BUCKETS = {bucket.value: bucket for bucket in Bucket}
+BUCKETS: Mapping[str, Bucket] = {bucket.value: bucket for bucket in Bucket}
+_PROMPT = "$ "
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,26 +39,44 @@ class Item:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Body:
-    """What a body holds. `boxes` maps a line to the offset of the character between the box's brackets."""
+    """What a body holds. `boxes` maps a line to the offset of the character between the box's brackets.
+
+    `headings` holds the first line of each heading, by its words in small letters.
+    """
 
     title: str
     items: tuple[Item, ...]
     boxes: dict[int, int]
+    headings: Mapping[str, int]
 
 
-def read_body(text: str, start: int, first_line: int) -> Body:
-    """The body that begins at offset `start`, the lines before it being `first_line` in number."""
+def read_body(
+    text: str, start: int, first_line: int, *, buckets: Mapping[str, Bucket] = BUCKETS, fenced: bool = False
+) -> Body:
+    """The body that begins at offset `start`, the lines before it being `first_line` in number.
+
+    `buckets` says which headings open which list of criteria; with `fenced`, each command line of a code block under
+    Automated Verification is a criterion too.
+    """
     tokens = _blocks().parse(text[start:])
     starts = line_starts(text, start)
     items: list[Item] = []
     boxes: dict[int, int] = {}
-    for bucket, nested, line, token in _listed(tokens):
+    for bucket, nested, line, token in _listed(tokens, buckets):
         box = _box_offset(text, starts, line, token)
         if box is not None:
             boxes[first_line + line + 1] = box
         if bucket is not None and (box is not None or not nested):
             items.append(_item(bucket, first_line + line + 1, token.content, box is not None))
-    return Body(title=_title(tokens), items=tuple(items), boxes=boxes)
+    if fenced:
+        items += _fenced(tokens, buckets, first_line)
+        items.sort(key=lambda item: item.line)
+    return Body(title=_title(tokens), items=tuple(items), boxes=boxes, headings=_headings(tokens, first_line))
+
+
+def heading_words(content: str) -> str:
+    """A heading's words as they are compared: without emphasis and colon, in small letters."""
+    return " ".join(content.strip("*_: \t").casefold().split())
 
 
 def _item(bucket: Bucket, line: int, content: str, boxed: bool) -> Item:
@@ -66,25 +85,57 @@ def _item(bucket: Bucket, line: int, content: str, boxed: bool) -> Item:
     return Item(bucket=bucket, line=line, text=" ".join(text.split()), spans=spans)
 
 
-def _listed(tokens: Sequence[Token]) -> Iterator[tuple[Bucket | None, bool, int, Token]]:
+def _listed(tokens: Sequence[Token], buckets: Mapping[str, Bucket]) -> Iterator[tuple[Bucket | None, bool, int, Token]]:
     """Every list item that opens with text: its bucket, whether it is nested, its line and its text token."""
-    bucket: Bucket | None = None
-    level = 0
-    for number, token in enumerate(tokens):
-        if token.type == "heading_open" and token.level == 0:
-            bucket, level = _next_bucket(bucket, level, int(token.tag[1:]), tokens[number + 1].content)
-        elif token.type == "list_item_open" and token.map is not None:
+    for number, token, bucket in _bucketed(tokens, buckets):
+        if token.type == "list_item_open" and token.map is not None:
             inline = _first_text(tokens, number)
             if inline is not None:
                 yield bucket, token.level > 1, token.map[0], inline
 
 
-def _next_bucket(bucket: Bucket | None, level: int, depth: int, heading: str) -> tuple[Bucket | None, int]:
-    """A heading opens its bucket, and closes an open one unless it stands deeper."""
-    named = _BUCKETS.get(" ".join(heading.strip("*_: \t").casefold().split()))
-    if named is not None:
-        return named, depth
-    return (bucket, level) if depth > level else (None, 0)
+def _bucketed(tokens: Sequence[Token], buckets: Mapping[str, Bucket]) -> Iterator[tuple[int, Token, Bucket | None]]:
+    """Every token with the bucket it stands in: a heading opens one, and closes it unless it stands deeper."""
+    bucket: Bucket | None = None
+    level = 0
+    for number, token in enumerate(tokens):
+        if token.type == "heading_open" and token.level == 0:
+            depth = int(token.tag[1:])
+            named = buckets.get(heading_words(tokens[number + 1].content))
+            if named is not None or depth <= level:
+                bucket, level = named, depth if named is not None else 0
+        yield number, token, bucket
+
+
+def _fenced(tokens: Sequence[Token], buckets: Mapping[str, Bucket], first_line: int) -> Iterator[Item]:
+    """The command lines of code blocks; a line that ends in a backslash goes on in the next."""
+    for _, token, bucket in _bucketed(tokens, buckets):
+        if bucket is not Bucket.VERIFICATION or token.type not in ("fence", "code_block") or token.map is None:
+            continue
+        first = first_line + token.map[0] + (2 if token.type == "fence" else 1)
+        for line, command in _commands(token.content.split("\n")):
+            yield Item(bucket=bucket, line=first + line, text=command, spans=(command,))
+
+
+def _commands(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    started, parts = 0, list[str]()
+    for number, line in enumerate(lines):
+        started = number if not parts else started
+        parts.append(line)
+        if line.endswith("\\") and number + 1 < len(lines):
+            continue
+        command = "\n".join(parts).strip().removeprefix(_PROMPT).strip()
+        parts = []
+        if command and not command.startswith("#"):
+            yield started, command
+
+
+def _headings(tokens: Sequence[Token], first_line: int) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for number, token in enumerate(tokens):
+        if token.type == "heading_open" and token.level == 0 and token.map is not None:
+            found.setdefault(heading_words(tokens[number + 1].content), first_line + token.map[0] + 1)
+    return found
 
 
 def _first_text(tokens: Sequence[Token], number: int) -> Token | None:

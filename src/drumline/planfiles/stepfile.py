@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -12,18 +13,40 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
 from drumline.core.validation import normal_path
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
-from drumline.planfiles.markdown import Body, Bucket, read_body
+from drumline.planfiles.markdown import BUCKETS, Body, Bucket, read_body
 from drumline.planfiles.source import digest
 
 ENGINE_KEYS = ("status", "assignee", "claimed_at", "reason")
 
-STATUSES = {
+STATUSES: Mapping[str, Status] = {
     **{status.value: status for status in Status},
     "completed": Status.DONE,
     "in-progress": Status.CLAIMED,
     "pending": Status.READY,
 }
 """Accepted when reading; only the values of `Status` are ever written."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Form:
+    """How one format writes a step's file: its words for each status, and which headings hold the criteria.
+
+    `reads` are the accepted words (small letters, parted by hyphens), `absent` what no word means, `writes` the word
+    for each status.
+    """
+
+    reads: Mapping[str, Status]
+    writes: Mapping[Status, str]
+    absent: Status = Status.READY
+    buckets: Mapping[str, Bucket]
+    fenced: bool = False
+
+    def read_body(self, text: str, front: Frontmatter) -> Body:
+        """The body behind the frontmatter, with this format's criteria."""
+        return read_body(text, front.body, front.body_line, buckets=self.buckets, fenced=self.fenced)
+
+
+NATIVE = Form(reads=STATUSES, writes={status: status.value for status in Status}, buckets=BUCKETS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,24 +59,33 @@ class StepFile:
 
 
 @dataclass(kw_only=True, slots=True)
-class _Fields:
+class Fields:
     """Reads typed values out of a frontmatter, noting what does not fit."""
 
     front: Frontmatter
     path: str
+    form: Form = NATIVE
     problems: list[Problem] = field(default_factory=list)
 
     def refuse(self, key: str, code: str, message: str) -> None:
+        """Note an error at the key."""
         where = f"{self.path}:{self.front.line(key)}"
         self.problems.append(Problem(code=code, message=message, where=where))
 
+    def warn(self, key: str, code: str, message: str) -> None:
+        """Note a warning at the key."""
+        where = f"{self.path}:{self.front.line(key)}"
+        self.problems.append(Problem(code=code, message=message, where=where, severity=Severity.WARNING))
+
     def text(self, key: str) -> str:
+        """The key's text, "" if there is none."""
         value = self.front.text(key)
         if value is None:
             self.refuse(key, "bad_value", f"{key!r} must be a text on one line")
         return value or ""
 
     def texts(self, key: str) -> tuple[str, ...]:
+        """The key's list of texts, empty if there is none."""
         entry = self.front.entries.get(key)
         if entry is None or entry.value == "":
             return ()
@@ -65,6 +97,7 @@ class _Fields:
         return tuple(value for value in entry.value if value.strip())
 
     def number(self, key: str, default: float) -> float:
+        """The key's number, or the default."""
         value = self.text(key)
         if not value:
             return default
@@ -78,10 +111,12 @@ class _Fields:
         return number
 
     def marks(self) -> Marks:
+        """The engine-owned fields."""
         word = self.text("status").strip()
-        status = STATUSES.get(word or Status.READY.value)
+        known = "-".join(word.casefold().replace("_", " ").split())
+        status = self.form.reads.get(known) if word else self.form.absent
         if status is None:
-            self.refuse("status", "bad_status", f"the status {word!r} is not one of {', '.join(STATUSES)}")
+            self.refuse("status", "bad_status", f"the status {word!r} is not one of {', '.join(self.form.reads)}")
         return Marks(
             status=status or Status.READY,
             assignee=self.text("assignee"),
@@ -112,20 +147,20 @@ def parse_step(text: str, path: str) -> StepFile:
     if isinstance(front, Problem):
         return StepFile(step=None, marks=Marks(), problems=(front,))
     body = read_body(text, front.body, front.body_line)
-    fields = _Fields(front=front, path=path, problems=list(front.problems))
+    fields = Fields(front=front, path=path, problems=list(front.problems))
     marks = fields.marks()
     step = _step(fields, body, text)
     if not step.id and not any(p.code == "bad_value" for p in fields.problems):
         fields.refuse("id", "missing_id", "the frontmatter has no 'id'")
-    return StepFile(step=step if step.id else None, marks=marks, problems=(*fields.problems, *_not_run(body, path)))
+    return StepFile(step=step if step.id else None, marks=marks, problems=(*fields.problems, *not_run(body, path)))
 
 
-def parse_marks(text: str, path: str) -> tuple[Frontmatter, Marks] | Problem:
+def parse_marks(text: str, path: str, form: Form = NATIVE) -> tuple[Frontmatter, Marks] | Problem:
     """The frontmatter and marks of this file's text, or its first problem."""
     front = read_frontmatter(text, path)
     if isinstance(front, Problem):
         return front
-    fields = _Fields(front=front, path=path, problems=list(front.problems))
+    fields = Fields(front=front, path=path, form=form, problems=list(front.problems))
     marks = fields.marks()
     return fields.problems[0] if fields.problems else (front, marks)
 
@@ -153,7 +188,7 @@ def step_checks(body: Body) -> tuple[Check, ...]:
     return tuple(Check(command=i.spans[0], line=i.line) for i in items if len(i.spans) == 1 and i.spans[0].strip())
 
 
-def _step(fields: _Fields, body: Body, text: str) -> Step:
+def _step(fields: Fields, body: Body, text: str) -> Step:
     step_id = fields.text("id").strip()
     front = fields.front
     listed = tuple(Check(command=command) for command in fields.texts("checks"))
@@ -177,7 +212,8 @@ def _step(fields: _Fields, body: Body, text: str) -> Step:
     )
 
 
-def _not_run(body: Body, path: str) -> tuple[Problem, ...]:
+def not_run(body: Body, path: str) -> tuple[Problem, ...]:
+    """A warning for each criterion that should be a command and is none."""
     runnable = {check.line for check in step_checks(body)}
     return tuple(
         Problem(

@@ -7,7 +7,7 @@ import fcntl
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -15,28 +15,37 @@ import yaml
 from drumline.core.plan import Check, Marks, Problem, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
-from drumline.planfiles.markdown import Body, read_body
-from drumline.planfiles.stepfile import ENGINE_KEYS, neutral_digest, parse_marks, replace_spans, step_checks
+from drumline.planfiles.markdown import Body
+from drumline.planfiles.stepfile import (
+    ENGINE_KEYS,
+    NATIVE,
+    Form,
+    neutral_digest,
+    parse_marks,
+    replace_spans,
+    step_checks,
+)
 
 Span = tuple[int, int, str]
 
 
-def set_marks(text: str, step: Step, marks: Marks, ticked: Sequence[int] = ()) -> str:
+def set_marks(text: str, step: Step, marks: Marks, ticked: Sequence[int] = (), *, form: Form = NATIVE) -> str:
     """The file's text with these marks and with the boxes of the checks that `step` has at the given lines ticked.
 
     Raises InvalidInput if the text cannot be read, or if its frontmatter is written in a way that cannot carry
     the marks; the result always reads back as asked.
     """
-    found = parse_marks(text, step.path)
+    found = parse_marks(text, step.path, form)
     if isinstance(found, Problem):
         raise InvalidInput(f"{found.where}: {found.message}", hint=f"drumline validate {Path(step.path).parent}")
     front, current = found
-    body = read_body(text, front.body, front.body_line)
     wanted = clean(marks)
-    spans = [*_mark_spans(text, front, current, wanted), *_box_spans(text, front, body, step=step, ticked=ticked)]
+    spans = list(_mark_spans(text, front, _values(current, form), _values(wanted, form)))
+    if ticked:
+        spans += _box_spans(text, front, form.read_body(text, front), step=step, ticked=ticked)
     changed = replace_spans(text, spans)
     if changed != text:
-        _assure(text, changed, step, wanted)
+        _assure(text, changed, step, wanted=wanted, form=form)
     return changed
 
 
@@ -98,12 +107,12 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _mark_spans(text: str, front: Frontmatter, current: Marks, wanted: Marks) -> Iterator[Span]:
+def _mark_spans(text: str, front: Frontmatter, current: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[Span]:
     status = front.entries.get("status")
     anchor = status.last if status else front.end
     added = ""
     for key in ENGINE_KEYS:
-        old, new = _mark(current, key), _mark(wanted, key)
+        old, new = current[key], wanted[key]
         entry = front.entries.get(key)
         if old == new:
             continue
@@ -118,8 +127,8 @@ def _mark_spans(text: str, front: Frontmatter, current: Marks, wanted: Marks) ->
         yield anchor, anchor, added
 
 
-def _mark(marks: Marks, key: str) -> str:
-    return marks.status.value if key == "status" else str(getattr(marks, key))
+def _values(marks: Marks, form: Form) -> Mapping[str, str]:
+    return {key: form.writes[marks.status] if key == "status" else str(getattr(marks, key)) for key in ENGINE_KEYS}
 
 
 def _scalar(value: str) -> str:
@@ -141,8 +150,6 @@ def _reads_plain(value: str) -> bool:
 
 def _box_spans(text: str, front: Frontmatter, body: Body, *, step: Step, ticked: Sequence[int]) -> Iterator[Span]:
     """Lines are the step's as it was read: marks written since have moved them, so checks are matched, not lines."""
-    if not ticked:
-        return
     now = step_checks(body)
     if neutral_digest(text, front, body) == step.text_digest:
         known = [check for check in step.checks if check.line]
@@ -168,10 +175,10 @@ def _numbered(checks: Sequence[Check]) -> Iterator[tuple[tuple[str, int], int]]:
         seen[check.command] += 1
 
 
-def _assure(before: str, after: str, step: Step, wanted: Marks) -> None:
+def _assure(before: str, after: str, step: Step, *, wanted: Marks, form: Form) -> None:
     """Refuse a result that would not read back as asked, or that would change what people wrote."""
-    found = parse_marks(after, step.path)
-    if not isinstance(found, Problem) and found[1] == wanted and _neutral(before) == _neutral(after):
+    found = parse_marks(after, step.path, form)
+    if not isinstance(found, Problem) and found[1] == wanted and _neutral(before, form) == _neutral(after, form):
         return
     raise InvalidInput(
         f"{step.path}:1: its frontmatter is written in a way that cannot carry the marks; nothing was written",
@@ -179,6 +186,6 @@ def _assure(before: str, after: str, step: Step, wanted: Marks) -> None:
     )
 
 
-def _neutral(text: str) -> str:
+def _neutral(text: str, form: Form) -> str:
     front = read_frontmatter(text, "")
-    return "" if isinstance(front, Problem) else neutral_digest(text, front, read_body(text, front.body, 0))
+    return "" if isinstance(front, Problem) else neutral_digest(text, front, form.read_body(text, front))
