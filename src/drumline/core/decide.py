@@ -73,6 +73,8 @@ def _stopped_at(run: RunState) -> EndRun | None:
 
 def _refusals(run: RunState) -> list[Command]:
     """Steps that a person turned down at a gate, unless their needs have been met since."""
+    if not run.begun.named:
+        return []
     reason = "its needs are not done; a person said not to proceed"
     return [
         Close(step=step.id, state="blocked", reason=reason)

@@ -15,10 +15,15 @@ TAKE, LEAVE = "take", "leave"
 RESTART = "restart"
 
 
+def proceed_id(step: StepId) -> GateId:
+    """Asked once per step."""
+    return GateId(f"proceed-{step}")
+
+
 def proceed(step: Step, unmet: Sequence[StepId]) -> GateOpened:
     """A step asked for by name whose needs are not done."""
     return GateOpened(
-        gate=GateId(f"proceed-{step.id}"),
+        gate=proceed_id(step.id),
         kind="proceed",
         question=f"{step.id} needs {', '.join(unmet)}, not done yet. Proceed anyway?",
         options=(YES, NO),

@@ -127,7 +127,7 @@ def wave_gate(run: RunState) -> int | None:
     for level in sorted(waves)[:-1]:
         if not all(satisfied(run, step.id) for step in waves[level]):
             return None
-        if gates.wave_id(level) not in run.gates and any(manual_items(run, step) for step in waves[level]):
+        if gates.wave_id(level) not in run.gates and any(unasked_items(run, step) for step in waves[level]):
             return level
     return None
 
@@ -136,6 +136,12 @@ def manual_items(run: RunState, step: Step) -> tuple[str, ...]:
     """Items of a step that only a person can verify, if this run did the step."""
     finished = run.finished.get(step.id)
     return step.manual if finished and finished.state == "done" else ()
+
+
+def unasked_items(run: RunState, step: Step) -> list[str]:
+    """Manual items of a step that no wave gate has asked about yet."""
+    asked = "".join(f"{gate.opened.question}\n" for gate in run.gates.values() if gate.opened.kind == "wave")
+    return [item for item in manual_items(run, step) if f"- {step.id}: {item}\n" not in asked]
 
 
 def _gate_obstacle(run: RunState, step: Step) -> Obstacle | None:
@@ -154,7 +160,7 @@ def _needs_obstacle(run: RunState, step: Step) -> Obstacle | None:
     if not missing:
         return None
     chosen = run.begun.selection
-    if run.begun.named and chosen is not None and run.answer(GateId(f"proceed-{step.id}")) == gates.YES:
+    if run.begun.named and chosen is not None and run.answer(gates.proceed_id(step.id)) == gates.YES:
         missing = [need for need in missing if need in set(chosen)]
         if not missing:
             return None
@@ -201,7 +207,8 @@ def _ours(run: RunState, step: Step, marks: Marks) -> bool:
     if last is not None and last.marks == marks:
         return True
     reopened = run.rounds.get(step.id, 0) > 0
-    return reopened or (last is None and step.id in run.inherited) or marks.assignee == assignee(run)
+    inherited = last is None and step.id in run.inherited and marks == run.marks.get(step.id)
+    return reopened or inherited or marks.assignee == assignee(run)
 
 
 def assignee(run: RunState) -> str:
