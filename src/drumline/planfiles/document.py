@@ -17,7 +17,7 @@ from drumline.core.plan import Marks, Plan, Problem, Reading, Step
 from drumline.core.validation import validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
-from drumline.planfiles.source import decode, digest, read_bytes
+from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
 from drumline.planfiles.stepfile import replace_spans
 from drumline.ports.planfiles import Account, Correction
 
@@ -87,19 +87,19 @@ class DocumentFiles:
 
     def read(self, known: Reading | None = None) -> Reading:
         """Read the plan and collect every problem; an unchanged file gives back `known`."""
-        data = read_bytes(self._file, self._path)
+        data = read_bytes(self._file, self._path, most=DOCUMENT_BYTES)
         if isinstance(data, Problem):
             return self._broken(data)
         found = digest(data)
         if known is not None and not known.errors and dict(known.digests) == {self._path: found}:
             return known
-        text = decode(data, self._path)
+        text = decode(data, self._path, most_lines=DOCUMENT_LINES)
         if isinstance(text, Problem):
             return self._broken(text)
         parsed = self._parse(text)
         plan = self._plan(parsed)
         problems = [*parsed.problems, *validate(plan)]
-        return Reading(plan=plan, marks=parsed.marks, digests={self._path: found}, problems=_sorted(problems))
+        return Reading(plan=plan, marks=parsed.marks, digests={self._path: found}, problems=sort_problems(problems))
 
     def text(self, step: Step) -> str:
         """The step's part of the document, for the prompt."""
@@ -166,8 +166,8 @@ class DocumentFiles:
         return Reading(plan=plan, marks={}, digests={}, problems=(problem,))
 
     def _load(self) -> str:
-        data = read_bytes(self._file, self._path)
-        text = data if isinstance(data, Problem) else decode(data, self._path)
+        data = read_bytes(self._file, self._path, most=DOCUMENT_BYTES)
+        text = data if isinstance(data, Problem) else decode(data, self._path, most_lines=DOCUMENT_LINES)
         if isinstance(text, Problem):
             raise InvalidInput(f"{text.where}: {text.message}", hint=f"drumline validate {self._path}")
         return text
@@ -198,5 +198,6 @@ def plan_name(file: Path) -> str:
     return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-") or "plan"
 
 
-def _sorted(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+def sort_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """The problems of one document from top to bottom."""
     return tuple(sorted(problems, key=lambda p: int(p.where.rpartition(":")[2] or 0)))

@@ -15,7 +15,7 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status
 from drumline.planfiles import writing
 from drumline.planfiles.jsonfile import JsonFile, encodable, read_json
-from drumline.planfiles.source import decode, read_bytes
+from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, read_bytes
 from drumline.ports.planfiles import Correction
 
 SUFFIX = ".drumline.json"
@@ -71,7 +71,7 @@ def sidecar_of(file: Path) -> Path:
 
 def load_bytes(file: Path, path: str) -> bytes | Problem:
     """The sidecar's bytes, none if there is no such file; `path` is its name in problems."""
-    data = read_bytes(file, path)
+    data = read_bytes(file, path, most=DOCUMENT_BYTES)
     return b"" if isinstance(data, Problem) and data.code == "missing_file" else data
 
 
@@ -79,7 +79,7 @@ def parse_sidecar(data: bytes, path: str) -> Sidecar | Problem:
     """What these bytes say, or the first thing that is wrong with them."""
     if not data:
         return Sidecar()
-    text = decode(data, path)
+    text = decode(data, path, most_lines=DOCUMENT_LINES)
     found = text if isinstance(text, Problem) else read_json(text, path)
     if isinstance(found, Problem):
         return found

@@ -14,6 +14,10 @@ from drumline.core.plan import Problem
 
 MAX_BYTES = 1024 * 1024
 MAX_LINES = 20_000
+DOCUMENT_BYTES = 16 * MAX_BYTES
+DOCUMENT_LINES = 20 * MAX_LINES
+"""For files that hold many steps."""
+
 BOM = "\ufeff"
 NEWLINE = re.compile(r"\r\n?|\n")
 
@@ -23,8 +27,8 @@ def digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def read_bytes(file: Path, path: str) -> bytes | Problem:
-    """The bytes of a regular file, or why it is refused; a symlink is never followed."""
+def read_bytes(file: Path, path: str, *, most: int = MAX_BYTES) -> bytes | Problem:
+    """The bytes of a regular file of at most so many, or why it is refused; a symlink is never followed."""
     try:
         # Without O_NONBLOCK a named pipe called step-1.md would hang the reader.
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -34,20 +38,20 @@ def read_bytes(file: Path, path: str) -> bytes | Problem:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             return Problem(code="not_a_file", message="is not a regular file", where=f"{path}:1")
-        if status.st_size > MAX_BYTES:
-            return _too_large(status.st_size, path)
-        data = os.read(handle, MAX_BYTES + 1)
+        if status.st_size > most:
+            return _too_large(status.st_size, path, most)
+        data = os.read(handle, most + 1)
         # A short read, legal on some file systems, must not pass for the whole file.
-        while len(data) < status.st_size and (more := os.read(handle, MAX_BYTES)):
+        while len(data) < status.st_size and (more := os.read(handle, most)):
             data += more
     except OSError as error:
         return _refusal(error, path)
     finally:
         os.close(handle)
-    return data if len(data) <= MAX_BYTES else _too_large(len(data), path)
+    return data if len(data) <= most else _too_large(len(data), path, most)
 
 
-def decode(data: bytes, path: str) -> str | Problem:
+def decode(data: bytes, path: str, *, most_lines: int = MAX_LINES) -> str | Problem:
     """The file's text, byte-order mark and line endings included, or the line that is not UTF-8."""
     try:
         text = data.decode("utf-8")
@@ -55,9 +59,9 @@ def decode(data: bytes, path: str) -> str | Problem:
         line = len(NEWLINE.findall(data[: error.start].decode("utf-8"))) + 1
         message = f"byte {data[error.start]:#04x} is not UTF-8; save the file as UTF-8"
         return Problem(code="not_utf8", message=message, where=f"{path}:{line}")
-    if text.count("\n") > MAX_LINES or text.count("\r") > MAX_LINES:
-        message = f"has more than {MAX_LINES} lines, which no step needs; split the step"
-        return Problem(code="too_many_lines", message=message, where=f"{path}:{MAX_LINES + 1}")
+    if text.count("\n") > most_lines or text.count("\r") > most_lines:
+        message = f"has more than {most_lines} lines, which no plan needs; split it"
+        return Problem(code="too_many_lines", message=message, where=f"{path}:{most_lines + 1}")
     return text
 
 
@@ -71,8 +75,8 @@ def line_at(starts: list[int], offset: int) -> int:
     return bisect_right(starts, offset)
 
 
-def _too_large(size: int, path: str) -> Problem:
-    message = f"has {size} bytes; a plan's file may have at most {MAX_BYTES}"
+def _too_large(size: int, path: str, most: int) -> Problem:
+    message = f"has {size} bytes; a plan's file may have at most {most}"
     return Problem(code="file_too_large", message=message, where=f"{path}:1")
 
 

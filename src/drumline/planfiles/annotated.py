@@ -1,0 +1,168 @@
+"""Plans in one document whose format cannot hold everything the engine writes: the rest goes into a sidecar.
+
+The document is the truth. What the sidecar says of a step counts only while the document shows exactly what those
+marks look like in its own words; after a person's edit it no longer does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Problem, Reading, Step
+from drumline.core.validation import validate
+from drumline.errors import InvalidInput
+from drumline.planfiles import sidecar, writing
+from drumline.planfiles.document import Dialect, DocumentFiles, Parsed, sort_problems
+from drumline.planfiles.sidecar import Added, Sidecar
+from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
+from drumline.planfiles.stepfile import replace_spans
+from drumline.ports.planfiles import Correction
+
+T = TypeVar("T")
+
+
+class FrugalDialect(Dialect, Protocol):
+    """A dialect whose documents cannot hold everything."""
+
+    muted: frozenset[str]
+    """Codes of findings about things that the format derives, so that nobody can mend them."""
+
+    adds_beside: bool
+    """Whether corrective steps are kept in the sidecar, too."""
+
+    def shown(self, marks: Marks) -> Marks:
+        """What reading the document alone would give back of these marks."""
+        ...
+
+    def weave(self, parsed: Parsed, added: Sequence[Added]) -> Parsed:
+        """The document with the corrective steps that its sidecar keeps."""
+        ...
+
+
+class AnnotatedFiles(DocumentFiles):
+    """One plan in one file with a sidecar. A digest of the document covers the sidecar as well."""
+
+    def __init__(self, file: Path, dialect: FrugalDialect, *, repo: Path, locks: Path | None = None) -> None:
+        super().__init__(file, dialect, repo=repo, locks=locks)
+        self._frugal = dialect
+        self._beside = sidecar.sidecar_of(file)
+        self._beside_path = self._path + sidecar.SUFFIX
+
+    def read(self, known: Reading | None = None) -> Reading:
+        """Read the plan and collect every problem; unchanged files give back `known`."""
+        data = read_bytes(self._file, self._path, most=DOCUMENT_BYTES)
+        if isinstance(data, Problem):
+            return self._broken(data)
+        beside = sidecar.load_bytes(self._beside, self._beside_path)
+        noted = b"" if isinstance(beside, Problem) else beside
+        found = _digest(data, noted)
+        if known is not None and not known.errors and known.digests.get(self._path) == found:
+            return known
+        text = decode(data, self._path, most_lines=DOCUMENT_LINES)
+        if isinstance(text, Problem):
+            return self._broken(text)
+        notes = beside if isinstance(beside, Problem) else sidecar.parse_sidecar(beside, self._beside_path)
+        digests = {self._path: found, self._beside_path: digest(noted)}
+        return self._reading(self._parse(text), notes, digests)
+
+    def text(self, step: Step) -> str:
+        """The step's part of the document, for the prompt."""
+        return self._frugal.weave(self._parse(self._load()), self._notes().added).texts.get(step.id, "")
+
+    def marks(self, step: Step) -> Marks:
+        """The marks the step has now; InvalidInput if they cannot be read."""
+        return self._resolve(step.id, self._parse(self._load()), self._notes())
+
+    def write(self, step: Step, marks: Marks, *, ticked: Sequence[int] = (), unless: Marks | None = None) -> str:
+        """Set the marks and tick the boxes of the checks at the given lines; see the port for the promise."""
+        with writing.locked(self._file.parent, self._lock):
+            wanted = writing.clean(marks)
+            text, notes = self._load(), self._notes()
+            old = self._resolve(step.id, self._parse(text), notes)
+            if unless is not None and old not in (writing.clean(unless), wanted):
+                return ""
+            changed = self._edited(text, step, wanted, ticked)
+            self._store_both(step.id, old, wanted, notes=notes, before=text, after=changed)
+            return _digest(changed.encode(), self._noted())
+
+    def insert(self, correction: Correction, *, helps: Step) -> str:
+        """Add a corrective step right after the step it helps; see the port for the promise."""
+        if not self._frugal.adds_beside:
+            path = super().insert(correction, helps=helps)
+            self._assure_waiting(correction, helps)
+            return path
+        with writing.locked(self._file.parent, self._lock):
+            notes = self._notes()
+            self._resolve(helps.id, self._parse(self._load()), notes)
+            sidecar.store(self._beside, notes.with_added(Added(correction=correction, helps=helps.id)))
+            return self._path
+
+    def _reading(self, doc: Parsed, notes: Sidecar | Problem, digests: Mapping[str, str]) -> Reading:
+        problems = list(doc.problems)
+        if isinstance(notes, Problem):
+            problems.append(notes)
+            notes = Sidecar()
+        woven = self._frugal.weave(doc, notes.added)
+        plan = self._plan(woven)
+        problems += [problem for problem in validate(plan) if problem.code not in self._frugal.muted]
+        marks = {step.id: self._marks_of(step.id, doc.marks.get(step.id, Marks()), notes) for step in plan.steps}
+        return Reading(plan=plan, marks=marks, digests=digests, problems=sort_problems(problems))
+
+    def _marks_of(self, step: StepId, shown: Marks, notes: Sidecar) -> Marks:
+        """The first that fits what the document shows: what was written last, what a torn write left, the document."""
+        for found in (notes.marks.get(step), notes.before.get(step)):
+            if found is not None and self._frugal.shown(found) == shown:
+                return found
+        return shown
+
+    def _resolve(self, step: StepId, doc: Parsed, notes: Sidecar) -> Marks:
+        """The step's marks; InvalidInput if there is no such step."""
+        shown = doc.marks.get(step)
+        if shown is None and any(added.correction.id == step for added in notes.added):
+            shown = Marks()
+        if shown is None:
+            raise InvalidInput(f"{self._path} has no step {step!r}", hint=f"drumline validate {self._path}")
+        return self._marks_of(step, shown, notes)
+
+    def _edited(self, text: str, step: Step, wanted: Marks, ticked: Sequence[int]) -> str:
+        if step.id not in self._parse(text).marks:
+            return text
+        face = self._frugal.shown(wanted)
+        changed = replace_spans(text, self._dialect.edit(text, step, face, ticked))
+        if changed != text:
+            self._assure(text, changed, {step.id: face})
+        return changed
+
+    def _store_both(self, step: StepId, old: Marks, wanted: Marks, *, notes: Sidecar, before: str, after: str) -> None:
+        """Write sidecar and document so that a crash in between leaves either the old marks or the new ones."""
+        kept = wanted if self._frugal.shown(wanted) != wanted else None
+        if before != after and kept is not None:
+            left = old if self._frugal.shown(old) != old else None
+            sidecar.store(self._beside, notes.with_marks(step, kept, before=left))
+        self._store(before, after)
+        sidecar.store(self._beside, notes.with_marks(step, kept))
+
+    def _assure_waiting(self, correction: Correction, helps: Step) -> None:
+        steps = {step.id: step for step in self._parse(self._load()).steps}
+        if helps.id not in steps or correction.id not in steps[helps.id].needs:
+            message = f"{self._path}: the step {correction.id!r} is there already, but does not help {helps.id!r}"
+            raise InvalidInput(message, hint=f"drumline validate {self._path}")
+
+    def _noted(self) -> bytes:
+        data = sidecar.load_bytes(self._beside, self._beside_path)
+        return self._unless_refused(data)
+
+    def _notes(self) -> Sidecar:
+        return self._unless_refused(sidecar.parse_sidecar(self._noted(), self._beside_path))
+
+    def _unless_refused(self, found: T | Problem) -> T:
+        if isinstance(found, Problem):
+            raise InvalidInput(f"{found.where}: {found.message}", hint=f"drumline validate {self._path}")
+        return found
+
+
+def _digest(data: bytes, beside: bytes) -> str:
+    return digest(data + b"\0" + beside if beside else data)
