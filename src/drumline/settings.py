@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from drumline.core.subject import PLACES
 from drumline.errors import InvalidInput
 
 CONFIG = Path(".drumline", "config.toml")
@@ -61,17 +62,24 @@ class Setting:
 
 
 def resolve(
-    flags: Mapping[str, object], environ: Mapping[str, str], plan: Mapping[str, object], config: Mapping[str, object]
+    flags: Mapping[str, object],
+    environ: Mapping[str, str],
+    plan: Mapping[str, object],
+    config: Mapping[str, object],
+    *,
+    foreign: Mapping[str, object] | None = None,
 ) -> Settings:
     """Merge all sources into settings, or raise InvalidInput with every problem of every source.
 
-    A flag that is None and a variable that is empty count as not given.
+    A flag that is None and a variable that is empty count as not given. `foreign` is what another tool's settings
+    say; they count only where ours are silent.
     """
     problems: list[str] = []
     merged: dict[str, object] = {}
     given = {key: value for key, value in flags.items() if value is not None}
     # Lowest first, so that a later source replaces an earlier one; all are checked, even those that lose.
     for values in (
+        _check(foreign or {}, lambda key: f"the settings of another tool: {key}", problems),
         _check(config, lambda key: f"{CONFIG.as_posix()}: {key}", problems),
         _check(plan, lambda key: f"the plan: {key}", problems),
         _check(_from_environ(environ, problems), lambda key: PREFIX + key.upper(), problems),
@@ -125,6 +133,14 @@ def _parse_text(value: object) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError(f"not legal: {value!r}")
     return value
+
+
+def _parse_subject(value: object) -> str:
+    text = _parse_text(value)
+    places = re.findall(r"{(\w*)}", text)
+    if text and ("\n" in text or "title" not in places or any(place not in PLACES for place in places)):
+        raise ValueError(f"not legal: {value!r}")
+    return text
 
 
 def _choose(*choices: str) -> Callable[[object], str]:
@@ -249,6 +265,12 @@ TABLE: tuple[Setting, ...] = (
         parse=_parse_text,
         legal=_COMMAND,
         help="A command run when a run waits for an answer and nobody is at the terminal, with the questions on stdin.",
+    ),
+    Setting(
+        key="subject",
+        parse=_parse_subject,
+        legal=f"a text on one line with {{title}}; known places: {', '.join('{' + place + '}' for place in PLACES)}",
+        help="The first line of a step's commit; by default it names the step, and the ticket where there is one.",
     ),
 )
 

@@ -39,6 +39,7 @@ class Terms:
     retries: int
     checks: tuple[str, ...] = ()
     setup: str = ""
+    subject: str = ""
     context: str = ""
     config_digest: str = ""
 
@@ -97,6 +98,7 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         retries=terms.retries,
         checks=terms.checks,
         setup=terms.setup,
+        subject=terms.subject,
         context=terms.context,
         selection=scope.selection,
         named=scope.selection is not None,

@@ -190,6 +190,7 @@ def _terms(request: Request) -> Terms:
         retries=settings.retries,
         checks=settings.checks,
         setup=settings.setup,
+        subject=settings.subject,
         context=request.context,
         config_digest=digest(settings),
     )
