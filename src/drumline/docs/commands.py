@@ -1,0 +1,36 @@
+"""The reference of the command line: every command's own help, as a terminal shows it."""
+
+from __future__ import annotations
+
+import click
+
+from drumline.cli.main import cli
+from drumline.docs.tables import join
+
+WIDTH = 100
+
+
+def commands_page() -> str:
+    """The help of `drumline` and of each of its commands."""
+    parent = _context(cli, "drumline")
+    parts = [
+        "# Command line",
+        "stdout is data, stderr is for people. `--json` prints JSON on stdout; see [JSON](json.md). The codes a "
+        "command ends with are in [exit codes](exit-codes.md). `NO_COLOR` turns colours off; with `CI` set, or without "
+        "a terminal, nothing asks and no board is drawn.",
+        _fence(cli.get_help(parent)),
+    ]
+    for name in cli.list_commands(parent):
+        command = cli.get_command(parent, name)
+        if command is not None:
+            parts += [f"## drumline {name}", _fence(command.get_help(_context(command, name, parent)))]
+    return join(*parts)
+
+
+def _context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
+    """A context that asks for nothing and is as wide on every machine."""
+    return command.make_context(name, [], parent=parent, resilient_parsing=True, terminal_width=WIDTH)
+
+
+def _fence(text: str) -> str:
+    return "```text\n" + "\n".join(line.rstrip() for line in text.splitlines()) + "\n```"

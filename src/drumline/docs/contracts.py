@@ -1,0 +1,90 @@
+"""The reference of the JSON contracts. Every example is printed by the function that prints it for scripts."""
+
+from __future__ import annotations
+
+import json
+
+from drumline.cli.validate import validation_json
+from drumline.core.ids import StepId
+from drumline.docs.sample import sample_history, sample_reading, sample_snapshot
+from drumline.docs.tables import join, table
+from drumline.views.progress import Progress
+from drumline.views.report import report_json, step_report
+from drumline.views.runs import run_row, runs_json
+from drumline.views.status import status_json
+from drumline.views.summary import summary, summary_json
+from drumline.views.why import why, why_json
+
+PROGRESS: tuple[tuple[str, str], ...] = (
+    ("start", "The run has begun: steps, pending, branch, mode, agent."),
+    ("resumed", "A driver has taken the run up."),
+    ("declared", "Steps that the plan's files call done already."),
+    ("plan_changed", "Somebody edited the plan, and the edit counts."),
+    ("mode_changed", "Steps not yet started are scheduled differently."),
+    ("step_started", "A step is in work."),
+    ("check_failed", "A check failed or could not be run."),
+    ("fix", "The agent is asked again: fix n of m."),
+    ("retry_wait", "A failure that may pass by itself; the next attempt comes after a pause."),
+    ("lost", "Work that was cut short with its driver is taken up again."),
+    ("step_done", "Step n of m is done: commit, checks, whether it is proved."),
+    ("blocked", "A step is blocked, and why."),
+    ("failed", "A step has failed, and why."),
+    ("skipped", "A step was left out by a person."),
+    ("reopened", "A step gets another round."),
+    ("gate", "A question to a person, with its options."),
+    ("answered", "An answer to one."),
+    ("parked", "Nothing can go on until a gate is answered."),
+    ("cancelled", "A person stopped the run."),
+    ("report", "At the end of a run of one step: what came of it."),
+    ("summary", "The run has ended; and once more, with all figures, before the last line."),
+)
+_ERROR = {"message": "there is no plan at 'x'", "hint": "drumline validate PATH/TO/PLAN", "exit_code": 3}
+
+
+def contracts_page() -> str:
+    """What `--json` prints, command by command."""
+    snapshot = sample_snapshot()
+    fixing = Progress().feed(sample_history(), snapshot.run)[-1]
+    return join(
+        "# JSON",
+        "With `--json` a command prints one JSON object per line on stdout and nothing else there. Every object has a "
+        "`schema_version`; within a version keys are added, never renamed or removed. An error is an object as well:",
+        _fence({"schema_version": 1, "ok": False, "error": _ERROR, "problems": []}),
+        "## drumline validate PLAN --json",
+        _fence(validation_json(sample_reading(), ok=True)),
+        "## drumline status [RUN] --json",
+        "`state` is one of running, parked, done, failed, blocked, cancelled, interrupted. A step's `state` is one of "
+        "waiting, ready, running, parked, done, blocked, failed, skipped. (Only two of the six steps are shown here.)",
+        _fence(_short_status()),
+        "## drumline run PLAN --json",
+        "Prints one line per event below, then a `summary`, then the same object as `status` as the last line. For a "
+        "run of a single step a `report` comes before the summary. `resume --json` does the same.",
+        table(("event", "meaning"), [(f"`{name}`", meaning) for name, meaning in PROGRESS]),
+        "Every line has `event`, `run`, `seq` (its place in the journal), `at` (seconds since 1970) and `text`, for "
+        "example:",
+        _fence({"schema_version": 1, **fixing.data}),
+        "The summary:",
+        _fence({"event": "summary", **summary_json(summary(snapshot))}),
+        "The report of a single step:",
+        _fence({"event": "report", **report_json(step_report(snapshot, StepId("step-3")))}),
+        "## drumline why STEP --json",
+        _fence(why_json(why(snapshot, StepId("step-5")))),
+        "## drumline runs --json",
+        _fence(runs_json([run_row(snapshot)])),
+        "## The others",
+        "`answer`, `retry`, `skip` and `cancel` print `ok`, `run` and `driven`; `driven` says "
+        "whether a driver is there to act on it. `init` prints `created`, `logs` prints `logs` with `name`, `path` and "
+        "`bytes`, `doctor` prints `findings` with `name`, `level`, `text` and `hint`, `run --detach` prints `run`, "
+        "`pid` and `log`, `run --dry-run` prints the steps, checks and profile of what would be run, `wait` prints the "
+        "status.",
+    )
+
+
+def _short_status() -> dict[str, object]:
+    found = status_json(sample_snapshot())
+    steps = found["steps"]
+    return {**found, "steps": [step for step in steps if step["id"] in ("step-3", "step-4")]}  # type: ignore[attr-defined]
+
+
+def _fence(data: object) -> str:
+    return f"```json\n{json.dumps(data, indent=2, ensure_ascii=False)}\n```"

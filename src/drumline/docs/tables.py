@@ -1,0 +1,180 @@
+"""Reference pages that are tables of the code: settings, events, a step's life, failures, problems, exit codes."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterable, Sequence
+
+from drumline.core import events as ev
+from drumline.core.codec import KINDS, VERSION
+from drumline.core.life import OPEN, TRANSITIONS
+from drumline.core.taxonomy import RULES, WAITS
+from drumline.docs.problems import PROBLEMS
+from drumline.errors import DrumlineError
+from drumline.settings import settings_table
+from drumline.views.states import EXIT_CODES
+
+ANYWHERE = (ev.StepClaimed, ev.StepReleased, ev.StepRestarted)
+TYPES = {"StepId": "str", "RunId": "str", "GateId": "str", "DriverId": "str", "Commit": "str", "Tree": "str"}
+
+
+def settings_page() -> str:
+    """Every setting with its variable, flag, default and meaning."""
+    rows = [
+        (f"`{s.key}`", f"`{s.env}`", f"`{s.flag}`" if s.flag else "", f"`{s.default}`" if s.default else "", s.help)
+        for s in settings_table()
+    ]
+    legal = [(f"`{s.key}`", s.legal) for s in settings_table()]
+    return join(
+        "# Settings",
+        "A flag overrules its `DRUMLINE_*` variable, that overrules the plan's root file (`autonomy` only), that "
+        "overrules the nearest `.drumline/config.toml` from the current folder up to the top of the repository, and "
+        "that overrules the default. Everything that is wrong in any of them is reported at once, with its place "
+        "(exit code 3). `drumline init` writes a `config.toml` in which every setting is explained.",
+        table(("key", "variable", "flag", "default", "meaning"), rows),
+        "## What is legal",
+        table(("key", "values"), legal),
+        "A run keeps the settings it was started with: agent, mode, autonomy, retries, setup and checks are recorded "
+        "in its journal. An edit of the configuration counts for the next run. Jobs, timeouts and the lease belong to "
+        "the process that drives.",
+    )
+
+
+def events_page() -> str:
+    """Every kind of event with its fields."""
+    of_steps = {kind for allowed in TRANSITIONS.values() for kind in allowed} | set(ANYWHERE)
+    run = [kind for kind in KINDS.values() if kind not in of_steps]
+    steps = [kind for kind in KINDS.values() if kind in of_steps]
+    return join(
+        "# Events",
+        "A run is its journal: one stream of events for the run and one for each of its steps, ordered together by "
+        "one sequence. Events are stored as JSON, are never changed, and carry the version of their shape (now "
+        f"{VERSION}). A reader that meets a kind or a version it does not know stops with an error. Fields without a "
+        "default are always there.",
+        "## The run's stream",
+        *[_event(kind) for kind in run],
+        "## A step's stream",
+        "Which of them may follow in which phase is in [a step's life](step-life.md).",
+        *[_event(kind) for kind in steps],
+    )
+
+
+def life_page() -> str:
+    """The step's life as a drawing and a table."""
+    moves = [(here, kind.__name__, there) for here, allowed in TRANSITIONS.items() for kind, there in allowed.items()]
+    drawing = [f"    {here.value} --> {there.value}: {name}" for here, name, there in moves]
+    rows = [(f"`{here.value}`", f"`{name}`", f"`{there.value}`") for here, name, there in moves]
+    return join(
+        "# A step's life",
+        "The phase says how far a step's stream has got. Anything that is not in the table is refused, and the "
+        "message names what would have been legal.",
+        "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> waiting", *drawing, "    landed --> [*]", "```"]),
+        table(("phase", "event", "next phase"), rows),
+        f"In {_words(phase.value for phase in TRANSITIONS if phase in OPEN)} an intent is recorded and its outcome is "
+        "not. If the driver dies there, the next one records `WorkLost`, which leads back to the phase before, and the "
+        "work begins again.",
+        f"{_words(kind.__name__ for kind in ANYWHERE)} may come in any phase. `StepRestarted` begins a new round at "
+        "`waiting`; the other two leave the phase as it is.",
+    )
+
+
+def failures_page() -> str:
+    """Classes of failure and what follows from them."""
+    rows = [(f"`{failure.value}`", rule.means, rule.reaction.value) for failure, rule in RULES.items()]
+    waits = " and ".join(f"{seconds:g} s" for seconds in WAITS)
+    return join(
+        "# Failures",
+        "An attempt of an agent that does not succeed has one of these classes. The class decides what follows.",
+        table(("class", "what it means", "what follows"), rows),
+        f"*Wait and try again*: after {waits}; the failure after that blocks the step. *Back to the agent*: the "
+        "message goes into the next prompt; it uses up one of the `retries`, as a failing check does, and when they "
+        "are used up the step is blocked. Attempts that were lost with their driver count nowhere.",
+        "The `command` agent judges by exit code: 0 is success, 75 is `transient`, 126 and 127 (cannot be run) are "
+        "`permanent`, anything else and a timeout are `validation`. The `scripted` agent fails as its script says.",
+        "A check that cannot be run at all, a check that changes the files each time it runs, a setup command that "
+        "fails, and changes that conflict with what landed meanwhile block the step at once.",
+    )
+
+
+def problems_page() -> str:
+    """What validation can find."""
+    rows = [(f"`{code}`", severity, meaning) for code, severity, meaning in PROBLEMS]
+    return join(
+        "# Problems of a plan",
+        "`drumline validate` reports all of them at once, each as `file:line: severity: message [code]`. Errors keep a "
+        "plan from being run (exit code 3); warnings do so only with `--strict`. The codes are those of the native "
+        "format; they do not change.",
+        table(("code", "severity", "meaning"), rows),
+    )
+
+
+def exit_codes_page() -> str:
+    """Exit codes of runs and of errors."""
+    states = [(str(code), f"`{state}`") for state, code in sorted(EXIT_CODES.items(), key=lambda item: item[1])]
+    kinds = sorted({(kind.exit_code, _summary(kind), kind.__name__) for kind in _errors(DrumlineError)})
+    errors = [(str(code), f"`{name}`", said) for code, said, name in kinds]
+    return join(
+        "# Exit codes",
+        table(
+            ("code", "meaning"),
+            [
+                ("0", "done"),
+                ("1", "failed, rejected or cancelled; or the command was refused for another reason"),
+                ("2", "blocked, or parked until a person answers"),
+                ("3", "a plan, a setting or an argument is wrong; nothing was started"),
+                ("130", "interrupted; the run can be resumed"),
+            ],
+        ),
+        "## By the state of the run",
+        "`run`, `resume`, `attach` and `wait` end with the code of the run's state. A driver stopped by Ctrl-C ends "
+        "with 130 whatever the run is. `wait --timeout` ends with 1 when the time is up.",
+        table(("code", "state"), states),
+        "## By error",
+        table(("code", "error", "meaning"), errors),
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in markdown."""
+    cells = [[cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows]
+    lines = [head, ["---"] * len(head), *cells]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def join(*parts: str) -> str:
+    """Paragraphs of a page."""
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _event(kind: type[ev.Event]) -> str:
+    fields = dataclasses.fields(kind)
+    rows = [(f"`{f.name}`", f"`{_type(f)}`", _default(f)) for f in fields]
+    head = f"### {kind.__name__}\n\n{inspect.getdoc(kind)}"
+    return f"{head}\n\n{table(('field', 'type', 'default'), rows)}" if rows else head
+
+
+def _type(field: dataclasses.Field[object]) -> str:
+    text = str(field.type)
+    for name, plain in TYPES.items():
+        text = text.replace(name, plain)
+    return text
+
+
+def _default(field: dataclasses.Field[object]) -> str:
+    if field.default_factory is not dataclasses.MISSING:
+        return f"`{field.default_factory()!r}`"
+    return "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
+
+
+def _errors(kind: type[DrumlineError]) -> list[type[DrumlineError]]:
+    return [kind, *(found for child in kind.__subclasses__() for found in _errors(child))]
+
+
+def _summary(kind: type) -> str:
+    return (inspect.getdoc(kind) or "").splitlines()[0]
+
+
+def _words(names: Iterable[str]) -> str:
+    listed = [f"`{name}`" for name in names]
+    return ", ".join(listed[:-1]) + f" and {listed[-1]}"

@@ -1,0 +1,92 @@
+"""The generated pages say what the code says, the tables written by hand are complete, and links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import drumline
+from drumline.docs.__main__ import PAGES, find_stale, render, write_pages
+from drumline.docs.contracts import PROGRESS
+from drumline.docs.problems import PROBLEMS
+
+SOURCE = Path(drumline.__file__).parent
+TOP = SOURCE.parent.parent
+NATIVE = (
+    "core/validation.py",
+    "planfiles/dag.py",
+    "planfiles/frontmatter.py",
+    "planfiles/source.py",
+    "planfiles/stepfile.py",
+)
+WRITTEN = sorted(TOP.glob("*.md")) + sorted((TOP / "docs").rglob("*.md"))
+
+
+def find_codes(text: str) -> Iterator[str]:
+    """Problem codes in a module: `code="…"`, and the text literal that refusals name first or second."""
+    for call in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)):
+        named = [word.value for word in call.keywords if word.arg == "code"]
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        place = {"refuse": 1, "_Refused": 0}.get(name)
+        told = [*named, *([] if place is None else [call.args[place]])]
+        yield from (node.value for node in told if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def links(page: Path) -> list[str]:
+    """Targets of a page's links to files, without their anchors."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    found = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
+    return [target for target in found if "://" not in target]
+
+
+def test_no_generated_page_is_stale() -> None:
+    assert find_stale(TOP / "docs") == [], "run: make docs"
+
+
+def test_a_page_that_says_something_else_is_found_and_written_anew(tmp_path: Path) -> None:
+    write_pages(tmp_path)
+    page = tmp_path / "reference" / "settings.md"
+    page.write_text("old")
+
+    stale = find_stale(tmp_path)
+    written = write_pages(tmp_path)
+
+    assert stale == written == ["reference/settings.md"]
+    assert page.read_text() == render("reference/settings.md")
+    assert find_stale(tmp_path) == []
+
+
+def test_pages_do_not_depend_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = {name: render(name) for name in PAGES}
+    for name, value in {"COLUMNS": "40", "NO_COLOR": "1", "TERM": "dumb", "FORCE_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+
+    after = {name: render(name) for name in PAGES}
+
+    assert before == after
+
+
+def test_the_table_of_problems_is_complete() -> None:
+    in_code = {code for name in NATIVE for code in find_codes((SOURCE / name).read_text(encoding="utf-8"))}
+
+    assert {code for code, _, _ in PROBLEMS} == in_code
+
+
+def test_the_table_of_progress_events_is_complete() -> None:
+    text = (SOURCE / "views" / "progress.py").read_text(encoding="utf-8")
+    named = set(re.findall(r'event="(\w+)"', text))
+    states = {"blocked", "failed", "skipped"}
+    added_by_the_session = {"report"}
+
+    assert {name for name, _ in PROGRESS} == named | states | added_by_the_session
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(TOP).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    missing = [target for target in links(page) if not (page.parent / target).exists()]
+
+    assert missing == []
