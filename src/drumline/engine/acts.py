@@ -54,6 +54,7 @@ class Acts:
             case cmd.Restart(round=number):
                 return Note(step=[ev.StepRestarted(round=number)])
             case cmd.Prepare():
+                self._pinned_text()  # a slow setup must not let an edit slip in under the old text's name
                 base = await self.kit.workspaces.head()
                 path = str(self.kit.workspaces.path(step))
                 return Note(step=[ev.WorkspaceAssigned(path=path, base=base)])
