@@ -61,7 +61,7 @@ class User:
     @property
     def env(self) -> dict[str, str]:
         """An environment that knows nothing of the machine but its programs."""
-        found = {key: os.environ[key] for key in ("PATH", "LANG", "LC_ALL") if key in os.environ}
+        found = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LANG", "LC_ALL") if key in os.environ}
         home = self.folder / "home"
         more = {
             "HOME": str(home),
