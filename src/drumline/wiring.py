@@ -12,6 +12,8 @@ from pathlib import Path
 import anyio
 
 from drumline.agents import open_agent
+from drumline.app.finding import find_plan, newest_unfinished
+from drumline.app.foreign import state_file
 from drumline.app.look import Watcher
 from drumline.core.ids import NO_DRIVER, DriverId, RunId
 from drumline.core.state import RunState
@@ -80,19 +82,28 @@ class Site:
             path.parent.mkdir(parents=True, exist_ok=True)
         return SqliteStore.open(path, read_only=read_only, on_busy=self.roster.evict_frozen)
 
-    def open_plan(self, plan: Path) -> PlanFiles:
-        """The plan at a path relative to the folder the command was typed in."""
-        locks = self.state_dir / "locks"
-        return open_plan(self.here / plan, repo=self.repository.top, locks=locks)
+    def open_plan(self, plan: str, format: str = "") -> PlanFiles:
+        """The plan at a path relative to the folder the command was typed in, or that of a ticket id or slug."""
+        place = find_plan(plan, here=self.here, top=self.repository.top)
+        return open_plan(place, repo=self.repository.top, locks=self.state_dir / "locks", format=format)
+
+    def newest_plan(self) -> str:
+        """The unfinished plan that was touched last, as a path from here."""
+        top = self.repository.top
+        also = state_file(os.environ)
+        place = newest_unfinished(top, lambda place: open_plan(place, repo=top).read(), also=also)
+        return os.path.relpath(place, self.here)
 
     def plan_of(self, run: RunState) -> PlanFiles:
         """The plan a run was started with."""
-        locks = self.state_dir / "locks"
-        return open_plan(self.repository.top / run.begun.plan, repo=self.repository.top, locks=locks)
+        top, locks = self.repository.top, self.state_dir / "locks"
+        return open_plan(top / run.begun.plan, repo=top, locks=locks, format=run.plan.format)
 
-    def with_settings(self, flags: Mapping[str, object], plan: Mapping[str, object]) -> Site:
+    def with_settings(
+        self, flags: Mapping[str, object], plan: Mapping[str, object], foreign: Mapping[str, object] | None = None
+    ) -> Site:
         """The same site with the settings of one command."""
-        return replace(self, settings=resolve(flags, os.environ, plan, self.config))
+        return replace(self, settings=resolve(flags, os.environ, plan, self.config, foreign=foreign))
 
     def logs(self, run: RunId) -> Path:
         """Where transcripts and check logs of a run are."""
@@ -123,7 +134,7 @@ class Site:
             run=run.id,
             branch=run.begun.branch,
             root=self.repository.worktrees_root(configured),
-            plan_paths=plan_paths(run),
+            plan_paths=plan_paths(run, self.repository.top),
             started=int(started_at),
         )
         return Kit(
@@ -154,6 +165,9 @@ def open_site(here: Path | None = None) -> Site:
     )
 
 
-def plan_paths(run: RunState) -> list[str]:
-    """What step commits never contain: the plan's folder, or its files where the plan is at the top."""
-    return sorted(run.digests) if run.begun.plan == "." else [run.begun.plan]
+def plan_paths(run: RunState, top: Path) -> list[str]:
+    """What step commits never contain: the plan's folder, or its files and what is kept beside them."""
+    if run.begun.plan != "." and (top / run.begun.plan).is_dir():
+        return [run.begun.plan]
+    files = {run.begun.plan, *run.digests} - {"."}
+    return sorted({*files, *(f"{file}.drumline.json" for file in files)})

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from drumline.cli.options import plan_argument
+from drumline.cli.options import format_option, plan_argument
 from drumline.core.ids import StepId
 from drumline.core.plan import Reading, Status
 from drumline.errors import InvalidPlan
@@ -18,9 +16,10 @@ _STATES = {Status.READY: "waiting", Status.CLAIMED: "running"}
 
 @click.command("graph")
 @plan_argument
-def command(plan: Path) -> None:
+@format_option
+def command(plan: str, format: str) -> None:
     """Draw PLAN as a mermaid flowchart, coloured by status."""
-    reading = open_site().open_plan(plan).read()
+    reading = open_site().open_plan(plan, format).read()
     if reading.errors:
         raise InvalidPlan(f"{plan} cannot be drawn", reading.problems, hint=f"drumline validate {plan}")
     click.echo(mermaid(reading.plan, states(reading)))

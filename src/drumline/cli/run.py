@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +13,10 @@ import click
 
 from drumline.app.begin import Choice, Scope, Terms, begin_run, choose_steps, find_inherited, new_run_id
 from drumline.app.catalog import RunBrief, list_runs, read_run
+from drumline.app.foreign import foreign_settings
 from drumline.app.joining import OLD, assert_agrees, last_landed, survey, unmerged
 from drumline.cli.detach import detach
-from drumline.cli.options import json_option
+from drumline.cli.options import format_option, json_option
 from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview
 from drumline.cli.session import Session
@@ -46,7 +48,8 @@ class Request:
 
 
 @click.command("run")
-@click.argument("plan", type=click.Path(path_type=Path))
+@click.argument("plan", required=False, default="")
+@format_option
 @click.option("--agent", metavar="SPEC", help="scripted:FILE or command:CMD.")
 @click.option("--mode", type=click.Choice(MODES), help="How steps are scheduled; ask is the default.")
 @click.option("--autonomy", type=click.Choice(AUTONOMY), help="Which gates open by themselves.")
@@ -60,16 +63,14 @@ class Request:
 @click.option("--detach", "detached", is_flag=True, help="Drive in the background; see attach and wait.")
 @click.option("--new", is_flag=True, help="Start a fresh run even if an earlier one is unfinished.")
 @json_option
-def command(plan: Path, **typed: object) -> int:
-    """Run PLAN (its directory or its root.md) with a coding agent."""
+def command(plan: str, format: str, **typed: object) -> int:
+    """Run PLAN (a path, a ticket id or a slug; the newest unfinished plan if not given) with a coding agent."""
     site = open_site()
-    reading = site.open_plan(plan).read()
-    if reading.errors:
-        raise InvalidPlan(f"{plan} cannot be run", reading.problems, hint=f"drumline validate {plan}")
+    reading = _read_plan(site, plan, format)
     keys = ("agent", "mode", "autonomy", "jobs", "retries")
     flags = {key: typed[key] for key in keys if typed[key] is not None}
     root = {"autonomy": reading.plan.autonomy} if reading.plan.autonomy else {}
-    site = site.with_settings(flags, root)
+    site = site.with_settings(flags, root, foreign=foreign_settings(reading.plan.format, os.environ))
     request = Request(
         site=site,
         reading=reading,
@@ -86,6 +87,17 @@ def command(plan: Path, **typed: object) -> int:
         )
         return 0
     return _run(request)
+
+
+def _read_plan(site: Site, plan: str, format: str) -> Reading:
+    """The plan that was named, or the newest unfinished one, which is named before anything starts."""
+    if not plan:
+        plan = site.newest_plan()
+        say(f"the newest unfinished plan is {plan}")
+    reading = site.open_plan(plan, format).read()
+    if reading.errors:
+        raise InvalidPlan(f"{plan} cannot be run", reading.problems, hint=f"drumline validate {plan}")
+    return reading
 
 
 def _run(request: Request) -> int:
@@ -199,11 +211,15 @@ def _terms(request: Request) -> Terms:
 def _mode(request: Request) -> str:
     """The mode, asked for where somebody can be asked and there is something to choose."""
     shape = profile(request.reading.plan.steps)
+    if request.reading.plan.express:
+        return "sequential"
     if request.site.settings.mode != "ask":
         return request.site.settings.mode
     if shape.eligible <= 1 or request.as_json or request.detached or not is_terminal():
         return shape.mode
-    say(f"{shape.eligible} of {shape.total} steps can run side by side, in {len(shape.batches)} waves.")
+    say(f"{shape.eligible} of {shape.total} steps can run side by side, in {len(shape.batches)} batches.")
+    for found in shape.overlaps:
+        say(f"  not side by side: {', '.join(found.steps[:5])} (they own {', '.join(found.paths[:3])})")
     other = "sequential" if shape.mode == "parallel" else "parallel"
     question = f"Mode: {shape.mode} (recommended: {shape.reason}) or {other}"
     return str(click.prompt(question, type=click.Choice([shape.mode, other]), default=shape.mode, err=True))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from drumline.cli.options import json_option, plan_argument
+from drumline.cli.options import format_option, json_option, plan_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, problem_json, say, show_problems
 from drumline.core.plan import Reading, Severity
 from drumline.core.profile import profile, profile_json
@@ -17,11 +15,12 @@ INVALID = 3
 
 @click.command("validate")
 @plan_argument
+@format_option
 @click.option("--strict", is_flag=True, help="Let warnings fail, too.")
 @json_option
-def command(plan: Path, strict: bool, as_json: bool) -> int:
+def command(plan: str, strict: bool, format: str, as_json: bool) -> int:
     """Check PLAN (its directory or its root.md) and show its shape."""
-    reading = open_site().open_plan(plan).read()
+    reading = open_site().open_plan(plan, format).read()
     ok = not reading.errors and not (strict and reading.problems)
     if as_json:
         print_json(validation_json(reading, ok=ok))

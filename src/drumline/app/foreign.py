@@ -1,0 +1,32 @@
+"""Settings of other tools that count where ours are silent, for plans of their formats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+ALL = 64
+"""How many steps at once stands for `as many as there are`."""
+
+
+def foreign_settings(format: str, environ: Mapping[str, str]) -> dict[str, object]:
+    """What the environment says in another tool's words; what that tool would not accept is passed on as it is."""
+    if format != "maestro":
+        return {}
+    given = {
+        "mode": environ.get("MAESTRO_EXECUTION_MODE", ""),
+        "retries": environ.get("MAESTRO_MAX_RETRIES", ""),
+        "jobs": environ.get("MAESTRO_MAX_CONCURRENT", ""),
+    }
+    if given["jobs"] == "0":
+        given["jobs"] = str(ALL)
+    return {key: value for key, value in given.items() if value}
+
+
+def state_file(environ: Mapping[str, str]) -> str:
+    """Where the environment says that the state file is, relative to the repository; empty if it does not."""
+    folder = environ.get("MAESTRO_STATE_DIR", "")
+    path = PurePosixPath(folder)
+    if not folder or path.is_absolute() or ".." in path.parts:
+        return ""
+    return str(path / "state" / "active-session.md")
