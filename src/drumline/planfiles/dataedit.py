@@ -1,0 +1,217 @@
+"""Changes to single values of a JSON or YAML text, in the style the text has. Every other byte stays."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import yaml
+
+from drumline.planfiles.datatree import Kind, Node, plain
+from drumline.planfiles.source import NEWLINE
+
+Span = tuple[int, int, str]
+Value = str | int | float | bool | None | Sequence["Value"] | Mapping[str, "Value"]
+
+_STEP = 2
+_PLAIN_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp")
+
+
+class Editor:
+    """Collects replacements for one text; a value that is already there as wanted gives none."""
+
+    def __init__(self, text: str, root: Node) -> None:
+        self._text = text
+        ending = NEWLINE.search(text)
+        self._newline = ending[0] if ending else "\n"
+        self._unit = _indent_unit(text, root)
+        self._blocks = any(not n.flow and n.items and n.items[0].kind is Kind.SCALAR for n in _lists(root))
+        self.spans: list[Span] = []
+
+    def set(self, mapping: Node, key: str, value: Value) -> None:
+        """Give a mapping's key this value; a missing key comes after the last one."""
+        old = mapping.get(key)
+        if old is not None:
+            if plain(old) != _listed(value):
+                self._replace(mapping, mapping.keys[key], old, value)
+        elif mapping.keys:
+            self._add(mapping, key, value)
+        elif mapping.flow:
+            self.spans.append((mapping.start, mapping.end, self._flow({key: value}, mapping, mapping.start)))
+
+    def insert_after(self, sequence: Node, number: int, value: Value) -> None:
+        """Put a value after the item of this number."""
+        item = sequence.items[number]
+        if not sequence.flow:
+            column = sequence.start - self._line_start(sequence.start)
+            self._add_lines(item, f"{' ' * column}- {self._block(value, column + _STEP).lstrip()}")
+        elif lead := self._lead(item):
+            self.spans.append((item.end, item.end, f",{self._newline}{lead}{self._flow(value, sequence, item.start)}"))
+        else:
+            self.spans.append((item.end, item.end, f",{self._gap(sequence)}{self._flow(value, sequence, item.start)}"))
+
+    def _replace(self, mapping: Node, key: Node, old: Node, value: Value) -> None:
+        space = " " if self._text[old.start - 1 : old.start] in (":", "-", "?") else ""
+        if mapping.flow:
+            text = self._flow(value, mapping, key.start)
+        elif _is_nested(value) and value and (not old.flow or not _size(old)) and self._wants_block(old, value):
+            column = key.start - self._line_start(key.start)
+            start = key.end + len(":") if self._text[key.end : key.end + 1] == ":" else old.start
+            body = self._block(value, column + _STEP)
+            self.spans.append((start, old.end, self._newline + body))
+            return
+        else:
+            text = _one_line(value, old.quote)
+        ending = self._newline if old.quote in ("|", ">") and self._text[old.end - 1 : old.end] in "\r\n" else ""
+        if old.kind is not Kind.SCALAR and not old.flow:
+            # A block collection stands on its own lines; what replaces it goes beside its key.
+            self.spans.append((key.end + len(":"), old.end, " " + text))
+            return
+        self.spans.append((old.start, old.end, space + text + ending))
+
+    def _wants_block(self, old: Node, value: Value) -> bool:
+        """Lists of words follow the document's habit; lists of records are never put on one line."""
+        if old.kind is not Kind.SCALAR and not old.flow:
+            return True
+        words = isinstance(value, Sequence) and all(not _is_nested(item) for item in value)
+        return self._blocks or not words
+
+    def _add(self, mapping: Node, key: str, value: Value) -> None:
+        last_key, last = list(mapping.keys.values())[-1], list(mapping.pairs.values())[-1]
+        if not mapping.flow:
+            column = last_key.start - self._line_start(last_key.start)
+            self._add_lines(last if last.end > last_key.end else last_key, self._block({key: value}, column))
+            return
+        colon = ": " if self._gap(mapping) else ":"
+        lead = self._lead(last_key)
+        between = f",{self._newline}{lead}" if lead else f",{self._gap(mapping)}"
+        added = f"{between}{json.dumps(key)}{colon}{self._flow(value, mapping, last_key.start)}"
+        self.spans.append((last.end, last.end, added))
+
+    def _add_lines(self, after: Node, lines: str) -> None:
+        """Put lines below the line on which a block value ends."""
+        end = after.end
+        if end and self._text[end - 1] in "\r\n":
+            self.spans.append((end, end, lines + self._newline))
+            return
+        found = NEWLINE.search(self._text, end)
+        place = found.end() if found else len(self._text)
+        added = lines + self._newline if found else self._newline + lines
+        self.spans.append((place, place, added))
+
+    def _flow(self, value: Value, near: Node, line_of: int) -> str:
+        """The value as JSON, spread over lines if the place it goes to is."""
+        if not self._unit or not self._lead_at(line_of, near):
+            separators = (",", ":") if not self._gap(near) else None
+            return json.dumps(_listed(value), ensure_ascii=False, separators=separators)
+        start = self._line_start(line_of)
+        lead = self._text[start : start + _indent(self._text[start:line_of])]
+        text = json.dumps(_listed(value), ensure_ascii=False, indent=self._unit)
+        return text.replace("\n", self._newline + lead)
+
+    def _block(self, value: Value, column: int) -> str:
+        return self._newline.join(_block_lines(value, column))
+
+    def _gap(self, node: Node) -> str:
+        """The space between the parts of a flow collection: none in minified JSON."""
+        inner = self._text[node.start : min(node.end, node.start + 400)]
+        return "" if re.search(r'":\S', inner) and '": ' not in inner else " "
+
+    def _lead(self, node: Node) -> str:
+        """What stands before a node on its line if that is only indentation, else nothing."""
+        before = self._text[self._line_start(node.start) : node.start]
+        return before if not before.strip() else ""
+
+    def _lead_at(self, offset: int, near: Node) -> bool:
+        """Whether a flow collection has each of its parts on a line of its own."""
+        before = self._text[self._line_start(offset) : offset]
+        return near.flow and not before.strip() and bool(NEWLINE.search(self._text, near.start, near.end))
+
+    def _line_start(self, offset: int) -> int:
+        return max(self._text.rfind("\n", 0, offset), self._text.rfind("\r", 0, offset)) + 1
+
+
+def write_scalar(value: str | int | float | bool | None, quote: str = "") -> str:
+    """The value as YAML on one line: in the quotes it had, or plain if it then reads as what it is."""
+    if not isinstance(value, str):
+        return json.dumps(value)
+    if quote == "'" and value.isprintable():
+        return "'" + value.replace("'", "''") + "'"
+    if not quote and value == value.strip() and value.isprintable() and _reads_plain(value):
+        return value
+    if value.isprintable():
+        return json.dumps(value, ensure_ascii=False)
+    return yaml.safe_dump(value, default_style='"', allow_unicode=True, width=2**31).strip()
+
+
+def _one_line(value: Value, quote: str) -> str:
+    if isinstance(value, str | int | float | bool | None):
+        return write_scalar(value, quote)
+    return json.dumps(_listed(value), ensure_ascii=False)
+
+
+def _block_lines(value: Value, column: int) -> Iterator[str]:
+    """The value as block YAML, each line indented to the column."""
+    lead = " " * column
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            if _is_nested(inner) and inner:
+                yield f"{lead}{write_scalar(key)}:"
+                yield from _block_lines(inner, column + _STEP)
+            else:
+                yield f"{lead}{write_scalar(key)}: {_one_line(inner, '')}"
+    elif isinstance(value, Sequence) and not isinstance(value, str) and value:
+        for item in value:
+            first, *rest = _block_lines(item, column + _STEP)
+            yield f"{lead}- {first.lstrip()}"
+            yield from rest
+    else:
+        yield lead + _one_line(value, "")
+
+
+def _is_nested(value: Value) -> bool:
+    return isinstance(value, Mapping | Sequence) and not isinstance(value, str)
+
+
+def _size(node: Node) -> int:
+    return len(node.items) + len(node.pairs)
+
+
+def _listed(value: Value) -> object:
+    """Tuples as lists, so that values compare and print alike."""
+    if isinstance(value, Mapping):
+        return {key: _listed(inner) for key, inner in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_listed(inner) for inner in value]
+    return value
+
+
+def _lists(node: Node) -> Iterator[Node]:
+    if node.kind is Kind.SEQUENCE:
+        yield node
+    for inner in (*node.items, *node.pairs.values()):
+        yield from _lists(inner)
+
+
+def _indent_unit(text: str, root: Node) -> str:
+    """What one level of nesting adds, from the first key of a root in braces; "" if it is all on one line."""
+    if not root.flow or not root.keys:
+        return "" if root.flow else " " * _STEP
+    start = next(iter(root.keys.values())).start
+    line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    before = text[line:start]
+    return before if line > root.start and not before.strip() else ""
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _reads_plain(value: str) -> bool:
+    try:
+        node = yaml.compose(f"k: {value}\n", Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError):
+        return False
+    found = node.value[0][1] if isinstance(node, yaml.MappingNode) else None
+    return isinstance(found, yaml.ScalarNode) and not found.style and found.value == value and found.tag in _PLAIN_TAGS
