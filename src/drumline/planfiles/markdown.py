@@ -58,7 +58,7 @@ def read_body(
     `buckets` says which headings open which list of criteria; with `fenced`, each command line of a code block under
     Automated Verification is a criterion too.
     """
-    tokens = _blocks().parse(text[start:])
+    tokens = parse_blocks(text[start:])
     starts = line_starts(text, start)
     items: list[Item] = []
     boxes: dict[int, int] = {}
@@ -74,6 +74,11 @@ def read_body(
     return Body(title=_title(tokens), items=tuple(items), boxes=boxes, headings=_headings(tokens, first_line))
 
 
+def parse_blocks(text: str) -> list[Token]:
+    """The text's blocks; what stands inside a paragraph or heading is left as it is written."""
+    return _blocks().parse(text)
+
+
 def heading_words(content: str) -> str:
     """A heading's words as they are compared: without emphasis and colon, in small letters."""
     return " ".join(content.strip("*_: \t").casefold().split())
@@ -81,7 +86,7 @@ def heading_words(content: str) -> str:
 
 def _item(bucket: Bucket, line: int, content: str, boxed: bool) -> Item:
     text = content[3:].strip() if boxed else content
-    spans = _code_spans(text) if bucket is Bucket.VERIFICATION else ()
+    spans = code_spans(text) if bucket is Bucket.VERIFICATION else ()
     return Item(bucket=bucket, line=line, text=" ".join(text.split()), spans=spans)
 
 
@@ -159,7 +164,8 @@ def _box_offset(text: str, starts: list[int], line: int, token: Token) -> int | 
     return opening + 1 if text[opening : opening + 3] == content[:3] else None
 
 
-def _code_spans(text: str) -> tuple[str, ...]:
+def code_spans(text: str) -> tuple[str, ...]:
+    """The contents of the text's code spans, in order."""
     if "`" not in text:
         return ()
     children: list[Token] = []
