@@ -4,29 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+
+from drumline.settings import Setting
 
 
-class Row(Protocol):
-    """A row of the settings table."""
-
-    @property
-    def key(self) -> str:
-        """Its name in the file."""
-        ...
-
-    @property
-    def default(self) -> str:
-        """Its default as people write it."""
-        ...
-
-    @property
-    def help(self) -> str:
-        """What it does, in a sentence."""
-        ...
-
-
-def write_config(top: Path, rows: Iterable[Row]) -> Path | None:
+def write_config(top: Path, rows: Iterable[Setting]) -> Path | None:
     """Write `.drumline/config.toml` with every setting commented out; None if there is one, which stays as it is."""
     path = top / ".drumline" / "config.toml"
     if path.exists():
@@ -39,7 +21,7 @@ def write_config(top: Path, rows: Iterable[Row]) -> Path | None:
     return path
 
 
-def _toml(row: Row) -> str:
+def _toml(row: Setting) -> str:
     if row.key == "checks":
         return "[]"
     return row.default if row.default.isdigit() else f'"{row.default}"'

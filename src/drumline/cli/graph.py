@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from drumline.cli.options import format_option, plan_argument
 from drumline.core.ids import StepId
 from drumline.core.plan import Reading, Status
 from drumline.errors import InvalidPlan
-from drumline.views.graph import mermaid
+from drumline.views.board import SYMBOLS
+from drumline.views.graph import dot, mermaid, tree
 from drumline.wiring import open_site
 
+_INK = {"done": "green", "running": "cyan", "blocked": "red", "failed": "red"}
 _STATES = {Status.READY: "waiting", Status.CLAIMED: "running"}
 
 
 @click.command("graph")
 @plan_argument
+@click.option(
+    "--as", "shape", type=click.Choice(["mermaid", "dot", "tree"]), help="A tree on a terminal, mermaid otherwise."
+)
 @format_option
-def command(plan: str, format: str) -> None:
-    """Draw PLAN as a mermaid flowchart, coloured by status."""
+def command(plan: str, shape: str | None, format: str) -> None:
+    """Draw PLAN, coloured by status."""
     reading = open_site().open_plan(plan, format).read()
     if reading.errors:
         raise InvalidPlan(f"{plan} cannot be drawn", reading.problems, hint=f"drumline validate {plan}")
-    click.echo(mermaid(reading.plan, states(reading)))
+    shape = shape or ("tree" if sys.stdout.isatty() else "mermaid")
+    if shape == "tree":
+        for line, state in tree(reading.plan, states(reading)):
+            click.echo(click.style(f"{SYMBOLS.get(state, '·')} ", fg=_INK.get(state)) + line)
+        return
+    draw = dot if shape == "dot" else mermaid
+    click.echo(draw(reading.plan, states(reading)), nl=False)
 
 
 def states(reading: Reading) -> dict[StepId, str]:

@@ -18,6 +18,7 @@ COMMANDS = (
     "init",
     "validate",
     "graph",
+    "convert",
     "run",
     "resume",
     "runs",

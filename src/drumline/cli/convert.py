@@ -1,0 +1,39 @@
+"""`drumline convert`: a plan of any format as a native one."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from drumline.app.convert import convert, write_pages
+from drumline.cli.options import format_option, json_option, plan_argument
+from drumline.cli.output import SCHEMA_VERSION, print_json, say, show_problems
+from drumline.errors import InvalidPlan
+from drumline.wiring import open_site
+
+
+@click.command("convert")
+@plan_argument
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--to", "target", type=click.Choice(["dag"]), default="dag", help="The format to write; dag is native.")
+@format_option
+@json_option
+def command(plan: str, folder: Path, target: str, format: str, as_json: bool) -> None:
+    """Write PLAN in the native format into FOLDER, which must be new or empty. PLAN stays as it is."""
+    site = open_site()
+    planfiles = site.open_plan(plan, format)
+    reading = planfiles.read()
+    if reading.errors:
+        raise InvalidPlan(f"{plan} cannot be converted", reading.problems, hint=f"drumline validate {plan}")
+    pages = convert(planfiles, reading, date=time.strftime("%Y-%m-%d"))
+    write_pages(site.here / folder, pages)
+    if as_json:
+        files = [page.name for page in pages]
+        told = {"ok": True, "format": target, "folder": str(folder), "files": files}
+        print_json({"schema_version": SCHEMA_VERSION, **told})
+        return
+    show_problems(reading.problems)
+    click.echo(f"wrote {len(pages)} files to {folder} ({len(reading.plan.steps)} steps)")
+    say(f"  next: drumline validate {folder}")
