@@ -1,0 +1,148 @@
+"""Walks whose acts do nothing: what is left is deciding, recording and folding, on the real store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+import anyio
+
+from drumline.core import commands as cmd
+from drumline.core import events as ev
+from drumline.core.advance import orders_for
+from drumline.core.ids import Commit, DriverId, RunId, StepId, Tree
+from drumline.core.plan import Check, Plan, Step
+from drumline.core.state import RunState, fold_run
+from drumline.core.stepstate import StepState
+from drumline.engine.acts import Acts, Note
+from drumline.engine.kit import Kit
+from drumline.engine.walk import Walk
+from drumline.ports.agents import Agent
+from drumline.ports.processes import Processes
+from drumline.store.sqlite import SqliteStore
+from drumline.testing.workspaces import FakeWorkspaces
+
+RUN = RunId("bench")
+DRIVER = DriverId("bench-driver")
+COMMIT = Commit("c" * 40)
+TREE = Tree("d" * 40)
+NOWHERE = Path("/dev/null/bench")
+"""No act of an idle walk touches a file; if one did, it would fail here."""
+
+
+class IdleWorkspaces(FakeWorkspaces):
+    """Answers from constants what an idle walk asks of its workspace, so that not even the fake's work is measured."""
+
+    async def head(self) -> Commit:
+        """The same commit always."""
+        return COMMIT
+
+    async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
+        """One file, as a small step changes."""
+        return {"src/part.py": "modified"}
+
+    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
+        """The same commit always."""
+        return COMMIT
+
+    async def remove(self, step: StepId) -> None:
+        """Nothing to take away."""
+
+
+class IdleActs(Acts):
+    """Real intents; every act succeeds at once and changes nothing."""
+
+    def _pinned_text(self) -> str:
+        return ""
+
+    async def perform(self, command: cmd.Command, state: StepState) -> Note:
+        """The outcome alone."""
+        match command:
+            case cmd.Prepare():
+                return Note(step=[ev.WorkspaceReady(tree=TREE)])
+            case cmd.Attempt():
+                return Note(step=[ev.AttemptEnded(node=command.node, attempt=command.attempt, tree=TREE, seconds=1.5)])
+            case cmd.RunCheck(number=number, check=check):
+                ended = ev.CheckEnded(
+                    check=number, command=check.command, tree=TREE, tree_after=TREE, exit_code=0, output="ok\n"
+                )
+                return Note(step=[ended])
+            case cmd.Land():
+                return Note(step=[ev.StepLanded(commit=COMMIT, tree=TREE)])
+            case _:
+                return Note()
+
+
+def idle_kit(store: SqliteStore) -> Kit:
+    """A kit of which a walk uses the store and the workspaces only."""
+    nothing: object = None
+    return Kit(
+        store=store,
+        workspaces=IdleWorkspaces(NOWHERE),
+        roster=nothing,  # type: ignore[arg-type]
+        planfiles=nothing,  # type: ignore[arg-type]
+        clock=nothing,  # type: ignore[arg-type]
+        logs=NOWHERE,
+        equip=lambda driver: (cast(Processes, nothing), cast(Agent, nothing)),
+    )
+
+
+def idle_run(plan: Plan) -> RunState:
+    """A run that has just begun; only what walks look at is in it."""
+    pinned = ev.PlanPinned(format=plan.format, title=plan.title, steps=plan.steps, digests={})
+    return fold_run(RunState(id=RUN), [begun(plan), pinned])
+
+
+def begun(plan: Plan) -> ev.RunStarted:
+    """The first event of a run of this plan."""
+    return ev.RunStarted(
+        plan=plan.path,
+        plan_name=plan.name,
+        plan_digest="",
+        config_digest="",
+        branch=f"drumline/{plan.name}-{RUN}",
+        base=COMMIT,
+        agent="idle",
+        mode="parallel",
+        autonomy="autopilot",
+        retries=2,
+    )
+
+
+def idle_step(number: int) -> Step:
+    """A step with three checks: it walks through seven transitions."""
+    checks = tuple(Check(command=f"make check-{part}", line=20 + part) for part in range(3))
+    name = f"step-{number}"
+    return Step(id=StepId(name), title=f"Do part {number}", checks=checks, path=f"plans/bench/{name}.md")
+
+
+Opening = Callable[[Step], list[ev.Event]]
+
+
+def claim_walks(
+    store: SqliteStore, run: RunState, steps: Iterable[Step], opening: Opening = lambda step: []
+) -> list[tuple[Walk, list[ev.Event]]]:
+    """A claimed walk for each step, with the events that open it in the run's stream."""
+    kit = idle_kit(store)
+    found = []
+    for step in steps:
+        token = store.take(run.id, step.id, DRIVER)
+        if token is None:
+            raise AssertionError(f"{step.id} is claimed although nobody else is here")
+        acts = IdleActs(
+            kit=kit,
+            processes=cast(Processes, None),
+            agent=cast(Agent, None),
+            orders=orders_for(run, step),
+            run=run,
+        )
+        found.append((Walk(kit=kit, acts=acts, run=run, driver=DRIVER, token=token), opening(step)))
+    return found
+
+
+async def walk_together(walks: Sequence[tuple[Walk, list[ev.Event]]]) -> None:
+    """All walks at once in one loop, to their ends."""
+    async with anyio.create_task_group() as tasks:
+        for walk, opening in walks:
+            tasks.start_soon(walk.go, opening)

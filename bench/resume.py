@@ -1,0 +1,156 @@
+"""Taking up a large run that is nearly done: time until the first decision, memory, and how many files were parsed.
+
+Every measurement is a process of its own, so that its peak of memory is its own. What it imports is not counted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bench.figures import Figure, clock, take_turns
+from bench.plans import PLAN, make_repository, read_plan, record_run, step_text, write_plan
+from drumline.app.catalog import find_run, read_run
+from drumline.core.commands import ClaimStep, Command
+from drumline.core.decide import decide
+from drumline.core.edits import compare
+from drumline.core.schedule import Surroundings
+from drumline.engine.outbox import Outbox
+from drumline.planfiles import dag, stepfile
+from drumline.wiring import open_site
+
+ROOT = Path(__file__).resolve().parent.parent
+LEFT = 10
+"""Steps that are not done yet."""
+EDITED = 3
+"""Steps among them that somebody edited since the run was interrupted."""
+
+
+def measure_resume(folder: Path, *, rounds: int, count: int) -> list[Figure]:
+    """Build the state once, then let fresh processes find the first decision in it."""
+    repo = make_repository(folder / "repo")
+    build_state(repo, count)
+    ours: list[Mapping[str, float]] = []
+    theirs: list[Mapping[str, float]] = []
+
+    def resume() -> float:
+        ours.append(_in_process("resume", repo))
+        return ours[-1]["seconds"]
+
+    def reread() -> float:
+        theirs.append(_in_process("reread", repo))
+        return theirs[-1]["seconds"]
+
+    values, references = take_turns(rounds, resume, reread)
+    edit_some(repo, count)
+    parsed = int(_in_process("count", repo)["parsed"])
+    reference = f"stat and read of {count + 1:,} files"
+    return [
+        Figure(
+            name=f"resume of {count:,} steps, {count - LEFT:,} done",
+            unit="s",
+            values=values,
+            reference=reference,
+            references=references,
+            target=3.0,
+            note=f"after {EDITED} edits {parsed} files parsed",
+        ),
+        Figure(
+            name="its peak of memory",
+            unit="MB",
+            values=[found["megabytes"] for found in ours],
+            reference=reference,
+            references=[found["megabytes"] for found in theirs],
+        ),
+    ]
+
+
+def build_state(repo: Path, count: int) -> None:
+    """A plan of `count` steps and the journal of a run that landed all but a few of them."""
+    write_plan(repo, count, done=count - LEFT)
+    store = open_site(repo).open_store()
+    try:
+        record_run(store, read_plan(repo), done=count - LEFT)
+    finally:
+        store.close()
+
+
+def edit_some(repo: Path, count: int) -> None:
+    """What a person may do while a run is interrupted."""
+    for number in range(count - EDITED + 1, count + 1):
+        edited = step_text(number).replace("Build part", "Build the part")
+        (repo / PLAN / f"step-{number}.md").write_text(edited, encoding="utf-8")
+
+
+def find_first_decision(repo: Path) -> list[Command]:
+    """What a driver does before its first command: wiring, reading the run and the plan, deciding."""
+    site = open_site(repo)
+    store = site.open_store()
+    run = read_run(store, find_run(store))
+    kit = site.kit(store, run, started_at=0.0)
+    known = run.reading()
+    held = store.held(run.id)
+    Outbox(kit=kit).overdue(run, known.marks, held)
+    reading = kit.planfiles.read(known)
+    edits = compare(run, reading)
+    around = Surroundings(
+        claimed=frozenset(held), marks=reading.marks, now=kit.clock.now(), stale_after=kit.stale_claim, claim_times={}
+    )
+    commands = decide(run, around, slots=4)
+    store.close()
+    if not edits.events and not any(isinstance(command, ClaimStep) for command in commands):
+        raise AssertionError(f"a step should be claimed now, not {commands}")
+    return commands
+
+
+def reread(repo: Path) -> int:
+    """The reference: look at every file of the plan and read it; returns the bytes read."""
+    total = 0
+    for name in sorted(os.listdir(repo / PLAN)):  # noqa: PTH208 - the cheapest way is the reference
+        path = f"{repo}/{PLAN}/{name}"
+        size = os.stat(path).st_size  # noqa: PTH116 - the same
+        with open(path, "rb") as file:  # noqa: PTH123 - the same
+            total += len(file.read(size))
+    return total
+
+
+def count_parsed(repo: Path) -> int:
+    """How many step files are parsed on the way to the first decision."""
+    paths: list[str] = []
+    parse = stepfile.parse_step
+
+    def counting(text: str, path: str) -> object:
+        paths.append(path)
+        return parse(text, path)
+
+    setattr(dag, "parse_step", counting)  # noqa: B010 - a counter around the real thing, in a process of its own
+    find_first_decision(repo)
+    return len(paths)
+
+
+def _in_process(what: str, repo: Path) -> Mapping[str, float]:
+    argv = [sys.executable, "-m", "bench.resume", what, str(repo)]
+    ended = subprocess.run(argv, cwd=ROOT, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(ended.stdout)
+    return found
+
+
+def main(what: str, repo: Path) -> None:
+    """Measure one thing in this process and print it as JSON."""
+    if what == "count":
+        print(json.dumps({"parsed": count_parsed(repo)}))
+        return
+    works: Mapping[str, Callable[[Path], object]] = {"resume": find_first_decision, "reread": reread}
+    seconds = clock(lambda: works[what](repo))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    scale = 1024 * 1024 if sys.platform == "darwin" else 1024
+    print(json.dumps({"seconds": seconds, "megabytes": peak / scale}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
