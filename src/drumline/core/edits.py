@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from drumline.core import events as ev
@@ -22,8 +22,11 @@ class Edits:
     problems: tuple[Problem, ...] = ()
 
 
-def compare(run: RunState, reading: Reading) -> Edits:
-    """What changed between the plan the run knows and the files as they are."""
+def compare(run: RunState, reading: Reading, *, claimed: Collection[StepId] = ()) -> Edits:
+    """What changed between the plan the run knows and the files as they are.
+
+    A step taken out of the plan leaves it at once, or when its driver is done with it if it is `claimed`.
+    """
     known = run.plan.by_id
     found = reading.plan.by_id
     changed = [s for s in reading.plan.steps if s.id not in known or known[s.id].text_digest != s.text_digest]
@@ -34,7 +37,7 @@ def compare(run: RunState, reading: Reading) -> Edits:
     if problems:
         return Edits(problems=problems)
     free = [step for step in changed if not _in_work(run, step)]
-    gone = tuple(step for step in removed if step not in run.working)
+    gone = tuple(step for step in removed if step not in claimed)
     asks, restarts = _ask(run, [step for step in changed if _in_work(run, step)])
     free += restarts
     return Edits(events=(*_plan_changed(reading, free, gone), *_reopenings(run, free, restarts), *asks))

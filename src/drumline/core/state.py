@@ -126,6 +126,8 @@ def _changed(state: RunState, event: ev.PlanChanged) -> None:
     steps = dict(state.plan.by_id)
     for step_id in event.removed:
         steps.pop(step_id, None)
+        state.working.pop(step_id, None)
+    _withdraw_gates(state, event.removed)
     steps.update({step.id: step for step in event.changed})
     order = dict.fromkeys((*event.order, *steps))
     state.plan = state.plan.with_steps([steps[step_id] for step_id in order if step_id in steps])
@@ -141,6 +143,8 @@ def _declared(state: RunState, event: ev.StepsDeclared) -> None:
 
 def _gate_opened(state: RunState, event: ev.GateOpened) -> None:
     if event.gate not in state.gates:
+        if event.kind == "edit":  # a further edit makes the question about the one before idle
+            _withdraw_gates(state, (event.step,), kind=event.kind)
         state.gates[event.gate] = state.unanswered[event.gate] = Gate(opened=event)
 
 
@@ -170,9 +174,10 @@ def _step_reopened(state: RunState, event: ev.StepReopened) -> None:
     state.parked = False
 
 
-def _withdraw_gates(state: RunState, steps: Collection[StepId]) -> None:
+def _withdraw_gates(state: RunState, steps: Collection[StepId], *, kind: str = "") -> None:
     """Forget questions about steps whose case has changed since: an answer would decide nothing any more."""
-    for gate in [g.opened.gate for g in state.unanswered.values() if g.opened.step in steps]:
+    idle = [g.opened for g in state.unanswered.values() if g.opened.step in steps and kind in ("", g.opened.kind)]
+    for gate in [opened.gate for opened in idle]:
         del state.unanswered[gate], state.gates[gate]
 
 

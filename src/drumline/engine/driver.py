@@ -190,7 +190,7 @@ class Driver:
 
     async def _watch_plan(self) -> bool:
         reading = self.kit.planfiles.read(self._reading or self.run.reading())
-        edits = compare(self.run, reading)
+        edits = compare(self.run, reading, claimed=self.kit.store.held(self.run_id))
         if edits.problems:
             if edits.problems != self._complained:
                 self.complain(edits.problems)
