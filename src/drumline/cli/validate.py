@@ -8,6 +8,7 @@ from drumline.cli.options import format_option, json_option, plan_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, problem_json, say, show_problems
 from drumline.core.plan import Reading, Severity
 from drumline.core.profile import profile, profile_json
+from drumline.views.explain import explain
 from drumline.wiring import open_site
 
 INVALID = 3
@@ -60,10 +61,5 @@ def _show_shape(reading: Reading, *, ok: bool) -> None:
     if reading.errors:
         say("  next: mend the errors above, then: drumline validate " + reading.plan.path)
         return
-    shape = profile(reading.plan.steps)
-    checks = sum(len(step.checks) for step in reading.plan.steps)
-    click.echo(
-        f"  {shape.total} steps in {len(shape.batches)} waves, at most {shape.width} at once; {checks} checks; "
-        f"longest chain: {' → '.join(shape.critical_path[:8])}{' …' if len(shape.critical_path) > 8 else ''}"
-    )
-    click.echo(f"  recommended mode: {shape.mode} ({shape.reason})")
+    for line in explain(reading, profile(reading.plan.steps)):
+        click.echo(line)

@@ -1,0 +1,90 @@
+"""What Drumline will do with a plan, on one screen: for people who bring a plan that another tool wrote."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Reading, Status, Step
+from drumline.core.profile import Profile
+
+NOTES: Mapping[str, str] = {
+    "dag": "one file per step; status, claims and ticked boxes are written into it",
+    "phased": "one file per step; status and claims go into its frontmatter; a complete handoff counts as done",
+    "implement": "steps in one document, each needs the one before; status is written there, claims beside it",
+    "maestro": "phases with roles; a state file is kept current in its own style, other plans get a file beside them",
+    "waves": "each wave needs all of the one before; the file is only read, status goes into a file beside it",
+}
+MOST = 6
+
+
+def explain(reading: Reading, shape: Profile) -> list[str]:
+    """At most a screen of sentences; a line says one thing."""
+    plan = reading.plan
+    here = [step for step in plan.steps if not step.elsewhere]
+    lines = [
+        f"{plan.title or plan.name} ({plan.path})",
+        f"  format: {plan.format} — {NOTES.get(plan.format, 'read and written in its own words')}",
+        f"  steps: {_progress(here, reading.marks)}",
+        *_elsewhere(plan.steps),
+        f"  order: {len(shape.batches)} batches, at most {shape.width} steps in one; longest chain "
+        f"{_some(shape.critical_path, ' → ')}",
+        f"  checks: {_checks(here)}",
+        *_roles(here),
+        *_by_hand(here),
+        *(f"  not side by side: {_some(o.steps)} (they own {_some(o.paths)})" for o in shape.overlaps[:MOST]),
+        f"  mode: {shape.mode} is recommended ({shape.reason})",
+    ]
+    if plan.express:
+        lines[-1] = "  mode: sequential, as for every express plan"
+    if plan.ticket:
+        lines.append(f"  commits: name ticket {plan.ticket}")
+    return lines
+
+
+def _progress(steps: Sequence[Step], marks: Mapping[StepId, Marks]) -> str:
+    found = Counter(marks.get(step.id, Marks()).status for step in steps)
+    words = {
+        Status.DONE: "done (declared, not proved here)",
+        Status.CLAIMED: "in progress",
+        Status.BLOCKED: "marked blocked, left alone until that changes",
+        Status.FAILED: "marked failed, left alone until that changes",
+        Status.SKIPPED: "skipped",
+        Status.READY: "to do",
+    }
+    parts = [f"{found[status]} {word}" for status, word in words.items() if found[status]]
+    return f"{len(steps)} here: {', '.join(parts) or 'none'}"
+
+
+def _elsewhere(steps: Sequence[Step]) -> Iterable[str]:
+    others = [f"{step.id} ({step.elsewhere})" for step in steps if step.elsewhere]
+    if others:
+        yield f"  not run here, other repositories have to do them: {_some(others)}"
+
+
+def _checks(steps: Sequence[Step]) -> str:
+    commands = list(dict.fromkeys(check.command for step in steps for check in step.checks))
+    bare = [step.id for step in steps if not step.checks]
+    ignored = sum(len(step.not_run) for step in steps)
+    text = f"{len(commands)} different commands decide ({_some(commands)})" if commands else "none in the plan"
+    if bare:
+        text += f"; nothing proves {_some(bare)}"
+    return text + (f"; {ignored} items are prose and not run" if ignored else "")
+
+
+def _roles(steps: Sequence[Step]) -> Iterable[str]:
+    found = Counter(step.role for step in steps if step.role)
+    if found:
+        yield f"  roles: {_some([f'{role} ×{count}' for role, count in found.most_common()])}"
+
+
+def _by_hand(steps: Sequence[Step]) -> Iterable[str]:
+    count = sum(len(step.manual) for step in steps)
+    if count:
+        yield f"  by hand: {count} items for a person to verify; a gate asks after the wave that has them"
+
+
+def _some(items: Sequence[str], between: str = ", ") -> str:
+    shown = between.join(item if len(item) <= 40 else item[:39] + "…" for item in items[:MOST])
+    return f"{shown} and {len(items) - MOST:,} more" if len(items) > MOST else shown
