@@ -96,7 +96,9 @@ def test_the_demo_lands_six_steps_and_says_where_to_look(tmp_path: Path) -> None
     assert "parked: nothing can go on until wave-4 is answered" in said
     assert "6 of 6 steps landed" in said
     (folder,) = (tmp_path / "tmpdir").iterdir()
-    assert str(folder / "tally") in said
+    assert (
+        f"Look around (the folder is kept; make demo makes a new one each time):\n\n  cd {folder / 'tally'}\n" in said
+    )
     branch = ask_git(folder / "tally", "for-each-ref", "--format=%(refname:short)", "refs/heads/drumline").strip()
     assert len(ask_git(folder / "tally", "log", "--format=%h", f"main..{branch}").split()) == 6
     assert {p.name for p in folder.joinpath("tally/plans/tally").glob("step-*") if "status: done" in p.read_text()} == {
@@ -115,5 +117,6 @@ def test_on_a_terminal_the_demo_shows_the_board_and_cleans_up_if_asked(tmp_path:
     assert "Tally: a word counter" in shown
     assert "█" in shown
     assert "6 of 6 steps landed" in shown
+    assert "Look around" not in shown
     assert list((tmp_path / "tmpdir").iterdir()) == []
     assert find_left_over(tmp_path) == []

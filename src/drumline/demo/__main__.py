@@ -23,7 +23,7 @@ def command(clean: bool) -> None:
     began = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="drumline-demo-"))
     try:
-        Play(project=make_project(folder)).perform()
+        Play(project=make_project(folder), kept=not clean).perform()
     except DrumlineError as error:
         say(f"the demo stopped: {error}")
         say(f"  next: {error.hint}")

@@ -32,9 +32,10 @@ class Status:
 
 @dataclass(kw_only=True)
 class Play:
-    """One performance in one repository."""
+    """One performance in one repository; what to try next is said only if the repository is `kept`."""
 
     project: Project
+    kept: bool = True
     environment: Mapping[str, str] = field(default_factory=clean_environment)
 
     def perform(self) -> None:
@@ -91,7 +92,8 @@ class Play:
                 "", f"{' and '.join(merged)} landed by a merge, because another step had landed meanwhile. Their checks"
             )
             tell("ran on the tree before the merge; Drumline says so instead of calling them proved.")
-        self._suggest(branch)
+        if self.kept:
+            self._suggest(branch)
 
     def _suggest(self, branch: str) -> None:
         program = Path(sys.executable).with_name("drumline")
