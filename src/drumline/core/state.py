@@ -71,9 +71,14 @@ class RunState:
         return [s for s in self.plan.steps if not s.elsewhere and (names is None or s.id in names)]
 
     def reading(self) -> Reading:
-        """The plan as the journal knows it, so that only files changed since have to be parsed."""
+        """The plan as the journal knows it, so that only files changed since have to be parsed.
+
+        A file we marked may hold an edit that waits for its answer: those of steps in work are always parsed.
+        """
         marks = {step.id: self.marks.get(step.id, Marks()) for step in self.plan.steps}
-        return Reading(plan=self.plan, marks=marks, digests=self.digests)
+        unsure = {step.path for step in self.plan.steps if step.id in self.working}
+        digests = {path: digest for path, digest in self.digests.items() if path not in unsure}
+        return Reading(plan=self.plan, marks=marks, digests=digests)
 
     def answer(self, gate: GateId) -> str | None:
         """The choice made at a gate; None while it is open or was never asked."""
