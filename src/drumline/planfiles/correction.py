@@ -30,7 +30,12 @@ def require_legal(correction: Correction) -> None:
 
 def inherited(helps: Step) -> tuple[StepId, ...]:
     """The needs a corrective step takes over: all but earlier corrective steps, which did not help."""
-    return tuple(need for need in helps.needs if not re.fullmatch(rf"{re.escape(helps.id)}h[0-9]*", need))
+    return tuple(need for need in helps.needs if not corrects(need, helps.id))
+
+
+def corrects(need: str, step: str) -> bool:
+    """Whether `need` is by its id a corrective step for `step`: `3h` and `3h2` for 3, `R1` and `R1b` for any."""
+    return bool(re.fullmatch(rf"{re.escape(step)}h[0-9]*|(?:step-)?R[0-9]+[a-z]?", need))
 
 
 def native_file(correction: Correction, helps: Step, *, newline: str = "\n") -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -152,7 +152,8 @@ def parse_step(text: str, path: str) -> StepFile:
     step = _step(fields, body, text)
     if not step.id and not any(p.code == "bad_value" for p in fields.problems):
         fields.refuse("id", "missing_id", "the frontmatter has no 'id'")
-    return StepFile(step=step if step.id else None, marks=marks, problems=(*fields.problems, *not_run(body, path)))
+    problems = (*fields.problems, *not_run(body, path), *_structure(text, body, marks, path))
+    return StepFile(step=step if step.id else None, marks=marks, problems=problems)
 
 
 def parse_marks(text: str, path: str, form: Form = NATIVE) -> tuple[Frontmatter, Marks] | Problem:
@@ -210,6 +211,19 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         line=front.line("id"),
         text_digest=neutral_digest(text, front, body),
     )
+
+
+def _structure(text: str, body: Body, marks: Marks, path: str) -> Iterator[Problem]:
+    """Where a file departs from the structure it follows, or its boxes from its status."""
+    criteria = body.headings.get("success criteria")
+    missing = [bucket.value for bucket in Bucket if bucket.value not in body.headings]
+    if criteria is not None and missing:
+        message = f"its Success Criteria have no list for {' and '.join(missing)}"
+        yield Problem(code="missing_bucket", message=message, where=f"{path}:{criteria}", severity=Severity.WARNING)
+    boxes = [i.line for i in body.items if i.bucket is Bucket.VERIFICATION and i.line in body.boxes]
+    if marks.status is Status.READY and boxes and all(text[body.boxes[line]] != " " for line in boxes):
+        message = "every check is ticked but the status is not done; the status counts, so the step will be worked on"
+        yield Problem(code="boxes_ticked", message=message, where=f"{path}:{boxes[0]}", severity=Severity.WARNING)
 
 
 def not_run(body: Body, path: str) -> tuple[Problem, ...]:

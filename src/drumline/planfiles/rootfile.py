@@ -1,0 +1,223 @@
+"""The native format's `root.md`: title, autonomy, and the table and drawing that show the steps to people.
+
+The steps' frontmatter is the truth: where table or drawing say otherwise, that is a warning and nothing more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Problem, Severity, Status, Step
+from drumline.planfiles.correction import corrects, newline_of
+from drumline.planfiles.drawing import Drawing, read_drawing
+from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
+from drumline.planfiles.markdown import read_body
+from drumline.planfiles.source import BOM, line_starts
+from drumline.planfiles.stepfile import STATUSES
+from drumline.ports.planfiles import Correction
+
+AUTONOMY = ("autopilot", "critical", "verbose")
+_COLUMNS = {
+    "id": "id",
+    "step": "id",
+    "step id": "id",
+    "name": "name",
+    "title": "name",
+    "depends on": "needs",
+    "depends_on": "needs",
+    "dependencies": "needs",
+    "status": "status",
+    "file": "file",
+}
+_NOTHING = frozenset({"", "-", "–", "—", "none", "n/a"})
+_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """A row of the steps table: its line and what its cells say; None where the table has no such column."""
+
+    line: int
+    id: str
+    needs: tuple[str, ...] | None
+    status: Status | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """The steps table: the line of its header, its columns from left to right, and its rows."""
+
+    line: int
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RootFile:
+    """What one root file says."""
+
+    title: str = ""
+    autonomy: str = ""
+    table: Table | None = None
+    drawing: Drawing | None = None
+    problems: tuple[Problem, ...] = field(default=())
+
+
+@lru_cache(maxsize=8)
+def read_root(text: str, path: str) -> RootFile:
+    """The root file's words; remembered, since a plan is read many times and its root seldom changes."""
+    front = read_frontmatter(text, path)
+    if isinstance(front, Problem):
+        start, first, problems = len(BOM) if text.startswith(BOM) else 0, 0, [_milder(front)]
+        autonomy = ""
+    else:
+        start, first = front.body, front.body_line
+        problems = list(front.problems)
+        autonomy = _read_autonomy(front, path, problems)
+    tokens = _blocks().parse(text[start:])
+    return RootFile(
+        title=read_body(text, start, first).title,
+        autonomy=autonomy,
+        table=next(_tables(tokens, first), None),
+        drawing=read_drawing(tokens, first),
+        problems=tuple(problems),
+    )
+
+
+def compare(root: RootFile, path: str, steps: Sequence[Step], marks: Mapping[StepId, Marks]) -> Iterator[Problem]:
+    """Where the table and the drawing do not agree with the steps' own files."""
+    if root.table is not None:
+        yield from _compare_table(root.table, path, steps, marks)
+    if root.drawing is not None and (message := root.drawing.differs(steps)):
+        yield _warning("drawing_differs", message, path, root.drawing.line)
+
+
+def add_row(text: str, path: str, correction: Correction, *, helps: Step, file: str) -> str:
+    """The root file's text with a row for the corrective step below that of the step it helps."""
+    table = read_root(text, path).table
+    if table is None or any(row.id == correction.id for row in table.rows):
+        return text
+    needs = ", ".join(need for need in helps.needs if not corrects(need, helps.id)) or "-"
+    title = " ".join(correction.title.split()).replace("|", "\\|")
+    cells = {"id": correction.id, "name": title, "needs": needs, "status": Status.READY.value, "file": file}
+    row = f"| {' | '.join(cells.get(column, '') for column in table.columns)} |"
+    last = table.rows[-1].line if table.rows else table.line + 1
+    above = next((row.line for row in table.rows if row.id == helps.id), last)
+    starts = line_starts(text)
+    newline = newline_of(text)
+    if above >= len(starts):
+        return f"{text}{newline}{row}"
+    return f"{text[: starts[above]]}{row}{newline}{text[starts[above] :]}"
+
+
+def _read_autonomy(front: Frontmatter, path: str, problems: list[Problem]) -> str:
+    autonomy = front.text("autonomy")
+    if autonomy is not None and autonomy in ("", *AUTONOMY):
+        return autonomy
+    message = f"the autonomy {autonomy!r} is not one of {', '.join(AUTONOMY)}"
+    problems.append(Problem(code="bad_autonomy", message=message, where=f"{path}:{front.line('autonomy')}"))
+    return ""
+
+
+def _milder(problem: Problem) -> Problem:
+    """A root file may do without frontmatter."""
+    if problem.code != "no_frontmatter":
+        return problem
+    return Problem(code=problem.code, message=problem.message, where=problem.where, severity=Severity.WARNING)
+
+
+def _tables(tokens: Sequence[Token], first_line: int) -> Iterator[Table]:
+    """Every table whose header names ids and needs or status."""
+    for number, token in enumerate(tokens):
+        if token.type != "table_open" or token.map is None or token.level:
+            continue
+        lines = list(_rows(tokens, number, first_line))
+        columns = tuple(_COLUMNS.get(" ".join(cell.strip("*` ").casefold().split()), "") for cell in lines[0][1])
+        if "id" in columns and {"needs", "status"} & set(columns):
+            rows = tuple(_row(line, dict(zip(columns, cells, strict=False))) for line, cells in lines[1:])
+            yield Table(line=lines[0][0], columns=columns, rows=rows)
+
+
+def _rows(tokens: Sequence[Token], number: int, first_line: int) -> Iterator[tuple[int, list[str]]]:
+    """Each row of the table that opens at `number`: its line and the text of its cells."""
+    line, cells = 0, list[str]()
+    for token in tokens[number + 1 :]:
+        if token.type == "tr_open" and token.map is not None:
+            line, cells = first_line + token.map[0] + 1, []
+        elif token.type == "inline":
+            cells.append(token.content)
+        elif token.type == "tr_close":
+            yield line, cells
+        elif token.type == "table_close":
+            return
+
+
+def _row(line: int, cells: Mapping[str, str]) -> Row:
+    needs = cells.get("needs")
+    status = cells.get("status")
+    return Row(
+        line=line,
+        id=_word(cells.get("id", "")),
+        needs=None if needs is None else _words(needs),
+        status=None if status is None else STATUSES.get(_word(status).casefold()),
+    )
+
+
+def _words(cell: str) -> tuple[str, ...]:
+    words = (_word(part) for part in cell.split(","))
+    return tuple(word for word in words if word.casefold() not in _NOTHING)
+
+
+def _word(cell: str) -> str:
+    """What a cell says without emphasis, code marks and link target."""
+    bare = cell.strip("*_`\t ")
+    return bare[1:].partition("]")[0].strip("*_` ") if bare.startswith("[") and "]" in bare else bare
+
+
+def _compare_table(table: Table, path: str, steps: Sequence[Step], marks: Mapping[StepId, Marks]) -> Iterator[Problem]:
+    by_id = {step.id: step for step in steps}
+    wrong: list[Row] = []
+    for row in table.rows:
+        step = by_id.pop(StepId(row.id), None)
+        if step is None:
+            message = f"the table lists {row.id!r}, which has no file of its own"
+            yield _warning("table_unknown_step", message, path, row.line)
+            continue
+        if row.needs is not None and (message := _needs_differ(row.needs, step)):
+            yield _warning("table_needs", message, path, row.line)
+        if row.status is not None and row.status is not marks[step.id].status:
+            wrong.append(row)
+    if wrong:
+        named = _name([row.id for row in wrong])
+        message = f"the table shows another status than the files of {named}; what the files say counts"
+        yield _warning("table_status", message, path, wrong[0].line)
+    if by_id:
+        yield _warning("table_missing_step", f"the table does not list {_name(list(by_id))}", path, table.line)
+
+
+def _needs_differ(shown: Sequence[str], step: Step) -> str:
+    needs = [need for need in step.needs if need in shown or not corrects(need, step.id)]
+    if set(shown) == set(needs):
+        return ""
+    said = ", ".join(shown) or "nothing"
+    return f"the table says that {step.id!r} needs {said}; what its file says counts: {', '.join(needs) or 'nothing'}"
+
+
+def _name(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else ""
+    return ", ".join(ids[:_SHOWN]) + more
+
+
+def _warning(code: str, message: str, path: str, line: int) -> Problem:
+    return Problem(code=code, message=message, where=f"{path}:{line}", severity=Severity.WARNING)
+
+
+@cache
+def _blocks() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
