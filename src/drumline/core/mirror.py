@@ -52,7 +52,7 @@ def outstanding(run: RunState, step: Step, want: Wanted | None) -> bool:
     if want is None:
         return False
     last = run.mirrored.get(step.id)
-    return last is None or last.marks != want.marks or not set(want.ticked) <= set(last.ticked)
+    return last is None or last.marks != want.marks or not set(want.ticked).issubset(last.ticked)
 
 
 def expected_marks(run: RunState, step: StepId, found: Marks) -> Marks:

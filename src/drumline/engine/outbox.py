@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from drumline.core.events import PlanMirrored
+from drumline.core.events import PlanMirrored, StepFinished
 from drumline.core.ids import StepId
 from drumline.core.mirror import Wanted, expected_marks, outstanding, wanted
 from drumline.core.plan import Marks, Status, Step
@@ -38,6 +38,7 @@ class Outbox:
     """Writes marks; the caller records the event it returns."""
 
     kit: Kit
+    _over: dict[StepId, tuple[Step, StepFinished, PlanMirrored]] = field(default_factory=dict)
 
     def claim(self, run: RunState, step: Step) -> PlanMirrored | None:
         """Mark a step as ours; None if somebody else's mark came in between."""
@@ -55,14 +56,28 @@ class Outbox:
 
     def overdue(self, run: RunState, marks: Mapping[StepId, Marks], held: Collection[StepId]) -> list[Step]:
         """Steps whose file does not say yet what it should, in plan order."""
-        ours = {step for step, found in marks.items() if found.assignee == assignee(run)}
+        name = assignee(run)
+        ours = {step for step, found in marks.items() if found.assignee == name}
         touched = {*run.finished, *run.working, *run.mirrored, *ours}
         return [
             step
             for step in run.plan.steps
             if step.id in touched
+            and not self._is_over(run, step)
             and outstanding(run, step, self._wanted(run, step, marks.get(step.id, Marks()), claimed=step.id in held))
         ]
+
+    def _is_over(self, run: RunState, step: Step) -> bool:
+        """Whether a finished step's file says all it should: asked each round for all of them, worked out once."""
+        finished, last = run.finished.get(step.id), run.mirrored.get(step.id)
+        if finished is None or last is None:
+            return False
+        if self._over.get(step.id) == (step, finished, last):
+            return True
+        over = not outstanding(run, step, wanted(run, step, last.marks, claimed_at=""))
+        if over:
+            self._over[step.id] = (step, finished, last)
+        return over
 
     def is_claimed(self, run: RunState, step: StepId) -> bool:
         """Whether the journal knows the step's file to say that it is ours."""
