@@ -94,9 +94,7 @@ def small_plan(*steps: Step) -> Plan:
 class WritingAgent:
     """Writes `<step>.txt`; the first `slips` attempts leave it wrong; `a2=` is what attempt 2 of step a answers."""
 
-    def __init__(
-        self, slips: dict[str, int] | None = None, outcomes: dict[tuple[str, int], Outcome] | None = None
-    ) -> None:
+    def __init__(self, slips: dict[str, int] | None = None, outcomes: dict[str, Outcome] | None = None) -> None:
         self.slips = slips or {}
         self.outcomes = outcomes or {}
         self.assignments: list[Assignment] = []
