@@ -129,7 +129,7 @@ class DocumentFiles:
             text = self._load()
             if correction.id not in self._parse(text).marks:
                 changed = replace_spans(text, self._dialect.insert(text, correction, helps))
-                self._assure(text, changed, {correction.id: Marks()}, added=correction.id)
+                self._assure(text, changed, {correction.id: Marks()}, new=(correction.id, helps.id))
                 self._store(text, changed)
             return self._path
 
@@ -178,13 +178,16 @@ class DocumentFiles:
             writing.replace_file(self._file, data)
         return digest(data)
 
-    def _assure(self, before: str, after: str, wanted: Mapping[StepId, Marks], *, added: StepId | None = None) -> None:
-        """Refuse a result that does not read back as asked, or that changes what people wrote or other steps' marks."""
-        old, new = self._parse(before), self._parse(after)
-        expected = {**old.marks, **wanted}
-        texts_before = {step.id: step.text_digest for step in old.steps}
-        texts_after = {step.id: step.text_digest for step in new.steps if step.id != added}
-        if dict(new.marks) == expected and texts_before == texts_after:
+    def _assure(self, before: str, after: str, wanted: Mapping[StepId, Marks], *, new: tuple[StepId, ...] = ()) -> None:
+        """Refuse a result that does not read back as asked, or that changes what people wrote or other steps' marks.
+
+        `new` are steps whose texts may differ: an added one, and the one that now waits for it.
+        """
+        then, now = self._parse(before), self._parse(after)
+        expected = {**then.marks, **wanted}
+        texts_then = {step.id: step.text_digest for step in then.steps if step.id not in new}
+        texts_now = {step.id: step.text_digest for step in now.steps if step.id not in new}
+        if dict(now.marks) == expected and texts_then == texts_now:
             return
         raise InvalidInput(
             f"{self._path}: is written in a way that cannot carry the marks; nothing was written",
