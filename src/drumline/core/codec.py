@@ -56,14 +56,14 @@ def _build(kind: str, version: int, raw: dict[str, Any]) -> Event:
             f"the journal holds an event this version does not know: {kind!r} version {version}",
             hint="upgrade Drumline; nothing was changed",
         )
-    for name, convert in _CONVERTERS[kind]:
-        if raw.get(name) is not None:
-            raw[name] = convert(raw[name])
     try:
+        for name, convert in _CONVERTERS[kind]:
+            if raw.get(name) is not None:
+                raw[name] = convert(raw[name])
         return cls(**raw)
-    except TypeError as error:
+    except (TypeError, ValueError, AttributeError) as error:
         raise StoreError(
-            f"the journal holds a {kind!r} event with fields this version does not know: {error}",
+            f"the journal holds a {kind!r} event with fields or values this version does not know: {error}",
             hint="upgrade Drumline; nothing was changed",
         ) from error
 
