@@ -16,6 +16,8 @@ from drumline.ports.planfiles import PlanFiles
 
 FORMATS: Mapping[str, str] = {
     "dag": "drumline.planfiles.dag:DagFiles",
+    "phased": "drumline.planfiles.phased:PhasedFiles",
+    "maestro": "drumline.planfiles.maestro:MaestroFiles",
 }
 """Where each format's opener is. The order matters: what names alone can tell comes first."""
 

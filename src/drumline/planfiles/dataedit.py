@@ -15,7 +15,7 @@ Span = tuple[int, int, str]
 Value = str | int | float | bool | None | Sequence["Value"] | Mapping[str, "Value"]
 
 _STEP = 2
-_PLAIN_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp")
+_TEXT = "tag:yaml.org,2002:str"
 
 
 class Editor:
@@ -26,6 +26,8 @@ class Editor:
         ending = NEWLINE.search(text)
         self._newline = ending[0] if ending else "\n"
         self._unit = _indent_unit(text, root)
+        beginning = text[root.start : root.start + 400]
+        self._gap = "" if re.search(r'":\S', beginning) and '": ' not in beginning else " "
         self._blocks = any(not n.flow and n.items and n.items[0].kind is Kind.SCALAR for n in _lists(root))
         self.spans: list[Span] = []
 
@@ -49,7 +51,7 @@ class Editor:
         elif lead := self._lead(item):
             self.spans.append((item.end, item.end, f",{self._newline}{lead}{self._flow(value, sequence, item.start)}"))
         else:
-            self.spans.append((item.end, item.end, f",{self._gap(sequence)}{self._flow(value, sequence, item.start)}"))
+            self.spans.append((item.end, item.end, f",{self._gap}{self._flow(value, sequence, item.start)}"))
 
     def _replace(self, mapping: Node, key: Node, old: Node, value: Value) -> None:
         space = " " if self._text[old.start - 1 : old.start] in (":", "-", "?") else ""
@@ -83,9 +85,9 @@ class Editor:
             column = last_key.start - self._line_start(last_key.start)
             self._add_lines(last if last.end > last_key.end else last_key, self._block({key: value}, column))
             return
-        colon = ": " if self._gap(mapping) else ":"
+        colon = ": " if self._gap else ":"
         lead = self._lead(last_key)
-        between = f",{self._newline}{lead}" if lead else f",{self._gap(mapping)}"
+        between = f",{self._newline}{lead}" if lead else f",{self._gap}"
         added = f"{between}{json.dumps(key)}{colon}{self._flow(value, mapping, last_key.start)}"
         self.spans.append((last.end, last.end, added))
 
@@ -103,7 +105,7 @@ class Editor:
     def _flow(self, value: Value, near: Node, line_of: int) -> str:
         """The value as JSON, spread over lines if the place it goes to is."""
         if not self._unit or not self._lead_at(line_of, near):
-            separators = (",", ":") if not self._gap(near) else None
+            separators = (",", ":") if not self._gap else None
             return json.dumps(_listed(value), ensure_ascii=False, separators=separators)
         start = self._line_start(line_of)
         lead = self._text[start : start + _indent(self._text[start:line_of])]
@@ -112,11 +114,6 @@ class Editor:
 
     def _block(self, value: Value, column: int) -> str:
         return self._newline.join(_block_lines(value, column))
-
-    def _gap(self, node: Node) -> str:
-        """The space between the parts of a flow collection: none in minified JSON."""
-        inner = self._text[node.start : min(node.end, node.start + 400)]
-        return "" if re.search(r'":\S', inner) and '": ' not in inner else " "
 
     def _lead(self, node: Node) -> str:
         """What stands before a node on its line if that is only indentation, else nothing."""
@@ -214,4 +211,4 @@ def _reads_plain(value: str) -> bool:
     except (yaml.YAMLError, RecursionError):
         return False
     found = node.value[0][1] if isinstance(node, yaml.MappingNode) else None
-    return isinstance(found, yaml.ScalarNode) and not found.style and found.value == value and found.tag in _PLAIN_TAGS
+    return isinstance(found, yaml.ScalarNode) and not found.style and found.value == value and found.tag == _TEXT

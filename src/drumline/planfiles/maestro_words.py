@@ -130,6 +130,17 @@ def parse_heading(text: str) -> Heading | None:
     return Heading(word, found[1], name.strip(_DECORATION + "-–—:：") or flat)
 
 
+def rename_heading(text: str, new_id: str, name: str) -> str:
+    """A heading like this one for a phase with another id and name."""
+    flat = " ".join(text.split())
+    parted = _SEPARATOR.search(flat)
+    found = _NUMBER.search(flat[: parted.start()] if parted else flat)
+    if found is None:
+        return f"Phase {new_id}: {name}"
+    between = flat[found.end() : parted.end()] if parted else ":"
+    return f"{flat[: found.start()]}{new_id}{between} {name}"
+
+
 def split_label(text: str) -> tuple[str, str]:
     """What stands before the first colon of a line, and what after it; decoration is taken off both."""
     flat = text.strip()

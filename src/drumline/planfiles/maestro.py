@@ -1,0 +1,251 @@
+"""The format `maestro`: phases as a JSON or YAML file, as an implementation plan in markdown, or as a state file.
+
+A plan has no place for marks: they go to a sidecar. A state file holds a status in Maestro's own words and is kept
+current in the style it had; who holds a phase, since when and why it is blocked goes to the sidecar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Problem, Severity, Step
+from drumline.errors import InvalidInput
+from drumline.planfiles.annotated import AnnotatedFiles
+from drumline.planfiles.dataedit import Editor, Span
+from drumline.planfiles.datatree import Data, Flaw, read_data
+from drumline.planfiles.document import Parsed
+from drumline.planfiles.maestro_books import book
+from drumline.planfiles.maestro_data import (
+    Region,
+    fenced,
+    find_phase,
+    frontmatter,
+    insert_phase,
+    parse_data,
+    title_of,
+    whole,
+)
+from drumline.planfiles.maestro_markdown import Section, read_drafts, read_sections
+from drumline.planfiles.maestro_phases import WORD_FOR, WORDS, count_problem, find_phases, to_steps
+from drumline.planfiles.maestro_sections import insert_section, tick_boxes
+from drumline.planfiles.markdown import read_body
+from drumline.planfiles.sidecar import SUFFIX, Added
+from drumline.planfiles.source import (
+    BOM,
+    DOCUMENT_BYTES,
+    DOCUMENT_LINES,
+    NEWLINE,
+    decode,
+    line_at,
+    line_starts,
+    read_bytes,
+)
+from drumline.ports.planfiles import Account, Correction
+
+STATE = "active-session.md"
+PLAN_ENDING = "-impl-plan.md"
+_MARKDOWN = (".md", ".markdown")
+_DATA = (".json", ".yaml", ".yml")
+
+
+class _Phases:
+    """What the dialects of this format have in common: corrective steps go into the document."""
+
+    name = "maestro"
+    muted: frozenset[str] = frozenset()
+    adds_beside = False
+
+    def weave(self, parsed: Parsed, added: Sequence[Added]) -> Parsed:
+        """The document as it is: it has a place for corrective steps."""
+        del added
+        return parsed
+
+
+class StateDialect(_Phases):
+    """A state file: its frontmatter carries the phases, their status and the books."""
+
+    keeps_books = True
+
+    def parse(self, text: str, path: str) -> Parsed:
+        """Read the document; never raises on bad input, but lists what is wrong with it."""
+        region = frontmatter(text)
+        if region is None:
+            message = "does not begin with frontmatter between two lines '---'"
+            return Parsed(problems=(Problem(code="no_frontmatter", message=message, where=f"{path}:1"),))
+        return parse_data(text, path, region, state=True)
+
+    def shown(self, marks: Marks) -> Marks:
+        """What reading the document alone would give back of these marks."""
+        return Marks(status=WORDS[WORD_FOR[marks.status]])
+
+    def edit(self, text: str, step: Step, marks: Marks, ticked: Sequence[int]) -> list[Span]:
+        """The replacement that gives the phase this status; it has no boxes."""
+        del ticked
+        region = frontmatter(text)
+        data = read_data(text, region.start, region.end) if region is not None else None
+        found = find_phase(data.root, step.id) if isinstance(data, Data) else None
+        if found is None or not isinstance(data, Data) or self.parse(text, "").marks[step.id] == marks:
+            return []
+        editor = Editor(text, data.root)
+        editor.set(found[0].items[found[1]], "status", WORD_FOR[marks.status])
+        return editor.spans
+
+    def insert(self, text: str, correction: Correction, helps: Step) -> list[Span]:
+        """The replacements that add a corrective phase right after the one it helps."""
+        region = frontmatter(text)
+        return insert_phase(text, region, correction, helps, state=True) if region is not None else []
+
+    def book(self, text: str, account: Account) -> list[Span]:
+        """The replacements that bring the state file's books up to date."""
+        region = frontmatter(text)
+        return book(text, region, account) if region is not None else []
+
+
+class PlanDialect(_Phases):
+    """A plan without a place for marks: data, or markdown that carries data or sections."""
+
+    keeps_books = False
+
+    def __init__(self, *, markdown: bool) -> None:
+        self._markdown = markdown
+
+    def parse(self, text: str, path: str) -> Parsed:
+        """Read the document; never raises on bad input, but lists what is wrong with it."""
+        region = self._data_region(text)
+        return self._parse_sections(text, path) if region is None else parse_data(text, path, region, state=False)
+
+    def shown(self, marks: Marks) -> Marks:
+        """Nothing: the document has no place for marks."""
+        del marks
+        return Marks()
+
+    def edit(self, text: str, step: Step, marks: Marks, ticked: Sequence[int]) -> list[Span]:
+        """The replacements that tick the boxes of checks, where the plan has any."""
+        del marks
+        section = self._section(text, step.id) if ticked and self._data_region(text) is None else None
+        if section is None:
+            return []
+        now = next(found.checks for found in self.parse(text, "").steps if found.id == step.id)
+        return tick_boxes(text, section, step, now=now, ticked=ticked)
+
+    def insert(self, text: str, correction: Correction, helps: Step) -> list[Span]:
+        """The replacements that add a corrective phase right after the one it helps."""
+        region = self._data_region(text)
+        if region is not None:
+            return insert_phase(text, region, correction, helps, state=False)
+        section = self._section(text, helps.id)
+        return insert_section(text, _body(text), section, correction, helps=helps) if section is not None else []
+
+    def book(self, text: str, account: Account) -> list[Span]:
+        """Nothing: a plan keeps no books."""
+        del text, account
+        return []
+
+    def _data_region(self, text: str) -> Region | None:
+        return fenced(text, _body(text)) if self._markdown else whole(text)
+
+    def _section(self, text: str, step: StepId) -> Section | None:
+        found = [section for section in read_sections(text, _body(text)) if section.id == step]
+        return found[-1] if found else None
+
+    def _parse_sections(self, text: str, path: str) -> Parsed:
+        body = _body(text)
+        first = line_at(line_starts(text), body)
+        sections = read_sections(text, body)
+        drafts, problems = read_drafts(sections, text, path, first)
+        steps, agent_problems = to_steps(drafts, path)
+        title, complexity, front_problems = _front_words(text, path)
+        return Parsed(
+            steps=steps,
+            marks={step.id: Marks() for step in steps},
+            texts={StepId(draft.id): NEWLINE.sub("\n", draft.text) for draft in drafts},
+            problems=(*front_problems, *problems, *agent_problems, *count_problem(drafts, complexity, f"{path}:1")),
+            title=title or read_body(text, body, 0).title,
+            complexity=complexity,
+        )
+
+
+class MaestroFiles(AnnotatedFiles):
+    """One plan of the format: a plan's file, a state file, or the directory that holds them."""
+
+    def __init__(self, place: Path, *, repo: Path, locks: Path | None = None) -> None:
+        file = _choose(place)
+        if file is None or not file.resolve().is_relative_to(repo):
+            message = f"{place.name!r} is not a maestro plan: give a plan, a state file or the state directory"
+            raise InvalidInput(message, hint="drumline validate PATH/TO/PLAN")
+        dialect = StateDialect() if _is_state(file) else PlanDialect(markdown=file.suffix.lower() in _MARKDOWN)
+        super().__init__(file, dialect, repo=repo, locks=locks)
+
+    @staticmethod
+    def recognise(place: Path) -> bool:
+        """Whether the directory or file is a plan of this format."""
+        file = _choose(place)
+        if file is None:
+            return False
+        if file.name == STATE or file.name.endswith(PLAN_ENDING):
+            return True
+        text = _text(file)
+        if file.suffix.lower() in _DATA:
+            region: Region | None = whole(text)
+        elif file.suffix.lower() in _MARKDOWN:
+            region = _phases_in(text)
+            if region is None and read_sections(text, _body(text)):
+                return True
+        else:
+            return False
+        data = read_data(text, region.start, region.end) if region is not None else None
+        return isinstance(data, Data) and data.root.get("waves") is None and find_phases(data.root) is not None
+
+
+def _choose(place: Path) -> Path | None:
+    """The file that holds the plan: in a directory the state file, else the newest plan by name."""
+    if not place.is_dir():
+        return None if place.name.endswith(SUFFIX) else place
+    for state in (place / "state" / STATE, place / STATE):
+        if state.is_file():
+            return state
+    plans = [file for folder in (place / "plans", place) for file in sorted(folder.glob(f"*{PLAN_ENDING}"))]
+    return plans[-1] if plans else None
+
+
+def _is_state(file: Path) -> bool:
+    if file.suffix.lower() not in _MARKDOWN:
+        return False
+    text = _text(file)
+    region = frontmatter(text)
+    data = read_data(text, region.start, region.end) if region is not None else None
+    return file.name == STATE or (isinstance(data, Data) and find_phases(data.root) is not None)
+
+
+def _phases_in(text: str) -> Region | None:
+    """Data with phases in a markdown file: its frontmatter or a fenced block."""
+    region = frontmatter(text)
+    data = read_data(text, region.start, region.end) if region is not None else None
+    if isinstance(data, Data) and find_phases(data.root) is not None:
+        return region
+    return fenced(text, _body(text))
+
+
+def _text(file: Path) -> str:
+    """The file's text, "" if it cannot be read: opening it says why."""
+    data = read_bytes(file, file.name, most=DOCUMENT_BYTES)
+    text = decode(data, file.name, most_lines=DOCUMENT_LINES) if isinstance(data, bytes) else ""
+    return text if isinstance(text, str) else ""
+
+
+def _body(text: str) -> int:
+    region = frontmatter(text)
+    return region.after if region is not None else len(BOM) if text.startswith(BOM) else 0
+
+
+def _front_words(text: str, path: str) -> tuple[str, str, list[Problem]]:
+    """Title and complexity from a plan's frontmatter, which it may do without."""
+    region = frontmatter(text)
+    data = read_data(text, region.start, region.end) if region is not None else None
+    if isinstance(data, Flaw):
+        where = f"{path}:{line_at(line_starts(text), data.offset)}"
+        found = Problem(code=data.code, message=data.message, where=where, severity=Severity.WARNING)
+        return "", "", [found]
+    return (title_of(data.root), data.root.text("task_complexity"), []) if data is not None else ("", "", [])

@@ -1,0 +1,194 @@
+"""The books of a Maestro state file: manifests, contexts, errors, retries and token counts, in the style it has.
+
+Booking the same account twice changes nothing, and nothing a person or another tool wrote is taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from drumline.core.ids import StepId
+from drumline.core.roles import find_role
+from drumline.planfiles.dataedit import Editor, Span, Value
+from drumline.planfiles.datatree import Flaw, Kind, Node, read_data
+from drumline.planfiles.maestro_data import Region, clean
+from drumline.planfiles.maestro_handoff import FIELDS, populated, read_context
+from drumline.planfiles.maestro_phases import find_phases, phase_id
+from drumline.ports.planfiles import Account, StepAccount
+
+_MODES = ("parallel", "sequential")
+_OVER = frozenset({"done", "skipped"})
+_COUNTS = {"input": "total_input", "output": "total_output", "cached": "total_cached"}
+_KINDS = (("timed out", "timeout"), ("timeout", "timeout"), ("conflict", "file_conflict"), ("check", "validation"))
+
+
+def book(text: str, region: Region, account: Account) -> list[Span]:
+    """The replacements that bring a state file up to date."""
+    data = read_data(text, region.start, region.end)
+    if isinstance(data, Flaw) or data.root.kind is not Kind.MAPPING:
+        return []
+    editor = Editor(text, data.root)
+    phases = find_phases(data.root)
+    by_id = {phase_id(item): item for item in phases.items} if phases is not None else {}
+    for step in account.steps:
+        if step.step in by_id:
+            _book_phase(editor, by_id[step.step], step, now=account.now)
+    _book_session(editor, data.root, account, by_id)
+    if editor.spans:
+        editor.set(data.root, "updated", account.now)
+    return editor.spans
+
+
+def _book_phase(editor: Editor, phase: Node, step: StepAccount, *, now: str) -> None:
+    if step.started:
+        editor.set(phase, "started", step.started)
+    if step.finished and step.state == "done":
+        editor.set(phase, "completed", step.finished)
+    for key, paths in _manifests(step):
+        old = _texts(phase.get(key))
+        editor.set(phase, key, list(dict.fromkeys([*old, *(clean(path) for path in paths)])))
+    if step.retries > _count(phase.get("retry_count")):
+        editor.set(phase, "retry_count", step.retries)
+    _book_context(editor, phase, step.said)
+    _book_errors(editor, phase, step, now=now)
+
+
+def _manifests(step: StepAccount) -> list[tuple[str, Sequence[str]]]:
+    lists = {"files_created": step.created, "files_modified": step.modified, "files_deleted": step.deleted}
+    return [(key, paths) for key, paths in lists.items() if paths]
+
+
+def _book_context(editor: Editor, phase: Node, said: str) -> None:
+    context = {name: [clean(word) for word in words] for name, words in read_context(said).items()}
+    if not populated({name: tuple(words) for name, words in context.items()}):
+        return
+    old = phase.get("downstream_context")
+    if old is None or old.kind is not Kind.MAPPING or not old.pairs:
+        editor.set(phase, "downstream_context", context)
+        return
+    for name in FIELDS:
+        editor.set(old, name, context[name])
+
+
+def _book_errors(editor: Editor, phase: Node, step: StepAccount, *, now: str) -> None:
+    """Add a failure that is not there yet; a phase that is done has none left to ask about."""
+    errors = phase.get("errors")
+    known = [item for item in errors.items if item.kind is Kind.MAPPING] if errors is not None else []
+    if step.state == "done":
+        for item in known:
+            if _open(item):
+                editor.set(item, "resolution", "retried")
+                editor.set(item, "resolved", True)
+        return
+    message = clean(step.error)
+    if not message or any(item.text("message") == message and _open(item) for item in known):
+        return
+    record = _error_record(agent_of(phase), message, step.finished or now)
+    if errors is not None and errors.items:
+        editor.insert_after(errors, len(errors.items) - 1, record)
+    else:
+        editor.set(phase, "errors", [record])
+
+
+def _open(error: Node) -> bool:
+    found = error.get("resolved")
+    return found is None or found.value is not True
+
+
+def _error_record(agent: str, message: str, at: str) -> dict[str, Value]:
+    kind = next((kind for word, kind in _KINDS if word in message.casefold()), "runtime")
+    return {
+        "agent": agent,
+        "timestamp": at,
+        "type": kind,
+        "message": message,
+        "resolution": "pending",
+        "resolved": False,
+    }
+
+
+def agent_of(phase: Node) -> str:
+    """The agent of a phase as it is written there."""
+    several = phase.get("agents")
+    named = [item.value for item in several.items if isinstance(item.value, str)] if several is not None else []
+    return phase.text("agent") or (named[0] if named else "coder")
+
+
+def _book_session(editor: Editor, root: Node, account: Account, by_id: Mapping[str, Node]) -> None:
+    phases = find_phases(root)
+    if phases is None:
+        return
+    states = {step.step: step.state for step in account.steps}
+    if account.mode in _MODES:
+        editor.set(root, "execution_mode", account.mode)
+    editor.set(root, "status", "completed" if account.state == "done" else "in_progress")
+    running = [item for item in phases.items if states.get(StepId(phase_id(item))) == "running"]
+    current = running[0] if running else _first_open(phases, states)
+    if current is not None and current.get("id") is not None:
+        editor.set(root, "current_phase", current.pairs["id"].value)
+    ids = [phase_id(item) for item in running]
+    editor.set(root, "current_batch", f"batch-{'-'.join(ids)}" if len(ids) > 1 else None)
+    if root.get("total_phases") is not None:
+        editor.set(root, "total_phases", len(phases.items))
+    _book_usage(editor, root, _spent_by_agent(account, by_id))
+
+
+def _first_open(phases: Node, states: Mapping[StepId, str]) -> Node | None:
+    """The phase that comes next, or the last one if nothing is left."""
+    for item in phases.items:
+        done = item.text("status") in ("completed", "skipped") or states.get(StepId(phase_id(item))) in _OVER
+        if not done:
+            return item
+    return phases.items[-1] if phases.items else None
+
+
+def _book_usage(editor: Editor, root: Node, spent: dict[str, dict[str, int]]) -> None:
+    """Set what this run's agents used; totals never shrink below what was there."""
+    if not spent:
+        return
+    usage = root.get("token_usage")
+    if usage is None or usage.kind is not Kind.MAPPING:
+        editor.set(root, "token_usage", {**_totals(spent, None), "by_agent": spent})
+        return
+    by_agent = usage.get("by_agent")
+    merged = {**_counted(by_agent), **spent}
+    for key, total in _totals(merged, usage).items():
+        editor.set(usage, key, total)
+    if by_agent is None or by_agent.kind is not Kind.MAPPING or not by_agent.pairs:
+        editor.set(usage, "by_agent", spent)
+        return
+    for agent, counts in spent.items():
+        editor.set(by_agent, agent, counts)
+
+
+def _spent_by_agent(account: Account, by_id: Mapping[str, Node]) -> dict[str, dict[str, int]]:
+    spent: dict[str, dict[str, int]] = {}
+    for step in account.steps:
+        used = {name: int(step.usage.get(name, 0)) for name in _COUNTS}
+        if step.step not in by_id or not any(used.values()):
+            continue
+        agent = agent_of(by_id[step.step])
+        role = find_role(agent)
+        counts = spent.setdefault(role.name if role else clean(agent), dict.fromkeys(_COUNTS, 0))
+        for name, number in used.items():
+            counts[name] += number
+    return spent
+
+
+def _counted(by_agent: Node | None) -> dict[str, dict[str, int]]:
+    pairs = by_agent.pairs if by_agent is not None else {}
+    return {agent: {name: _count(counts.get(name)) for name in _COUNTS} for agent, counts in pairs.items()}
+
+
+def _totals(spent: Mapping[str, Mapping[str, int]], usage: Node | None) -> dict[str, int]:
+    sums = {key: sum(counts[name] for counts in spent.values()) for name, key in _COUNTS.items()}
+    return {key: max(total, _count(usage.get(key)) if usage else 0) for key, total in sums.items()}
+
+
+def _count(node: Node | None) -> int:
+    value = node.value if node is not None else 0
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def _texts(node: Node | None) -> list[str]:
+    return [item.value for item in node.items if isinstance(item.value, str)] if node is not None else []
