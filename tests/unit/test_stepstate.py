@@ -217,6 +217,18 @@ def test_a_new_round_has_fresh_budgets_but_keeps_counting_attempts() -> None:
     assert state.attempts == 2
 
 
+def test_a_work_tree_is_fresh_until_an_attempt_has_ended_in_it() -> None:
+    failing = [*attempted(1), *checked(exit_code=1)]
+    again = [ev.StepRestarted(round=1), *prepared()]
+
+    assert [fold(*e).fresh for e in ([], failing, [*failing, attempt(2), LOST], [*failing, *again])] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+
+
 def test_a_new_round_still_knows_which_checks_failed_before() -> None:
     state = fold(*attempted(1), *checked(exit_code=1), ev.StepRestarted(round=1))
 

@@ -26,6 +26,7 @@ class Brief:
     complaint: str = ""
     comment: str = ""
     role: str = ""
+    fresh: bool = False
 
 
 def write_prompt(brief: Brief) -> str:
@@ -68,12 +69,13 @@ def _history(brief: Brief) -> str:
         parts.append(_section("A person looked at your work and asks for this change", brief.comment))
     if brief.complaint:
         parts.append(_section("Your last attempt failed", brief.complaint))
+    rest = (
+        "You begin again in a fresh work tree." if brief.fresh else "Your earlier changes are still in the work tree."
+    )
     for failed in brief.feedback:
         output = failed.output[-MOST_OUTPUT:].strip() or "(no output)"
-        title = f"Attempt {brief.attempt - 1} failed this check: `{failed.command}` (exit code {failed.exit_code})"
-        parts.append(
-            f"## {title}\n\n{_fence(output)}\n\nYour earlier changes are still in the work tree. Fix the cause."
-        )
+        title = f"An earlier attempt failed this check: `{failed.command}` (exit code {failed.exit_code})"
+        parts.append(f"## {title}\n\n{_fence(output)}\n\n{rest} Fix the cause.")
     return "\n\n".join(parts)
 
 

@@ -31,6 +31,7 @@ class StepState:
     base: Commit | None = None
     workspace: str = ""
     tree: Tree | None = None
+    fresh: bool = True
     attempts: int = 0
     fixes: int = 0
     waits: int = 0
@@ -98,6 +99,7 @@ def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
 
 def _ready(state: StepState, event: ev.WorkspaceReady, _: Phase) -> None:
     state.tree = event.tree
+    state.fresh = True
 
 
 def _unready(state: StepState, event: ev.WorkspaceFailed, _: Phase) -> None:
@@ -127,6 +129,7 @@ def _spend(state: StepState) -> None:
 def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.last = event
     state.attempts = event.attempt
+    state.fresh = False
     state.tree = event.tree
     state.seconds += event.seconds
     for name, amount in event.usage.items():

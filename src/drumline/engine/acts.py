@@ -190,6 +190,7 @@ class Acts:
             complaint=state.complaint,
             comment=command.comment,
             role=role.prompt if role else "",
+            fresh=state.fresh,
         )
         prompt = write_prompt(brief)
         prompt_file = self.kit.log(step.id, f"prompt-{command.attempt}.md")

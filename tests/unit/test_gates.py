@@ -1,0 +1,78 @@
+"""The questions: stable ids, options, and what only a person may answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from tests.unit.builders import step_of
+
+from drumline.core import gates
+from drumline.core.events import GateOpened
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks
+
+STEP = replace(step_of("a", title="Parser", manual=["looks right"]), text_digest="0123456789abcdef")
+ALL = [
+    gates.proceed(STEP, [StepId("x"), StepId("y")]),
+    gates.approval(STEP, 1),
+    gates.wave(0, [(STEP.id, "looks right")]),
+    gates.claim(STEP, Marks()),
+    gates.edit(STEP),
+]
+
+
+@pytest.mark.parametrize(
+    ("gate", "name", "options"),
+    [
+        (ALL[0], "proceed-a", ("yes", "no")),
+        (ALL[1], "approve-a", ("approve", "revise", "reject")),
+        (ALL[2], "wave-1", ("continue", "stop")),
+        (ALL[3], "claim-a", ("take", "leave")),
+        (ALL[4], "edit-a.01234567", ("restart", "continue")),
+    ],
+)
+def test_a_gate_has_a_name_to_type_and_its_options(gate: GateOpened, name: str, options: tuple[str, ...]) -> None:
+    assert (gate.gate, gate.options) == (name, options)
+    assert gate.kind == name.split("-")[0]
+
+
+def test_only_proceeding_anyway_is_for_a_person_alone() -> None:
+    assert [gate.kind for gate in ALL if gate.person_only] == ["proceed"]
+
+
+def test_every_gate_but_a_wave_s_is_about_its_step() -> None:
+    assert [gate.kind for gate in ALL if gate.step != STEP.id] == ["wave"]
+
+
+def test_the_questions_name_what_has_to_be_known() -> None:
+    proceed, approval, wave, claim, edit = (gate.question for gate in ALL)
+
+    assert "x, y" in proceed
+    assert "Parser" in approval
+    assert "looks right" in approval
+    assert "- a: looks right" in wave
+    assert "nobody named" in claim
+    assert "plan/a.md" in edit
+
+
+def test_an_approval_without_manual_items_asks_for_nothing_by_hand() -> None:
+    assert "by hand" not in gates.approval(step_of("a"), 1).question
+
+
+def test_the_owner_named_in_a_file_is_named_in_the_question() -> None:
+    assert "(mary," in gates.claim(STEP, Marks(assignee="mary")).question
+
+
+def test_further_attempts_are_further_questions() -> None:
+    assert [gates.approval_id(STEP.id, n) for n in (0, 1, 2, 3)] == [
+        "approve-a",
+        "approve-a",
+        "approve-a.2",
+        "approve-a.3",
+    ]
+
+
+@pytest.mark.parametrize("depth", [0, 1, 9, 41])
+def test_the_depth_of_a_wave_can_be_read_from_its_gate(depth: int) -> None:
+    assert gates.wave_depth(gates.wave_id(depth)) == depth

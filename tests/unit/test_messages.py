@@ -1,0 +1,105 @@
+"""What a message from a person leads to, in every state of the step it is about."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
+
+from drumline.core import events as ev
+from drumline.core.ids import GateId, StepId
+from drumline.core.state import RunState
+from drumline.engine.messages import outcome_of
+from drumline.ports.journal import Message
+
+A = StepId("a")
+WORKING = [ev.StepStarted(step=A)]
+SKIPPED = [ev.StepFinished(step=A, state="skipped", reason="why")]
+REOPENED = [ev.StepReopened(step=A, reason="why", by="me")]
+
+
+def run_of(*events: ev.Event) -> RunState:
+    """A run of one step."""
+    return Scene(steps=[step_of("a")], started=run_started(), events=events).run()
+
+
+def outcome(kind: str, *events: ev.Event, subject: str = "a", value: str = "", claimed: bool = False) -> object:
+    """What the message leads to."""
+    message = Message(kind=kind, subject=subject, value=value, comment="why", by="me", channel="cli")
+    return outcome_of(run_of(*events), message, [A] if claimed else [])
+
+
+def test_the_first_answer_to_an_open_gate_counts() -> None:
+    expected = ev.GateAnswered(gate=GateId("g"), choice="yes", comment="why", by="me", channel="cli")
+
+    assert outcome("answer", gate_for("g", "a"), subject="g", value="yes") == [expected]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [gate_for("g", "a"), ev.GateAnswered(gate=GateId("g"), choice="no")],
+        [gate_for("g", "a"), finish("a", "skipped")],
+    ],
+    ids=["unknown", "answered", "fallen-away"],
+)
+def test_an_answer_to_no_open_gate_comes_too_late(events: list[ev.Event]) -> None:
+    assert outcome("answer", *events, subject="g", value="yes") == []
+
+
+def test_cancel_counts_once_and_not_after_the_end() -> None:
+    cancel = ev.CancelRequested(by="me", reason="why")
+
+    assert outcome("cancel") == [cancel]
+    assert outcome("cancel", cancel) == []
+    assert outcome("cancel", ev.RunEnded(state="blocked")) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("sequential", [ev.ModeChanged(mode="sequential")]), ("parallel", []), ("ask", []), ("", [])],
+)
+def test_a_mode_counts_if_it_is_another_one(value: str, expected: list[ev.Event]) -> None:
+    assert outcome("mode", value=value) == expected
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([], REOPENED),
+        (WORKING, []),
+        ([finish("a", "blocked")], REOPENED),
+        ([finish("a", "failed")], REOPENED),
+        ([finish("a", "skipped")], REOPENED),
+        ([finish("a")], []),
+    ],
+    ids=["waiting", "working", "blocked", "failed", "skipped", "landed"],
+)
+def test_a_retry_reopens_what_is_neither_in_work_nor_landed(events: list[ev.Event], expected: list[ev.Event]) -> None:
+    assert outcome("retry", *events) == expected
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ([], SKIPPED),
+        (WORKING, SKIPPED),
+        ([*WORKING, gate_for("g", "a")], SKIPPED),
+        ([finish("a", "blocked")], SKIPPED),
+        ([finish("a", "failed")], SKIPPED),
+        ([finish("a")], []),
+        ([ev.StepsDeclared(steps=(A,))], []),
+    ],
+    ids=["waiting", "released", "parked", "blocked", "failed", "landed", "declared"],
+)
+def test_a_skip_finishes_what_has_not_landed(events: list[ev.Event], expected: list[ev.Event]) -> None:
+    assert outcome("skip", *events) == expected
+
+
+def test_a_skip_of_a_step_in_somebody_s_hands_waits_until_they_let_go() -> None:
+    assert outcome("skip", *WORKING, claimed=True) is None
+
+
+@pytest.mark.parametrize("kind", ["retry", "skip", "dance"])
+def test_what_names_no_step_of_the_plan_or_no_wish_leads_to_nothing(kind: str) -> None:
+    assert outcome(kind, subject="nowhere") == []
