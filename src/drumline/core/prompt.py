@@ -70,7 +70,7 @@ def _history(brief: Brief) -> str:
     if brief.complaint:
         parts.append(_section("Your last attempt failed", brief.complaint))
     rest = (
-        "You begin again in a fresh work tree." if brief.fresh else "Your earlier changes are still in the work tree."
+        "You begin again in a fresh work tree." if brief.fresh else "Your changes are still in the work tree."
     )
     for failed in brief.feedback:
         output = failed.output[-MOST_OUTPUT:].strip() or "(no output)"
