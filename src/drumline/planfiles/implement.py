@@ -1,0 +1,210 @@
+"""The format `implement`: one implement.md, steps in order, in either of its two variants.
+
+`**Status:**` lines or `[status]` tags hold what they can; who has a step and since when, that a step failed rather
+than blocked, and reasons of other statuses are kept in the sidecar. A foreign `in-progress` is a claim without an
+owner. A skipped step is `skipped` in both variants: readers that do not know the word never start such a step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Problem, Severity, Step
+from drumline.errors import InvalidInput
+from drumline.planfiles import implement_writing
+from drumline.planfiles.annotated import AnnotatedFiles
+from drumline.planfiles.document import Parsed, Span
+from drumline.planfiles.frontmatter import Frontmatter
+from drumline.planfiles.implement_sections import Sections, read_sections
+from drumline.planfiles.implement_steps import StepPart, helped_by, link, read_part, read_repos
+from drumline.planfiles.sidecar import Added
+from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, NEWLINE, decode, read_bytes
+from drumline.ports.planfiles import Account, Correction
+
+FILE = "implement.md"
+_TITLE = re.compile(r"implementation plan\s*:\s*", re.IGNORECASE)
+_SPEC_FOLDER = re.compile(r"([0-9]+|[A-Za-z][A-Za-z0-9]*-[0-9]+)-.+")
+_TICKET = re.compile(r"#?([A-Za-z0-9][A-Za-z0-9_-]*)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Document:
+    """A document taken apart: sections, and its steps without needs."""
+
+    sections: Sections
+    parts: tuple[StepPart, ...]
+
+    @property
+    def lined(self) -> bool:
+        """Whether any step has a status line."""
+        return any(part.line is not None for part in self.parts)
+
+
+class _Texts(Mapping[StepId, str]):
+    """What a step's prompt shows: everything above the first step, then the step. Cut out only when asked for."""
+
+    def __init__(self, text: str, document: _Document) -> None:
+        self._text = text
+        self._spans = {p.step.id: (p.section.start, p.section.end) for p in reversed(document.parts)}
+        first = document.sections.sections[0]
+        self._head = (first.start, document.parts[0].section.start if document.parts else first.start)
+
+    def __getitem__(self, step: StepId) -> str:
+        begin, end = self._spans[step]
+        return NEWLINE.sub("\n", self._text[slice(*self._head)] + self._text[begin:end])
+
+    def __iter__(self) -> Iterator[StepId]:
+        return iter(self._spans)
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+
+class ImplementDialect:
+    """Reads and writes the words of implement.md."""
+
+    name = "implement"
+    keeps_books = False
+    adds_beside = False
+    # Needs follow from the order and from ids here, so nobody can write one too many.
+    muted = frozenset({"redundant_need"})
+
+    def parse(self, text: str, path: str) -> Parsed:
+        """Read the document; never raises on bad input, but lists what is wrong with it."""
+        document = _take_apart(text, path)
+        marks: dict[StepId, Marks] = {}
+        for part in document.parts:
+            marks.setdefault(part.step.id, part.marks)
+        problems = [*_head_problems(text, document, path), *(p for part in document.parts for p in part.problems)]
+        return Parsed(
+            steps=link([part.step for part in document.parts]),
+            marks=marks,
+            texts=_Texts(text, document),
+            problems=tuple(problems),
+            title=_title(document.sections.title),
+            ticket=_ticket(document.sections, path),
+        )
+
+    def shown(self, marks: Marks) -> Marks:
+        """What reading the document alone would give back of these marks."""
+        return implement_writing.shown(marks)
+
+    def weave(self, parsed: Parsed, added: Sequence[Added]) -> Parsed:
+        """The document as it is: corrective steps have their place in it."""
+        return parsed
+
+    def edit(self, text: str, step: Step, marks: Marks, ticked: Sequence[int]) -> list[Span]:
+        """The replacements that give the step these marks, in the variant the document uses."""
+        document = _take_apart(text, step.path)
+        part = _find(document, step.id, step.path)
+        spans = implement_writing.mark_spans(text, part, marks, lined=document.lined)
+        boxes = implement_writing.box_spans(part, step.checks, ticked)
+        return [*spans, *(span for span in boxes if text[span[0]] == " ")]
+
+    def insert(self, text: str, correction: Correction, helps: Step) -> list[Span]:
+        """The insertion of a corrective step behind the step it helps and the corrections that follow it already."""
+        document = _take_apart(text, helps.path)
+        helped = _find(document, helps.id, helps.path)
+        parts = list(document.parts)
+        targets = helped_by([part.step for part in parts])
+        last = parts.index(helped)
+        while last + 1 < len(parts) and targets.get(parts[last + 1].step.id) == helps.id:
+            last += 1
+        return [implement_writing.new_step(text, correction, helped, parts[last].section)]
+
+    def book(self, text: str, account: Account) -> list[Span]:
+        """Nothing: the format keeps no books."""
+        return []
+
+
+class ImplementFiles(AnnotatedFiles):
+    """One implement.md, given as the file or as the folder it lies in."""
+
+    def __init__(self, place: Path, *, repo: Path, locks: Path | None = None) -> None:
+        file = place / FILE if place.is_dir() else place
+        super().__init__(file, ImplementDialect(), repo=repo, locks=locks)
+
+    @staticmethod
+    def recognise(place: Path) -> bool:
+        """Whether it is an implement.md, a folder with one, or a markdown file with steps of that kind."""
+        if place.is_dir():
+            return (place / FILE).is_file()
+        if place.name == FILE:
+            return True
+        data = read_bytes(place, "", most=DOCUMENT_BYTES) if place.suffix == ".md" else None
+        text = decode(data, "", most_lines=DOCUMENT_LINES) if isinstance(data, bytes) else None
+        return isinstance(text, str) and bool(read_sections(text, "").steps)
+
+
+def _take_apart(text: str, path: str) -> _Document:
+    sections = read_sections(text, path)
+    repos = read_repos(sections)
+    parts = tuple(read_part(text, section, path, repos) for section in sections.steps)
+    return _Document(sections=sections, parts=parts)
+
+
+def _find(document: _Document, step: StepId, path: str) -> StepPart:
+    for part in document.parts:
+        if part.step.id == step:
+            return part
+    raise InvalidInput(f"{path} has no step {step!r}", hint=f"drumline validate {path}")
+
+
+def _head_problems(text: str, document: _Document, path: str) -> Iterator[Problem]:
+    front = document.sections.front
+    if isinstance(front, Problem) and front.code != "no_frontmatter":
+        yield replace(front, severity=Severity.WARNING)
+    elif isinstance(front, Frontmatter):
+        yield from (replace(problem, severity=Severity.WARNING) for problem in front.problems)
+    yield from _confidence(text, front, path)
+    for line in document.sections.almost:
+        message = "looks like a step's heading, but nothing in it can be an id; it is read as text"
+        yield _warning("heading_unread", message, path, line)
+    if document.lined and any(part.tag is not None for part in document.parts):
+        first = next(part for part in document.parts if part.tag is not None)
+        message = "has its status in the heading, other steps have it on a line; each is kept as it is"
+        yield _warning("mixed_variants", message, path, first.section.line)
+
+
+def read_provenance(text: str, front: Frontmatter) -> dict[str, str]:
+    """What the plan says of its own making: agent, model, created, confidence, verified."""
+    entry = front.entries.get("provenance")
+    if entry is None:
+        return {}
+    try:
+        # The frontmatter was read already: it is small, shallow and without aliases.
+        found = yaml.safe_load(text[entry.first : entry.last])
+    except (yaml.YAMLError, ValueError):
+        return {}
+    value = found.get("provenance") if isinstance(found, dict) else None
+    return {str(key): str(word) for key, word in value.items()} if isinstance(value, dict) else {}
+
+
+def _confidence(text: str, front: Frontmatter | Problem, path: str) -> Iterator[Problem]:
+    found = read_provenance(text, front) if isinstance(front, Frontmatter) else {}
+    if isinstance(front, Frontmatter) and found.get("confidence", "").lower() == "low":
+        message = "the plan's own confidence is low; read it before it is run"
+        yield _warning("low_confidence", message, path, front.line("provenance"))
+
+
+def _warning(code: str, message: str, path: str, line: int) -> Problem:
+    return Problem(code=code, message=message, where=f"{path}:{line}", severity=Severity.WARNING)
+
+
+def _title(heading: str) -> str:
+    found = _TITLE.match(heading)
+    return heading[found.end() :] if found else heading
+
+
+def _ticket(sections: Sections, path: str) -> str:
+    """The work item the plan names, else the id that its folder's name begins with."""
+    found = sections.head("work item")
+    named = _TICKET.match(found.value.strip("`[ ")) if found is not None else None
+    folder = _SPEC_FOLDER.fullmatch(path.rpartition("/")[0].rpartition("/")[2])
+    return named[1] if named else folder[1] if folder else ""

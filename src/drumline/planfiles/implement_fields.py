@@ -1,0 +1,95 @@
+"""Fields of a step in implement.md as values: checks and files. What strays from the format is told, not guessed at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from drumline.core.plan import Check, Problem, Severity
+from drumline.core.validation import normal_path
+from drumline.planfiles.implement_sections import Field, Section
+from drumline.planfiles.markdown import code_spans
+
+NOTHING = frozenset({"", "-", "—", "–", "none", "n/a", "na", "no", "not applicable", "tbd"})
+"""What people write where there is nothing to write."""
+
+_TESTS = ("test", "verification")
+_KIND = re.compile(r"(?:modify|create|test|delete|rename|update|add|new|edit)\s*:\s*", re.IGNORECASE)
+_PATH = re.compile(r"[\w.@+~*?{}\[\]/,$#%!-]+")
+_LINE_NUMBER = re.compile(r":[0-9]+(?:-[0-9]+)?$")
+
+
+class Notes:
+    """Gathers what strays from the format."""
+
+    def __init__(self, path: str, line: int) -> None:
+        self._path = path
+        self._line = line
+        self.found: list[Problem] = []
+
+    def warn(self, code: str, message: str, line: int = 0) -> None:
+        """Note a warning, at the step's line unless another is given."""
+        where = f"{self._path}:{line or self._line}"
+        self.found.append(Problem(code=code, message=message, where=where, severity=Severity.WARNING))
+
+    def refuse(self, code: str, message: str, line: int) -> None:
+        """Note an error."""
+        self.found.append(Problem(code=code, message=message, where=f"{self._path}:{line}"))
+
+
+def read_checks(section: Section, notes: Notes) -> tuple[list[Check], list[str]]:
+    """A single code span is a command; anything else is told and not run."""
+    checks: list[Check] = []
+    not_run: list[str] = []
+    for found in section.fields:
+        if found.name not in _TESTS:
+            continue
+        for line, text in _criteria(found):
+            spans = code_spans(text)
+            if len(spans) == 1 and spans[0].strip():
+                checks.append(Check(command=spans[0], line=line))
+                continue
+            not_run.append(text)
+            message = f"{text[:80]!r} is not run: a check is one command in backticks, here are {len(spans)}"
+            notes.warn("check_not_command", message, line)
+    return checks, not_run
+
+
+def _criteria(found: Field) -> Iterator[tuple[int, str]]:
+    own = " ".join([found.value, *found.more]).strip()
+    if own and not (found.items and not code_spans(own)):
+        yield found.line, own
+    for item in found.items:
+        yield item.line, item.text
+    if found.fenced and not own and not found.items:
+        yield found.line, "a code block"
+
+
+def read_files(section: Section, notes: Notes) -> Iterator[str]:
+    """The paths that a list of files names; harvested from prose, so what is no path is told and left out."""
+    seen: set[str] = set()
+    for found in section.fields:
+        for text in texts(found) if found.name == "files" else ():
+            for word in code_spans(text) or _plain_words(text):
+                path = normal_path(_LINE_NUMBER.sub("", word.strip()))
+                if path is None or not _PATH.fullmatch(path):
+                    notes.warn("file_not_used", f"{word[:80]!r} is not a path inside the repository", found.line)
+                elif path not in seen:
+                    seen.add(path)
+                    yield path
+
+
+def _plain_words(text: str) -> Iterator[str]:
+    kind = _KIND.match(text)
+    for part in text[kind.end() if kind else 0 :].split(","):
+        words = part.strip().rstrip(".;").split(None, 1)
+        if words and words[0].casefold() not in NOTHING and ("/" in words[0] or "." in words[0]):
+            yield words[0]
+
+
+def texts(found: Field | None) -> list[str]:
+    """The field's own text and that of its list items."""
+    if found is None:
+        return []
+    own = " ".join([found.value, *found.more]).strip()
+    return [*([own] if own else []), *(item.text for item in found.items)]
