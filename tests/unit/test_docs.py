@@ -16,24 +16,28 @@ from drumline.docs.problems import PROBLEMS
 
 SOURCE = Path(drumline.__file__).parent
 TOP = SOURCE.parent.parent
-NATIVE = (
-    "core/validation.py",
-    "planfiles/dag.py",
-    "planfiles/frontmatter.py",
-    "planfiles/source.py",
-    "planfiles/stepfile.py",
-)
+REFUSALS = {"refuse": 1, "_Refused": 0, "_warning": 0}
+"""Functions that take a problem's code by position, and at which."""
 WRITTEN = sorted(TOP.glob("*.md")) + sorted((TOP / "docs").rglob("*.md"))
 
 
 def find_codes(text: str) -> Iterator[str]:
-    """Problem codes in a module: `code="…"`, and the text literal that refusals name first or second."""
+    """Problem codes in a module: `code="…"`, and the text literal at the place where refusals take it."""
     for call in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)):
         named = [word.value for word in call.keywords if word.arg == "code"]
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        place = {"refuse": 1, "_Refused": 0}.get(name)
+        place = REFUSALS.get(name)
         told = [*named, *([] if place is None else [call.args[place]])]
         yield from (node.value for node in told if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def find_modules(name: str, seen: frozenset[str] = frozenset()) -> set[Path]:
+    """A module of the plan formats with those it imports from among them, directly or not."""
+    module = SOURCE / "planfiles" / f"{name}.py"
+    text = module.read_text(encoding="utf-8")
+    imported = re.findall(r"^from drumline\.planfiles(?:\.(\w+) import| import (\w+))", text, flags=re.MULTILINE)
+    names = {first or second for first, second in imported} - seen - {name}
+    return {module}.union(*(find_modules(other, seen | {name, *names} - {other}) for other in sorted(names)))
 
 
 def links(page: Path) -> list[str]:
@@ -71,7 +75,9 @@ def test_pages_do_not_depend_on_the_terminal(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_table_of_problems_is_complete() -> None:
-    in_code = {code for name in NATIVE for code in find_codes((SOURCE / name).read_text(encoding="utf-8"))}
+    modules = [SOURCE / "core" / "validation.py", *find_modules("dag")]
+
+    in_code = {code for module in modules for code in find_codes(module.read_text(encoding="utf-8"))}
 
     assert {code for code, _, _ in PROBLEMS} == in_code
 

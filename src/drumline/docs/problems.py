@@ -34,6 +34,13 @@ PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("no_root_step", "error", "Every step needs another, so none can start."),
     ("redundant_need", "warning", "A need is listed twice, or follows from another need."),
     ("file_overlap", "warning", "Steps that may run at the same time own the same files; they run one by one."),
+    ("table_unknown_step", "warning", "The table in `root.md` lists a step that has no file."),
+    ("table_missing_step", "warning", "The table in `root.md` leaves a step out."),
+    ("table_needs", "warning", "The table in `root.md` shows other needs than the step's file, which counts."),
+    ("table_status", "warning", "The table in `root.md` shows another status than the step's file, which counts."),
+    ("drawing_differs", "warning", "The drawing in `root.md` shows other steps or needs than the files, which count."),
+    ("missing_bucket", "warning", "Success Criteria lack one of their three lists."),
+    ("boxes_ticked", "warning", "Every check is ticked but the status is not done; the status counts."),
     ("no_checks", "warning", "A step has no check. It can land, but nothing proves it."),
     ("check_not_command", "warning", "An item under Automated Verification is not one command in backticks; not run."),
 )
