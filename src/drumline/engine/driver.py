@@ -73,7 +73,7 @@ class Driver:
             self._processes, self._agent = self.kit.equip(self._me)
             self._sync()
             if resuming:
-                await self._append([ev.RunResumed(driver=self._me)])
+                await self._append([ev.RunResumed(driver=self._me)], any_version=True)
             async with anyio.create_task_group() as tasks:
                 await self._loop(tasks)
         finally:
