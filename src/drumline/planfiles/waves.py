@@ -1,0 +1,119 @@
+"""The format `waves`: a JSON file of chunks in waves. The file itself is never written.
+
+A chunk needs all chunks of the wave before its own, unless `dependsOn` says what it needs. The format has no place for
+what happened, so marks and corrective steps are kept in the sidecar only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Check, Marks, Problem, Step
+from drumline.core.validation import normal_path
+from drumline.errors import InvalidInput
+from drumline.planfiles.annotated import AnnotatedFiles
+from drumline.planfiles.document import Parsed, Span
+from drumline.planfiles.jsonfile import read_json
+from drumline.planfiles.sidecar import SUFFIX, Added
+from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
+from drumline.planfiles.waves_chunks import read_chunks
+from drumline.ports.planfiles import Account, Correction
+
+
+class WavesDialect:
+    """Reads chunk JSON; nothing is ever written into it."""
+
+    name = "waves"
+    keeps_books = False
+    adds_beside = True
+    muted: frozenset[str] = frozenset()
+
+    def parse(self, text: str, path: str) -> Parsed:
+        """Read the document; never raises on bad input, but lists what is wrong with it."""
+        source = read_json(text, path)
+        return Parsed(problems=(source,)) if isinstance(source, Problem) else read_chunks(source, path)
+
+    def shown(self, marks: Marks) -> Marks:
+        """Nothing: the document has no place for marks."""
+        return Marks()
+
+    def weave(self, parsed: Parsed, added: Sequence[Added]) -> Parsed:
+        """The document's chunks with the corrective steps behind the ones they help."""
+        if not added:
+            return parsed
+        texts = {one.correction.id: _text_of(one, parsed.texts.get(one.helps, "")) for one in added}
+        return replace(parsed, steps=tuple(_woven(parsed.steps, added)), texts={**texts, **parsed.texts})
+
+    def edit(self, text: str, step: Step, marks: Marks, ticked: Sequence[int]) -> list[Span]:
+        """Nothing: the document is never written."""
+        return []
+
+    def insert(self, text: str, correction: Correction, helps: Step) -> list[Span]:
+        """Nothing: corrective steps are kept beside the document."""
+        return []
+
+    def book(self, text: str, account: Account) -> list[Span]:
+        """Nothing: the format keeps no books."""
+        return []
+
+
+class WavesFiles(AnnotatedFiles):
+    """One JSON file with waves."""
+
+    def __init__(self, place: Path, *, repo: Path, locks: Path | None = None) -> None:
+        if place.is_dir():
+            message = f"{place.name!r} is a directory; a plan in waves is one JSON file"
+            raise InvalidInput(message, hint="drumline validate PATH/TO/PLAN.json")
+        super().__init__(place, WavesDialect(), repo=repo, locks=locks)
+
+    @staticmethod
+    def recognise(place: Path) -> bool:
+        """Whether it is a JSON file with `waves`; a broken one is ours if it names them."""
+        if place.suffix != ".json" or place.name.endswith(SUFFIX) or place.is_dir():
+            return False
+        data = read_bytes(place, "", most=DOCUMENT_BYTES)
+        text = data if isinstance(data, Problem) else decode(data, "", most_lines=DOCUMENT_LINES)
+        if isinstance(text, Problem) or '"waves"' not in text:
+            return False
+        source = read_json(text, "")
+        return isinstance(source, Problem) or (isinstance(source.value, dict) and "waves" in source.value)
+
+
+def _woven(steps: Sequence[Step], added: Sequence[Added]) -> Iterator[Step]:
+    """Each step, waiting for the corrective steps that help it, and these behind it with the needs it had before."""
+    known = {step.id for step in steps}
+    helpers: dict[StepId, list[Correction]] = {}
+    for one in added:
+        if one.correction.id not in known:
+            known.add(one.correction.id)
+            helpers.setdefault(one.helps, []).append(one.correction)
+    waiting = list(reversed(steps))
+    while waiting:
+        step = waiting.pop()
+        helping = helpers.pop(step.id, [])
+        yield replace(step, needs=(*step.needs, *(correction.id for correction in helping)))
+        waiting += [_new_step(correction, step) for correction in reversed(helping)]
+
+
+def _new_step(correction: Correction, helped: Step) -> Step:
+    said = (correction.title, correction.what, correction.why, correction.test, *correction.files)
+    test = correction.test.strip()
+    return replace(
+        helped,
+        id=correction.id,
+        title=" ".join(correction.title.split()) or correction.id,
+        files=tuple(normal_path(path) or path for path in correction.files),
+        checks=(Check(command=test),) if test else (),
+        text_digest=digest("\0".join(said).encode("utf-8", "replace")),
+    )
+
+
+def _text_of(added: Added, helped: str) -> str:
+    """A corrective step's prompt: what it should do, and the chunk it helps."""
+    correction = added.correction
+    test = f"It is checked by: {correction.test}\n\n" if correction.test.strip() else ""
+    head = f"# {correction.id}: {correction.title}\n\n{correction.what}\n\nWhy: {correction.why}\n\n{test}"
+    return f"{head}It helps this chunk:\n\n{helped}"
