@@ -15,9 +15,11 @@ from drumline.errors import InvalidInput
 from drumline.ports.planfiles import PlanFiles
 
 FORMATS: Mapping[str, str] = {
-    "dag": "drumline.planfiles.dag:DagFiles",
+    "dag": "drumline.planfiles.dag:FORMAT",
     "phased": "drumline.planfiles.phased:PhasedFiles",
     "maestro": "drumline.planfiles.maestro:MaestroFiles",
+    "waves": "drumline.planfiles.waves:WavesFiles",
+    "implement": "drumline.planfiles.implement:ImplementFiles",
 }
 """Where each format's opener is. The order matters: what names alone can tell comes first."""
 

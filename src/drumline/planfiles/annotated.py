@@ -114,9 +114,13 @@ class AnnotatedFiles(DocumentFiles):
     def _marks_of(self, step: StepId, shown: Marks, notes: Sidecar) -> Marks:
         """The first that fits what the document shows: what was written last, what a torn write left, the document."""
         for found in (notes.marks.get(step), notes.before.get(step)):
-            if found is not None and self._frugal.shown(found) == shown:
+            if found is not None and self._shown(step, found) == shown:
                 return found
         return shown
+
+    def _shown(self, _step: StepId, marks: Marks) -> Marks:
+        """What reading the document alone would give back of these marks for this step."""
+        return self._frugal.shown(marks)
 
     def _resolve(self, step: StepId, doc: Parsed, notes: Sidecar) -> Marks:
         """The step's marks; InvalidInput if there is no such step."""
@@ -130,7 +134,7 @@ class AnnotatedFiles(DocumentFiles):
     def _edited(self, text: str, step: Step, wanted: Marks, ticked: Sequence[int]) -> str:
         if step.id not in self._parse(text).marks:
             return text
-        face = self._frugal.shown(wanted)
+        face = self._shown(step.id, wanted)
         changed = replace_spans(text, self._dialect.edit(text, step, face, ticked))
         if changed != text:
             self._assure(text, changed, {step.id: face})
@@ -138,9 +142,9 @@ class AnnotatedFiles(DocumentFiles):
 
     def _store_both(self, step: StepId, old: Marks, wanted: Marks, *, notes: Sidecar, before: str, after: str) -> None:
         """Write sidecar and document so that a crash in between leaves either the old marks or the new ones."""
-        kept = wanted if self._frugal.shown(wanted) != wanted else None
+        kept = wanted if self._shown(step, wanted) != wanted else None
         if before != after and kept is not None:
-            left = old if self._frugal.shown(old) != old else None
+            left = old if self._shown(step, old) != old else None
             sidecar.store(self._beside, notes.with_marks(step, kept, before=left))
         self._store(before, after)
         sidecar.store(self._beside, notes.with_marks(step, kept))

@@ -19,6 +19,9 @@ from drumline.planfiles.source import NEWLINE
 from drumline.planfiles.stepfile import replace_spans
 from drumline.ports.planfiles import Correction
 
+NOTHING = frozenset({"", "-", "none", "null", "n/a"})
+"""Words that people write where a step needs nothing."""
+
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -89,6 +92,12 @@ def yaml_list(values: tuple[str, ...]) -> str:
     return f"[{', '.join(yaml_text(value) for value in values)}]"
 
 
+def split_needs(text: str) -> tuple[str, ...]:
+    """Needs written as one text: parted by commas, or a word for none."""
+    parts = (part.strip() for part in text.split(","))
+    return tuple(part for part in parts if part.casefold() not in NOTHING)
+
+
 def newline_of(text: str) -> str:
     """How the text ends its lines."""
     found = NEWLINE.search(text)
@@ -118,9 +127,9 @@ def _needs(text: str, path: str, key: str) -> tuple[str, ...]:
     if isinstance(front, Problem):
         raise _refusal(path, front.message)
     entry = front.entries.get(key)
-    if entry is None or entry.value is None or entry.value in ("", "none", "None"):
+    if entry is None or entry.value is None:
         return ()
-    return entry.value if isinstance(entry.value, tuple) else (entry.value,)
+    return entry.value if isinstance(entry.value, tuple) else split_needs(entry.value)
 
 
 def _need_span(text: str, front: Frontmatter, entry: Entry | None, *, need: StepId, key: str) -> tuple[int, int, str]:
@@ -135,7 +144,7 @@ def _need_span(text: str, front: Frontmatter, entry: Entry | None, *, need: Step
         comma = "" if not inner or inner.endswith(",") else ", "
         at = entry.start + 1 + len(inner) if "#" not in inner else entry.end - 1
         return at, at, f"{comma or (' ' if inner else '')}{need}"
-    kept = f"{value}, " if value and value.casefold() != "none" else ""
+    kept = f"{value}, " if split_needs(value) else ""
     space = "" if text[entry.start - 1].isspace() else " "
     return entry.start, entry.end, f"{space}[{kept}{need}]"
 

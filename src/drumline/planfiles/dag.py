@@ -15,6 +15,7 @@ from drumline.core.plan import Problem, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles.correction import native_file
 from drumline.planfiles.folder import Beside, Contents, FolderFiles, Overview, list_names
+from drumline.planfiles.linear import LinearFiles
 from drumline.planfiles.rootfile import add_row, compare, read_root
 from drumline.planfiles.stepfile import NATIVE, Form, StepFile, parse_step
 from drumline.ports.planfiles import Correction
@@ -106,6 +107,23 @@ class DagFiles(FolderFiles):
     def recognise(place: Path) -> bool:
         """Whether the directory looks like a plan of this format."""
         return any(name == ROOT or DagLayout().is_step(name) for name in list_names(_folder(place)))
+
+
+class DagFormat:
+    """Opens plans of the native format, be they a directory or a file with phases."""
+
+    def recognise(self, place: Path) -> bool:
+        """Whether it is a plan of this format in either variant."""
+        return DagFiles.recognise(place) or LinearFiles.recognise(place)
+
+    def __call__(self, place: Path, *, repo: Path, locks: Path | None = None) -> DagFiles | LinearFiles:
+        """Open the plan; a file other than the root is taken for the linear variant."""
+        if place.is_file() and place.name != ROOT:
+            return LinearFiles(place, repo=repo, locks=locks)
+        return DagFiles(place, repo=repo, locks=locks)
+
+
+FORMAT = DagFormat()
 
 
 def _folder(place: Path) -> Path:

@@ -186,15 +186,17 @@ class FolderFiles:
             text = self._load(helps)
             waiting = add_need(text, helps.path, correction.id, key=self._layout.needs_key)
             name, made = self._layout.corrective(correction, helps, newline_of(text))
+            steps = filter(self._layout.is_step, self._names())
+            there = [n for n in steps if n == name or self._layout.step_id(n) == correction.id]
             # The new file comes first: a death in between leaves a plan that is whole, and inserting again ends it.
-            if not (self._root / name).exists():
-                writing.create_file(self._root / name, made.encode())
+            if not there:
+                writing.create_file(self._root / name, made.encode("utf-8", "replace"))
             row = self._layout.row(correction, helps, self._beside)
             if row is not None:
-                writing.replace_file(self._root / row[0], row[1].encode())
+                writing.replace_file(self._root / row[0], row[1].encode("utf-8", "replace"))
             if waiting != text:
                 writing.replace_file(self._file(helps), waiting.encode())
-        return self._prefix + name
+        return self._prefix + (there or [name])[0]
 
     def account(self, account: Account) -> None:
         """These formats keep no books."""

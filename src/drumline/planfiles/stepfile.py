@@ -152,7 +152,7 @@ def parse_step(text: str, path: str) -> StepFile:
     step = _step(fields, body, text)
     if not step.id and not any(p.code == "bad_value" for p in fields.problems):
         fields.refuse("id", "missing_id", "the frontmatter has no 'id'")
-    problems = (*fields.problems, *not_run(body, path), *_structure(text, body, marks, path))
+    problems = (*fields.problems, *not_run(body, path), *structure(text, body, marks, path))
     return StepFile(step=step if step.id else None, marks=marks, problems=problems)
 
 
@@ -213,15 +213,16 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
     )
 
 
-def _structure(text: str, body: Body, marks: Marks, path: str) -> Iterator[Problem]:
-    """Where a file departs from the structure it follows, or its boxes from its status."""
+def structure(text: str, body: Body, marks: Marks | None, path: str) -> Iterator[Problem]:
+    """Where a file departs from the structure it follows, or its boxes from its status if it has one."""
     criteria = body.headings.get("success criteria")
     missing = [bucket.value for bucket in Bucket if bucket.value not in body.headings]
     if criteria is not None and missing:
         message = f"its Success Criteria have no list for {' and '.join(missing)}"
         yield Problem(code="missing_bucket", message=message, where=f"{path}:{criteria}", severity=Severity.WARNING)
     boxes = [i.line for i in body.items if i.bucket is Bucket.VERIFICATION and i.line in body.boxes]
-    if marks.status is Status.READY and boxes and all(text[body.boxes[line]] != " " for line in boxes):
+    ready = marks is not None and marks.status is Status.READY
+    if ready and boxes and all(text[body.boxes[line]] != " " for line in boxes):
         message = "every check is ticked but the status is not done; the status counts, so the step will be worked on"
         yield Problem(code="boxes_ticked", message=message, where=f"{path}:{boxes[0]}", severity=Severity.WARNING)
 

@@ -155,14 +155,14 @@ def _box_spans(text: str, front: Frontmatter, body: Body, *, step: Step, ticked:
         known = [check for check in step.checks if check.line]
         lines = {then.line: here.line for then, here in zip(known, now, strict=False)}
     else:
-        lines = _match(step.checks, now)
+        lines = match_checks(step.checks, now)
     for line in dict.fromkeys(ticked):
         box = body.boxes.get(lines.get(line, 0))
         if box is not None and text[box] == " ":
             yield box, box + 1, "x"
 
 
-def _match(then: Sequence[Check], now: Sequence[Check]) -> dict[int, int]:
+def match_checks(then: Sequence[Check], now: Sequence[Check]) -> dict[int, int]:
     """Old line to new line of the n-th check with the same command."""
     here = dict(_numbered(now))
     return {line: here[name] for name, line in _numbered(then) if line and name in here}
