@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import anyio
 import click
 
-from drumline.app.catalog import read_run
 from drumline.app.drive import INTERRUPTED, drive
 from drumline.app.look import Watcher
 from drumline.app.say import say as leave_message
@@ -19,7 +18,7 @@ from drumline.cli.output import is_terminal, print_json, print_lines, problem_js
 from drumline.core.ids import RunId, Stream
 from drumline.core.plan import Problem
 from drumline.core.recorded import Recorded
-from drumline.core.state import Gate, RunState
+from drumline.core.state import Gate, RunState, fold_run
 from drumline.engine.driver import Driver
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
@@ -46,10 +45,13 @@ class Session:
     fresh: bool = False
 
     def __post_init__(self) -> None:
-        state = read_run(self.store, self.run)
-        self.watcher: Watcher = self.site.watcher(self.store, state)
-        recorded = self.store.tail(self.run)
-        self._progress = Progress(after=0 if self.fresh else recorded[-1].seq)
+        own = self.store.read(Stream(self.run))
+        # What is pinned at the beginning never changes: one reading is enough for every driver of this process.
+        self._begun = fold_run(RunState(id=self.run), [recorded.event for recorded in own])
+        self._started_at = own[0].at
+        self.watcher: Watcher = self.site.watcher(self.store, self._begun)
+        newest = [own[-1], *self.store.tail(self.run, after=own[-1].seq)][-1]
+        self._progress = Progress(after=0 if self.fresh else newest.seq)
         self._board_say: Callable[[str], None] = say
         self._driver: Driver | None = None
 
@@ -78,9 +80,7 @@ class Session:
         return EXIT_CODES[run_state(snapshot)]
 
     def _drive_once(self, *, resuming: bool) -> RunState:
-        state = read_run(self.store, self.run)
-        started_at = self.store.read(Stream(self.run), kinds=("RunStarted",))[0].at
-        kit = self.site.kit(self.store, state, started_at=started_at)
+        kit = self.site.kit(self.store, self._begun, started_at=self._started_at)
         self._driver = Driver(
             kit=kit,
             run_id=self.run,
@@ -97,7 +97,7 @@ class Session:
         return is_terminal() and not self.as_json and os.environ.get("TERM", "dumb") != "dumb"
 
     async def _drive_plainly(self, driver: Driver, resuming: bool) -> RunState:
-        await driver.kit.workspaces.start(read_run(self.store, self.run).begun.base)
+        await driver.kit.workspaces.start(self._begun.begun.base)
         return await drive(driver, resuming=resuming)
 
     async def _drive_with_board(self, driver: Driver, resuming: bool, stack: ExitStack) -> RunState:
