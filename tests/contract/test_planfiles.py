@@ -12,7 +12,7 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
-from drumline.ports.planfiles import PlanFiles
+from drumline.ports.planfiles import Correction, PlanFiles
 from drumline.testing.planfiles import FakePlanFiles
 
 CLAIMED = Marks(status=Status.CLAIMED, assignee="driver-1", claimed_at="2030-01-02T03:04:05Z")
@@ -64,9 +64,7 @@ def files_in_memory(_folder: Path) -> World:
     return World(files=fake, retitle=lambda step, title: fake.edit(replace(step, title=title)))
 
 
-def maestro_world(
-    folder: Path, name: str, text: str, *, ids: tuple[str, str] = ("1", "2"), boxed: bool = False
-) -> World:
+def one_file(folder: Path, name: str, text: str, *, ids: tuple[str, str] = ("1", "2"), boxed: bool = False) -> World:
     file = folder / name
     file.write_text(text)
 
@@ -83,7 +81,7 @@ def maestro_plan(folder: Path) -> World:
         f'   "blocked_by": [{needs}], "checks": ["make test", "make lint"]}}'
         for number, needs in ((1, ""), (2, "1"))
     )
-    return maestro_world(folder, "plan.json", f'{{"title": "A plan", "phases": [\n{phases}\n]}}\n')
+    return one_file(folder, "plan.json", f'{{"title": "A plan", "phases": [\n{phases}\n]}}\n')
 
 
 def maestro_state(folder: Path) -> World:
@@ -92,7 +90,7 @@ def maestro_state(folder: Path) -> World:
         f"    blocked_by: [{needs}]\n    checks: [make test, make lint]\n    errors: []\n"
         for number, needs in ((1, ""), (2, "1"))
     )
-    return maestro_world(folder, "active-session.md", f"---\ntask: A plan\nphases:\n{phases}---\n# Log\n")
+    return one_file(folder, "active-session.md", f"---\ntask: A plan\nphases:\n{phases}---\n# Log\n")
 
 
 def maestro_markdown(folder: Path) -> World:
@@ -101,10 +99,85 @@ def maestro_markdown(folder: Path) -> World:
         f"- [ ] Tests: `make test`\n- [ ] Lint: `make lint`\n### Dependencies\n- Blocked by: {needs}\n"
         for number, needs in ((1, "None"), (2, "Phase 1"))
     )
-    return maestro_world(folder, "a-impl-plan.md", f"---\ntitle: A plan\n---\n{phases}", boxed=True)
+    return one_file(folder, "a-impl-plan.md", f"---\ntitle: A plan\n---\n{phases}", boxed=True)
 
 
-@pytest.fixture(params=[files_on_disk, files_in_memory, maestro_plan, maestro_state, maestro_markdown])
+def phased(folder: Path) -> World:
+    plan = folder / "plan"
+    (plan / "steps").mkdir(parents=True)
+    (plan / "plan.md").write_text("# A plan\n")
+    for number, needs in ((1, ""), (2, "1")):
+        (plan / "steps" / f"{number:02}-work.md").write_text(
+            f"---\nstep: {number}\ntitle: Title {number}\ndepends_on: [{needs}]\nstatus: pending\n---\n"
+            "## Test commands\n\n- [ ] Tests: `make test`\n- [ ] Lint: `make lint`\n"
+        )
+
+    def retitle(step: Step, title: str) -> object:
+        file = folder / step.path
+        return file.write_text(file.read_text().replace(f"title: {step.title}", f"title: {title}"))
+
+    files = open_plan(plan, repo=folder, locks=folder / "locks")
+    return World(files=files, retitle=retitle, ids=("01", "02"))
+
+
+def linear(folder: Path) -> World:
+    file = folder / "plan.md"
+    phases = "".join(
+        f"\n## Phase {number}: Title {number}\n\n#### Automated Verification:\n"
+        "- [ ] Tests: `make test`\n- [ ] Lint: `make lint`\n"
+        for number in (1, 2)
+    )
+    file.write_text(f"---\nstatus: in-progress\n---\n# A plan\n{phases}")
+
+    def retitle(step: Step, title: str) -> object:
+        return file.write_text(file.read_text().replace(f": {step.title}\n", f": {title}\n"))
+
+    files = open_plan(file, repo=folder, locks=folder / "locks")
+    return World(files=files, retitle=retitle, path="plan.md", ids=("phase-1", "phase-2"))
+
+
+def implement_lines(folder: Path) -> World:
+    steps = "".join(
+        f"### Step {number}: Title {number}\n**Status:** pending\n**Files:** `a{number}.py`\n**What:** Work.\n**Test:**\n"
+        f"- [ ] Tests: `make test`\n- [ ] Lint: `make lint`\n\n"
+        for number in (1, 2)
+    )
+    return one_file(folder, "implement.md", f"# Implementation Plan: A plan\n\n## Steps\n{steps}", boxed=True)
+
+
+def implement_tags(folder: Path) -> World:
+    steps = "".join(
+        f"## Step {number}: Title {number} [pending]\n\n**Files:**\n- Modify: `a{number}.py`\n\n**Verification:**\n"
+        f"- [ ] Tests: `make test`\n- [ ] Lint: `make lint`\n\n"
+        for number in (1, 2)
+    )
+    return one_file(folder, "implement.md", f"# Implementation Plan: A plan\n\n{steps}", boxed=True)
+
+
+def waves(folder: Path) -> World:
+    chunks = ",\n".join(
+        f'  [{{"id": "c{number}", "scope": "Title {number}", "files": ["a.py"], "model": "sonnet",\n'
+        f'    "checks": ["make test", "make lint"]}}]'
+        for number in (1, 2)
+    )
+    text = f'{{"description": "A plan", "waves": [\n{chunks}\n]}}\n'
+    return one_file(folder, "chunks.json", text, ids=("c1", "c2"))
+
+
+@pytest.fixture(
+    params=[
+        files_on_disk,
+        files_in_memory,
+        phased,
+        linear,
+        maestro_plan,
+        maestro_state,
+        maestro_markdown,
+        implement_lines,
+        implement_tags,
+        waves,
+    ]
+)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
     made: World = request.param(tmp_path)
     return made
@@ -230,3 +303,62 @@ def test_a_step_of_another_plan_is_refused(world: World) -> None:
         world.files.write(stranger, DONE)
 
     assert refused.value.hint == f"drumline validate {world.path}"
+
+
+def test_a_corrective_step_inherits_needs_and_is_waited_for(world: World) -> None:
+    before = world.read()
+    first, second = world.ids
+    correction = correction_for(first)
+
+    world.files.insert(correction, helps=before.plan.steps[0])
+
+    after = world.read(before)
+    assert [step.id for step in after.plan.steps] == [first, correction.id, second]
+    assert [step.needs for step in after.plan.steps] == [(correction.id,), (), (first,)]
+    assert after.marks == dict.fromkeys([first, correction.id, second], Marks())
+    assert after.errors == ()
+    added = after.plan.by_id[correction.id]
+    assert (added.title, [check.command for check in added.checks]) == ("Another way", ["make again"])
+    assert "Do it differently" in world.files.text(added)
+
+
+def test_a_second_corrective_step_does_not_wait_for_the_first(world: World) -> None:
+    first, second = world.ids
+    world.files.insert(correction_for(second), helps=world.step())
+
+    world.files.insert(correction_for(second, "h2"), helps=world.step())
+
+    found = world.read().plan
+    assert set(world.step().needs) == {first, f"{second}h", f"{second}h2"}
+    assert [found.by_id[StepId(f"{second}{tail}")].needs for tail in ("h", "h2")] == [(first,), (first,)]
+
+
+def test_inserting_the_same_correction_again_changes_nothing(world: World) -> None:
+    correction = correction_for(world.ids[1])
+    world.files.insert(correction, helps=world.step())
+    before = world.read()
+
+    world.files.insert(correction, helps=world.step())
+
+    assert world.read() == before
+
+
+def test_a_corrective_step_has_marks_like_any_other(world: World) -> None:
+    correction = correction_for(world.ids[1])
+    world.files.insert(correction, helps=world.step())
+    added = world.read().plan.by_id[correction.id]
+
+    world.files.write(added, CLAIMED)
+
+    assert world.files.marks(added) == CLAIMED
+    assert world.files.marks(world.step()) == Marks()
+
+
+def correction_for(step_id: str, tail: str = "h") -> Correction:
+    return Correction(
+        id=StepId(f"{step_id}{tail}"),
+        title="Another way",
+        what="Do it differently.\n\n- [ ] `not a check`",
+        why="The first way failed.",
+        test="make again",
+    )

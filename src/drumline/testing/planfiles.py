@@ -27,6 +27,7 @@ class FakePlanFiles:
         self.ticked: dict[StepId, set[int]] = {step.id: set() for step in plan.steps}
         self.writes = 0
         self.accounts: list[Account] = []
+        self._told: dict[StepId, str] = {}
 
     def read(self, known: Reading | None = None) -> Reading:
         """The plan as it is now; an unchanged plan gives back `known`."""
@@ -43,7 +44,8 @@ class FakePlanFiles:
         boxes = [f"- [{'x' if line in self.ticked[now.id] else ' '}] {text}" for line, text in checks]
         status = self._marks[now.id].status.value
         head = ["---", f"id: {now.id}", f"name: {now.title}", f"status: {status}", "---", f"# {now.id}: {now.title}"]
-        return "\n".join([*head, "#### Automated Verification:", *boxes, ""])
+        told = [self._told[now.id]] if now.id in self._told else []
+        return "\n".join([*head, *told, "#### Automated Verification:", *boxes, ""])
 
     def marks(self, step: Step) -> Marks:
         """The marks the step has now."""
@@ -77,6 +79,7 @@ class FakePlanFiles:
         )
         waiting = replace(helped, needs=(*helped.needs, correction.id))
         self.edit(waiting)
+        self._told[correction.id] = f"{correction.what}\n{correction.why}"
         place = [step.id for step in self._plan.steps].index(helps.id) + 1
         self.edit(added)
         others = [step for step in self._plan.steps if step.id != correction.id]
