@@ -166,7 +166,7 @@ def test_the_files_of_all_three_lists_are_owned_and_normal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "one", "other", "parallel", "expected"),
+    ("name", "one", "other", "expected"),
     [
         (
             "created and modified",
@@ -175,17 +175,16 @@ def test_the_files_of_all_three_lists_are_owned_and_normal() -> None:
             True,
             [("file_overlap", WARNING)],
         ),
-        ("files and files", {"files": ["a"]}, {"files": ["a"]}, True, [("file_overlap", WARNING)]),
-        ("files and created", {"files": ["a"]}, {"files_created": ["a"]}, True, [("file_overlap", WARNING)]),
-        ("two spellings of one", {"files": ["./a"]}, {"files": ["a"]}, True, [("file_overlap", WARNING)]),
-        ("different files", {"files": ["a"]}, {"files": ["b"]}, True, []),
-        ("sequential", {"files": ["a"]}, {"files": ["a"]}, False, []),
+        ("files and files", {"files": ["a"]}, {"files": ["a"]}, [("file_overlap", WARNING)]),
+        ("files and created", {"files": ["a"]}, {"files_created": ["a"]}, [("file_overlap", WARNING)]),
+        ("two spellings of one", {"files": ["./a"]}, {"files": ["a"]}, [("file_overlap", WARNING)]),
+        ("different files", {"files": ["a"]}, {"files": ["b"]}, []),
     ],
 )
 def test_phases_that_share_files_are_told(
-    name: str, one: dict[str, Any], other: dict[str, Any], parallel: bool, expected: list[object]
+    name: str, one: dict[str, Any], other: dict[str, Any], expected: list[object]
 ) -> None:
-    found = findings(phase(1, **one, parallel=parallel), phase(2, **other, parallel=parallel))
+    found = findings(phase(1, **one, parallel=True), phase(2, **other, parallel=True))
 
     assert found == expected, name
 
