@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Plan, Problem, Reading, Step
+from drumline.core.plan import Marks, Plan, Problem, Reading, Severity, Step
 from drumline.core.validation import validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
@@ -23,6 +23,7 @@ from drumline.planfiles.correction import add_need, newline_of, require_legal
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.known import Known
 from drumline.planfiles.source import BOM, NEWLINE, decode, digest, read_bytes
+from drumline.planfiles.stamps import Stamps
 from drumline.planfiles.stepfile import Form, StepFile, parse_marks
 from drumline.ports.planfiles import Account, Correction
 
@@ -136,6 +137,9 @@ class FolderFiles:
         self._prefix = "" if self._path == "." else f"{self._path}/"
         self._lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
         self._name = re.sub(r"[^A-Za-z0-9_-]+", "-", root.name).strip("-") or "plan"
+        self._stamps = Stamps()
+        self._judged: object = None
+        self._verdict: Sequence[Problem] = ()
 
     def read(self, known: Reading | None = None) -> Reading:
         """Read the plan and collect every problem; parses only files whose digest is not in `known`."""
@@ -154,7 +158,7 @@ class FolderFiles:
         problems = [*scan.problems, *words.problems, *(problem for found in files for problem in found.problems)]
         lines = {path: line for path, line in earlier.need_lines.items() if path not in scan.fresh}
         unread = self._unread(problems, scan, steps)
-        problems += validate(plan, locate=partial(self._locate, lines), unread=unread)
+        problems += self._judge(plan, lines, unread)
         return Reading(plan=plan, marks=marks, digests=scan.digests, problems=self._sorted(problems))
 
     def text(self, step: Step) -> str:
@@ -207,11 +211,18 @@ class FolderFiles:
         changed = False
         for name in sorted(self._names(), key=self._layout.place):
             path = self._prefix + name
-            data = read_bytes(self._root / name, path) if name.isprintable() else _bad_name(path)
+            file = f"{self._root}/{name}"
+            stamp = self._stamps.take(file)
+            untouched = self._stamps.recall(file, stamp)
+            if untouched and self._layout.own_marks and known.has(path, untouched) and not self._layout.is_beside(name):
+                scan.digests[path] = untouched
+                continue
+            data = read_bytes(file, path) if name.isprintable() else _bad_name(path)
             if isinstance(data, Problem):
                 scan.problems.append(data)
                 continue
             scan.digests[path] = found = digest(data)
+            self._stamps.keep(file, stamp, found)
             fresh = not known.has(path, found)
             changed = changed or fresh
             if self._layout.is_beside(name):
@@ -254,6 +265,14 @@ class FolderFiles:
             title=words.title or self._name,
             autonomy=words.autonomy,
         )
+
+    def _judge(self, plan: Plan, lines: Mapping[str, int], unread: Collection[StepId]) -> Sequence[Problem]:
+        """What is wrong with the steps together; found anew only if more than marks has changed since the last time."""
+        subject = (tuple((s.path, s.text_digest, s.id, s.needs, s.files) for s in plan.steps), frozenset(unread))
+        if subject != self._judged or any(problem.severity is Severity.ERROR for problem in self._verdict):
+            self._verdict = validate(plan, locate=partial(self._locate, lines), unread=unread)
+            self._judged = subject
+        return self._verdict
 
     def _unread(self, problems: Sequence[Problem], scan: _Scan, steps: Sequence[Step]) -> set[StepId]:
         """Ids that files without a usable step probably hold, so that needing them is not reported as well."""

@@ -27,7 +27,7 @@ def digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def read_bytes(file: Path, path: str, *, most: int = MAX_BYTES) -> bytes | Problem:
+def read_bytes(file: Path | str, path: str, *, most: int = MAX_BYTES) -> bytes | Problem:
     """The bytes of a regular file of at most so many, or why it is refused; a symlink is never followed."""
     try:
         # Without O_NONBLOCK a named pipe called step-1.md would hang the reader.
