@@ -138,7 +138,7 @@ def linear(folder: Path) -> World:
 
 def implement_lines(folder: Path) -> World:
     steps = "".join(
-        f"### Step {number}: Title {number}\n**Status:** pending\n**Files:** `a{number}.py`\n**What:** Work.\n**Test:**\n"
+        f"### Step {number}: Title {number}\n**Status:** pending\n**Files:** `a{number}.py`\n**Test:**\n"
         f"- [ ] Tests: `make test`\n- [ ] Lint: `make lint`\n\n"
         for number in (1, 2)
     )

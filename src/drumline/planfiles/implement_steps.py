@@ -161,7 +161,7 @@ def _read_tags(section: Section, repos: Repos, notes: Notes) -> tuple[Tag | None
         elif repos.elsewhere(found.text):
             elsewhere = found.text
         elif not (repos.several and found.text.casefold() in (THIS_REPO, repos.this)):
-            title = f"{title} [{found.text}]"
+            title += found.written
     if word is not None and word.drift:
         notes.warn("status_drift", f"the status {word.drift}")
     if elsewhere:

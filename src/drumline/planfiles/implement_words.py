@@ -20,6 +20,9 @@ WRITES = {
 }
 """What is written. Other tools never start a `skipped` step; `blocked` ones they take for broken and try to repair."""
 
+MAX_TAGS = 4
+"""More brackets than a status and a repository could need are a title's, and a heading full of them stays cheap."""
+
 _CANONICAL = {word: status for status, word in WRITES.items() if status is not Status.FAILED}
 _DRIFTED = {
     "in progress": Status.CLAIMED,
@@ -63,6 +66,7 @@ class Tag:
     """A bracketed word at the end of a heading. Offsets count in the heading; `start` has the blanks before it."""
 
     text: str
+    written: str
     start: int
     inner: int
     end: int
@@ -118,7 +122,7 @@ def almost_heading(content: str) -> bool:
 def _with_tags(content: str, step_id: str, title_start: int, *, drifted: bool) -> StepHeading:
     tags: list[Tag] = []
     end = len(content)
-    while (tag := _last_tag(content, title_start, end)) is not None:
+    while len(tags) < MAX_TAGS and (tag := _last_tag(content, title_start, end)) is not None:
         tags.insert(0, tag)
         end = tag.start
     title = " ".join(content[title_start:end].strip("*_ \t").split())
@@ -133,5 +137,9 @@ def _last_tag(content: str, begin: int, end: int) -> Tag | None:
         return None
     start = len(head[:opening].rstrip(" \t"))
     return Tag(
-        text=head[opening + 1 : -1].strip(), start=begin + start, inner=begin + opening + 1, end=begin + len(head)
+        text=head[opening + 1 : -1].strip(),
+        written=head[start:],
+        start=begin + start,
+        inner=begin + opening + 1,
+        end=begin + len(head),
     )

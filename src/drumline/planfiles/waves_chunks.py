@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Problem, Severity, Step
+from drumline.core.plan import Check, Marks, Problem, Severity, Step
 from drumline.core.validation import normal_path
 from drumline.planfiles.document import Parsed
 from drumline.planfiles.jsonfile import JsonFile, Place, encodable
@@ -109,6 +109,9 @@ class _Reader:
             title=" ".join(scope.partition("\n")[0].split()) or step_id,
             needs=chunk.needs,
             files=tuple(normal_path(path) or path for path in map(encodable, _texts(value, "files"))),
+            checks=tuple(
+                Check(command=command) for command in map(encodable, _texts(value, "checks")) if command.strip()
+            ),
             tier=self._tier(chunk),
             review="strong" if value.get("opusReview") is True else "",
             path=self._path,
@@ -143,9 +146,11 @@ class _Texts(Mapping[StepId, str]):
     def __getitem__(self, step: StepId) -> str:
         value = self.chunks[step].value
         files = "\n".join(f"- {path}" for path in _texts(value, "files"))
+        checks = "\n".join(f"- `{command}`" for command in _texts(value, "checks"))
         parts = [
             f"# {step}: {_text(value, 'scope')}",
             f"## Files\n\n{files}" if files else "",
+            f"## Checks\n\n{checks}" if checks else "",
             f"## Tests\n\n{_tests(self.plan, value)}" if _tests(self.plan, value) else "",
             f"## Description\n\n{_text(self.plan, 'description')}" if _text(self.plan, "description") else "",
             f"## Plan\n\n{_text(self.plan, 'plan')}" if _text(self.plan, "plan") else "",

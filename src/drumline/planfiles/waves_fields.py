@@ -58,6 +58,7 @@ CHUNK_FIELDS = (
     FieldRule(name="tests", kind=Kind.FLAG, about="Whether the chunk must write or adapt tests."),
     FieldRule(name="testScope", kind=Kind.TEXT, about="What those tests should cover."),
     FieldRule(name="opusReview", kind=Kind.FLAG, about="Whether a strong reviewer looks at it."),
+    FieldRule(name="checks", kind=Kind.TEXTS, about="Commands that must succeed; read by Drumline only."),
     FieldRule(name="dependsOn", kind=Kind.TEXTS, about="Ids of the chunks it needs; replaces the rule of waves."),
 )
 
