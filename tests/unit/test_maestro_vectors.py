@@ -172,7 +172,6 @@ def test_the_files_of_all_three_lists_are_owned_and_normal() -> None:
             "created and modified",
             {"files_created": ["a"]},
             {"files_modified": ["a"]},
-            True,
             [("file_overlap", WARNING)],
         ),
         ("files and files", {"files": ["a"]}, {"files": ["a"]}, [("file_overlap", WARNING)]),

@@ -6,11 +6,12 @@ current in the style it had; who holds a phase, since when and why it is blocked
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Problem, Severity, Step
+from drumline.core.plan import Marks, Problem, Reading, Severity, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles.annotated import AnnotatedFiles
 from drumline.planfiles.dataedit import Editor, Span
@@ -31,7 +32,7 @@ from drumline.planfiles.maestro_markdown import Section, read_drafts, read_secti
 from drumline.planfiles.maestro_phases import WORD_FOR, WORDS, count_problem, find_phases, to_steps
 from drumline.planfiles.maestro_sections import insert_section, tick_boxes
 from drumline.planfiles.markdown import read_body
-from drumline.planfiles.sidecar import SUFFIX, Added
+from drumline.planfiles.sidecar import SUFFIX, Added, Sidecar
 from drumline.planfiles.source import (
     BOM,
     DOCUMENT_BYTES,
@@ -177,6 +178,12 @@ class MaestroFiles(AnnotatedFiles):
             raise InvalidInput(message, hint="drumline validate PATH/TO/PLAN")
         dialect = StateDialect() if _is_state(file) else PlanDialect(markdown=file.suffix.lower() in _MARKDOWN)
         super().__init__(file, dialect, repo=repo, locks=locks)
+
+    def _reading(self, doc: Parsed, notes: Sidecar | Problem, digests: Mapping[str, str]) -> Reading:
+        found = super()._reading(doc, notes, digests)
+        # A document that cannot be read is one finding, not a plan without steps as well.
+        known = found.problems if doc.steps or not doc.problems else doc.problems
+        return replace(found, problems=known)
 
     @staticmethod
     def recognise(place: Path) -> bool:
