@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -191,12 +190,6 @@ def make_user(folder: Path, *steps: str) -> User:
     user.play()
     user.commit_all("start")
     return user
-
-
-def copy_user(source: User, folder: Path) -> User:
-    """The same repository once more, so that a slow beginning is shared and still nobody is in another's way."""
-    shutil.copytree(source.folder, folder, symlinks=True)
-    return User(folder=folder, repo=folder / "repo")
 
 
 @contextmanager
