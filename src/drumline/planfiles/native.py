@@ -69,7 +69,7 @@ def _head(step: Step, marks: Marks) -> Iterable[str]:
     yield f"depends_on: {yaml_list(step.needs)}"
     if step.files:
         yield f"files: {yaml_list(step.files)}"
-    hidden = [check.command for check in step.checks if "\n" in check.command]
+    hidden = tuple(check.command for check in step.checks if "\n" in check.command)
     if hidden:
         yield f"checks: {yaml_list(hidden)}"
     for key, value in (("tier", step.tier), ("agent", step.agent), ("review", step.review)):
