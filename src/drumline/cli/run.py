@@ -215,7 +215,8 @@ def _mode(request: Request) -> str:
         return "sequential"
     if request.site.settings.mode != "ask":
         return request.site.settings.mode
-    if shape.eligible <= 1 or request.as_json or request.detached or not is_terminal():
+    alone = shape.eligible <= 1 or bool(request.choice.step)
+    if alone or request.as_json or request.detached or not is_terminal():
         return shape.mode
     say(f"{shape.eligible} of {shape.total} steps can run side by side, in {len(shape.batches)} batches.")
     for found in shape.overlaps:
