@@ -70,6 +70,13 @@ def obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None
     )
 
 
+def is_claimable(run: RunState, step: Step, around: Surroundings) -> bool:
+    """Whether a step that was ready a moment ago still is; one that its file calls done by now is not."""
+    marks = around.marks.get(step.id, Marks())
+    declared = marks.status is Status.DONE and step.id not in run.working
+    return not settled(run, step.id) and not declared and obstacle(run, step, around) is None
+
+
 def ready(run: RunState, around: Surroundings) -> list[Step]:
     """Steps that may be claimed now, in the order in which they should be."""
     found = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TypeVar
@@ -16,6 +17,7 @@ from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
 from drumline.core.taxonomy import Failure
 from drumline.engine.kit import Kit
+from drumline.errors import GitError
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.processes import Job, Processes
 
@@ -104,8 +106,9 @@ class Acts:
     async def _intend_finish(self, command: cmd.Finish, state: StepState) -> Note:
         files: dict[str, str] = {}
         if state.base is not None and state.tree is not None:
-            changed = await self.kit.workspaces.changed(state.base, state.tree)
-            files = {_readable(path): kind for path, kind in changed.items()}
+            with contextlib.suppress(GitError):  # for lack of a list of files no landed step becomes a blocked one
+                changed = await self.kit.workspaces.changed(state.base, state.tree)
+                files = {_readable(path): kind for path, kind in changed.items()}
         checks = len(self.orders.checks)
         passed = sum(1 for number in range(checks) if state.proves(number))
         total = checks + len(self.orders.step.not_run)

@@ -19,8 +19,8 @@ from drumline.core.advance import orders_for, recover
 from drumline.core.decide import decide
 from drumline.core.edits import compare
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
-from drumline.core.plan import Problem, Reading, Step
-from drumline.core.schedule import Surroundings, is_guarded, obstacle, settled
+from drumline.core.plan import Marks, Problem, Reading, Step
+from drumline.core.schedule import Surroundings, is_claimable, is_guarded
 from drumline.core.state import RunState, fold_run
 from drumline.engine.acts import Acts
 from drumline.engine.books import Books
@@ -28,7 +28,7 @@ from drumline.engine.kit import Kit, Observer
 from drumline.engine.messages import outcome_of
 from drumline.engine.outbox import Outbox, parse_iso
 from drumline.engine.walk import Recover, Walk
-from drumline.errors import Conflict, InvalidInput, StaleToken
+from drumline.errors import Conflict, GitError, InvalidInput, StaleToken
 from drumline.ports.agents import Agent
 from drumline.ports.journal import Addition, Recorded
 from drumline.ports.processes import Processes
@@ -96,13 +96,19 @@ class Driver:
                 return
             try:
                 busy = await self._round(tasks)
+                if await self._is_over():
+                    return
             except Conflict:
                 continue
-            if self.run.ended is not None or self.run.parked:
-                await self._mirror_all()
-                return
             if not busy:
                 await self._idle()
+
+    async def _is_over(self) -> bool:
+        """Whether there is nothing left to drive; what somebody said in the last moment may change that."""
+        if self.run.ended is None and not self.run.parked:
+            return False
+        await self._mirror_all()
+        return not await self._settle_inbox()
 
     async def _round(self, tasks: TaskGroup) -> bool:
         """One round; whether something was done that calls for another at once."""
@@ -165,7 +171,8 @@ class Driver:
         self._sync()
         finished = self.run.finished.get(step)
         if finished is not None and finished.state == "done":
-            await self.kit.workspaces.remove(step)
+            with contextlib.suppress(GitError):
+                await self.kit.workspaces.remove(step)
 
     async def _is_gone(self, driver: DriverId) -> bool:
         if driver == self._me or self.kit.roster.standing(driver) is Standing.LIVE:
@@ -252,8 +259,10 @@ class Driver:
         if token is None:
             return False
         self._sync()
-        late = settled(self.run, step) or obstacle(self.run, definition, around) is not None
-        mirrored = None if late else self._outbox.claim(self.run, definition)
+        around = self._outbox.look(definition, around)
+        late = not is_claimable(self.run, definition, around)
+        seen_marks = around.marks.get(step, Marks())
+        mirrored = None if late else self._outbox.claim(self.run, definition, replacing=seen_marks)
         if mirrored is None:
             # Another driver was faster and is done with it already, or a mark in the file says hands off.
             self.kit.store.release(self.run_id, step, token)

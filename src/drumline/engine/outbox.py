@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from drumline.core.events import PlanMirrored, StepFinished
 from drumline.core.ids import StepId
 from drumline.core.mirror import Wanted, expected_marks, outstanding, wanted
 from drumline.core.plan import Marks, Status, Step
-from drumline.core.schedule import assignee
+from drumline.core.schedule import Surroundings, assignee
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit
 from drumline.errors import InvalidInput
@@ -40,11 +40,18 @@ class Outbox:
     kit: Kit
     _over: dict[StepId, tuple[Step, StepFinished, PlanMirrored]] = field(default_factory=dict)
 
-    def claim(self, run: RunState, step: Step) -> PlanMirrored | None:
-        """Mark a step as ours; None if somebody else's mark came in between."""
-        marks = Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=iso(self.kit.clock.now()))
+    def look(self, step: Step, around: Surroundings) -> Surroundings:
+        """The same surroundings with what the step's file says at this moment, if it can be read."""
         found = self._marks(step)
-        return self._write(step, Wanted(marks=marks), replacing=found) if found else None
+        if found is None:
+            return around
+        times = {**around.claim_times, step.id: parse_iso(found.claimed_at)}
+        return replace(around, marks={**around.marks, step.id: found}, claim_times=times)
+
+    def claim(self, run: RunState, step: Step, *, replacing: Marks) -> PlanMirrored | None:
+        """Mark a step as ours in place of the given marks; None if others stand there by now."""
+        marks = Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=iso(self.kit.clock.now()))
+        return self._write(step, Wanted(marks=marks), replacing=replacing)
 
     def mirror(self, run: RunState, step: Step, *, claimed: bool) -> PlanMirrored | None:
         """Bring one step's file up to date; None if it is, or if a person wrote something else there."""

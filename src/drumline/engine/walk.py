@@ -14,7 +14,7 @@ import anyio
 
 from drumline.core import events as ev
 from drumline.core.advance import advance, recover
-from drumline.core.commands import Command, Finish, Park
+from drumline.core.commands import Command, Finish, Land, Park
 from drumline.core.ids import DriverId, StepId, Stream, Token
 from drumline.core.life import OPEN, Phase
 from drumline.core.state import RunState
@@ -73,16 +73,22 @@ class Walk:
     async def _walk(self, pending: Note) -> None:
         fold_step(self.state, pending.step)
         await self._clean_up()
-        while True:
-            command = advance(self.acts.orders, self.state, self.run)
-            intent = await self.acts.intend(command, self.state)
-            await self._record(pending.then(intent))
-            fold_step(self.state, intent.step)
-            if isinstance(command, Finish | Park):
-                await self._after(command)
-                return
-            pending = await self.acts.perform(command, self.state)
-            fold_step(self.state, pending.step)
+        command = await self._begin(pending)
+        while not isinstance(command, Finish | Park):
+            # What has landed is recorded before a stop is heard: it is neither lost nor to be skipped.
+            with anyio.CancelScope(shield=isinstance(command, Land)):
+                pending = await self.acts.perform(command, self.state)
+                fold_step(self.state, pending.step)
+                command = await self._begin(pending)
+        await self._after(command)
+
+    async def _begin(self, pending: Note) -> Command:
+        """Decide what comes next and record it together with what came of the last."""
+        command = advance(self.acts.orders, self.state, self.run)
+        intent = await self.acts.intend(command, self.state)
+        await self._record(pending.then(intent))
+        fold_step(self.state, intent.step)
+        return command
 
     async def _clean_up(self) -> None:
         """Bring the workspace to the tree the journal knows; keep by ref what an interrupted attempt left in it."""

@@ -1,0 +1,744 @@
+"""The local driver on fakes: what people say and do in mid-run, several drivers at once, and drivers that die."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.integration.worlds import RUN, Died, World, WritingAgent, small_plan, step
+
+from drumline.core import events as ev
+from drumline.core.ids import Commit, DriverId, StepId, Stream, Token, Tree
+from drumline.core.plan import Marks, Problem, Reading, Status, Step
+from drumline.core.state import RunState
+from drumline.engine import driver as driver_module
+from drumline.engine.driver import Driver
+from drumline.engine.outbox import iso, parse_iso
+from drumline.errors import GitError
+from drumline.ports.agents import Assignment, Outcome
+from drumline.ports.journal import Claim, Message
+from drumline.ports.processes import Ended, Job
+from drumline.ports.workspaces import Landing
+from drumline.testing.planfiles import FakePlanFiles
+from drumline.testing.workspaces import FakeWorkspaces
+
+Hook = Callable[[Assignment], Awaitable[None]]
+A, B, C = StepId("a"), StepId("b"), StepId("c")
+PAIR = (step("a"), step("b"))
+CHAIN = (step("a"), step("b", "a"))
+PATIENCE = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _without_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_module, "POLL", 0.01)
+    monkeypatch.setattr(driver_module, "LOOK_ROUND", 0.05)
+
+
+class HookedAgent(WritingAgent):
+    """Calls a hook at the beginning of each attempt, named as `a1` for the first at step a."""
+
+    def __init__(self, hooks: dict[str, Hook] | None = None, slips: dict[str, int] | None = None) -> None:
+        super().__init__(slips)
+        self.hooks = hooks or {}
+
+    async def work(self, assignment: Assignment) -> Outcome:
+        hook = self.hooks.get(f"{assignment.step}{assignment.attempt}")
+        if hook is not None:
+            await hook(assignment)
+        return await super().work(assignment)
+
+
+def world_of(folder: Path, *steps: Step, mode: str = "sequential", autonomy: str = "autopilot") -> World:
+    """A world whose agent can be made to do things."""
+    return World(folder=folder, plan=small_plan(*steps), agent=HookedAgent(), mode=mode, autonomy=autonomy)
+
+
+def hooked(world: World) -> dict[str, Hook]:
+    """The hooks of the world's agent."""
+    assert isinstance(world.agent, HookedAgent)
+    return world.agent.hooks
+
+
+async def linger(_: Assignment) -> None:
+    """Work until somebody stops it."""
+    await anyio.sleep(PATIENCE)
+    raise AssertionError("nobody stopped the agent")
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for something the driver does beside the agent."""
+    for _ in range(int(PATIENCE / 0.01)):
+        if holds():
+            return
+        await anyio.sleep(0.01)
+    raise AssertionError("it never came to that")
+
+
+def attempts(world: World) -> list[str]:
+    """The attempts agents were asked for, in order."""
+    assert isinstance(world.agent, WritingAgent)
+    return [f"{a.step}{a.attempt}" for a in world.agent.assignments]
+
+
+def events_of(world: World, kind: type[ev.Event]) -> list[ev.Event]:
+    """Everything of one kind in the journal."""
+    return [r.event for r in world.store.tail(RUN) if isinstance(r.event, kind)]
+
+
+def statuses(world: World) -> dict[str, Status]:
+    """What the plan's files say."""
+    reading = world.planfiles.read()
+    return {str(s.id): reading.marks[s.id].status for s in reading.plan.steps}
+
+
+def state_of(run: RunState) -> str:
+    """How the run ended."""
+    return run.ended.state if run.ended else ("parked" if run.parked else "open")
+
+
+def finished(run: RunState) -> dict[str, str]:
+    """How each step ended."""
+    return {str(s): f.state for s, f in run.finished.items()}
+
+
+def saying(world: World, kind: str, subject: str = "", value: str = "") -> Hook:
+    """An agent in whose time a person says something and which then works until it is stopped."""
+
+    async def hook(assignment: Assignment) -> None:
+        world.say(Message(kind=kind, subject=subject, value=value, comment="why"))
+        await linger(assignment)
+
+    return hook
+
+
+async def drive_all(world: World, *drivers: Driver) -> list[RunState]:
+    """Let these drivers drive at once; deaths stay their own."""
+    ended: list[RunState] = []
+
+    async def drive(driver: Driver) -> None:
+        try:
+            ended.append(await driver.drive())
+        except Died:
+            pass
+        except BaseExceptionGroup as group:
+            if group.subgroup(Died) is None:
+                raise
+
+    with anyio.fail_after(PATIENCE):
+        await world.begin()
+        async with anyio.create_task_group() as tasks:
+            for driver in drivers:
+                tasks.start_soon(drive, driver)
+    return ended
+
+
+def driver_of(world: World, *, jobs: int = 2, complain: Callable[[Sequence[Problem]], None] | None = None) -> Driver:
+    """A driver of its own process."""
+    return Driver(kit=world.kit(), run_id=RUN, jobs=jobs, complain=complain or (lambda problems: None))
+
+
+# --- what people say --------------------------------------------------------------------------------------------
+
+
+def test_cancel_stops_agents_gives_steps_back_and_ends_the_run(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    hooked(world)["a1"] = saying(world, "cancel")
+
+    run = world.drive()
+
+    assert state_of(run) == "cancelled"
+    assert statuses(world) == {"a": Status.READY, "b": Status.READY}
+    assert not world.store.held(RUN)
+    assert not world.store.unread(RUN)
+    assert world.workspaces.log() == []
+
+
+def test_a_step_in_work_is_stopped_and_skipped_and_the_rest_goes_on(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    hooked(world)["a1"] = saying(world, "skip", "a")
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert finished(run) == {"a": "skipped", "b": "done"}
+    assert statuses(world) == {"a": Status.SKIPPED, "b": Status.DONE}
+
+
+def test_a_waiting_step_can_be_skipped(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN, step("c", "b"))
+    world.say(Message(kind="skip", subject="b", comment="why"))
+
+    run = world.drive()
+
+    assert finished(run) == {"a": "done", "b": "skipped", "c": "done"}
+    assert attempts(world) == ["a1", "c1"]
+
+
+def test_a_parked_step_that_is_skipped_takes_its_question_with_it(tmp_path: Path) -> None:
+    world = world_of(tmp_path, step("a"), autonomy="verbose")
+    parked = world.drive()
+    world.say(Message(kind="skip", subject="a", comment="why"))
+
+    run = world.drive()
+
+    assert [g.opened.gate for g in parked.open_gates] == ["approve-a"]
+    assert state_of(run) == "done"
+    assert run.open_gates == []
+
+
+def test_a_parked_step_says_in_its_file_what_it_waits_for(tmp_path: Path) -> None:
+    world = world_of(tmp_path, step("a"), autonomy="verbose")
+
+    run = world.drive()
+
+    assert state_of(run) == "parked"
+    assert world.planfiles.marks(step("a")) == Marks(status=Status.BLOCKED, reason="waiting for gate approve-a")
+    assert not world.store.held(RUN)
+
+
+def test_an_answer_that_comes_while_the_run_parks_is_taken_up_at_once(tmp_path: Path) -> None:
+    world = world_of(tmp_path, step("a"), autonomy="verbose")
+
+    def answer(_: int) -> None:
+        if events_of(world, ev.RunParked) and not events_of(world, ev.GateAnswered):
+            world.store.after = None
+            world.say(Message(kind="answer", subject="approve-a", value="approve"))
+
+    world.store.after = answer
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+
+
+def test_a_blocked_step_is_retried_in_a_fresh_workspace_and_counts_on(tmp_path: Path) -> None:
+    world = world_of(tmp_path, step("a"))
+    world.agent = HookedAgent(slips={"a": 3})
+    blocked = world.drive()
+    world.say(Message(kind="retry", subject="a"))
+
+    run = world.drive()
+
+    assert finished(blocked) == {"a": "blocked"}
+    assert finished(run) == {"a": "done"}
+    assert attempts(world) == ["a1", "a2", "a3", "a4"]
+    assert run.finished[A].attempts == 4
+
+
+def test_a_change_to_sequential_mode_counts_for_steps_not_yet_started(tmp_path: Path) -> None:
+    world = world_of(tmp_path, step("a"), step("b"), step("c"), mode="parallel")
+    world.say(Message(kind="mode", value="sequential"))
+    most = watch_claims(world)
+
+    run = world.drive()
+
+    assert (state_of(run), run.mode) == ("done", "sequential")
+    assert max(most) == 1
+
+
+def watch_claims(world: World) -> list[int]:
+    """How many steps were in hands at once, noted at every append."""
+    most: list[int] = []
+    world.store.after = lambda _: most.append(len(world.store.held(RUN)))
+    return most
+
+
+def test_what_a_person_wants_revised_reaches_the_agent(tmp_path: Path) -> None:
+    world = world_of(tmp_path, step("a"), autonomy="verbose")
+    world.drive()
+    world.say(Message(kind="answer", subject="approve-a", value="revise", comment="shorter, please"))
+
+    run = world.drive()
+
+    assert [g.opened.gate for g in run.open_gates] == ["approve-a.2"]
+    assert isinstance(world.agent, WritingAgent)
+    assert "shorter, please" in world.agent.assignments[-1].prompt
+
+
+# --- edits of the plan ------------------------------------------------------------------------------------------
+
+
+def edited(original: Step) -> Step:
+    """The step as a person rewrote it."""
+    return replace(original, title=f"{original.title} better", text_digest="")
+
+
+def test_an_edit_of_a_step_not_in_work_counts(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+
+    async def edit(_: Assignment) -> None:
+        world.planfiles.edit(edited(CHAIN[1]))
+
+    hooked(world)["a1"] = edit
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert run.plan.by_id[B].title == "Do b better"
+    assert isinstance(world.agent, WritingAgent)
+    assert "Do b better" in world.agent.assignments[-1].prompt
+
+
+def test_a_step_added_in_mid_run_is_done_too(tmp_path: Path) -> None:
+    world = world_of(tmp_path, step("a"))
+
+    async def add(_: Assignment) -> None:
+        world.planfiles.edit(step("c", "a"))
+
+    hooked(world)["a1"] = add
+
+    run = world.drive()
+
+    assert finished(run) == {"a": "done", "c": "done"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "title", "tries"), [("restart", "Do a better", ["a1", "a2"]), ("continue", "Do a", ["a1"])]
+)
+def test_an_edit_of_a_step_in_work_goes_to_a_gate(tmp_path: Path, choice: str, title: str, tries: list[str]) -> None:
+    world = world_of(tmp_path, step("a"))
+
+    async def edit(_: Assignment) -> None:
+        world.planfiles.edit(edited(step("a")))
+        await until(lambda: bool(events_of(world, ev.GateOpened)))
+
+    hooked(world)["a1"] = edit
+    parked = world.drive()
+    [gate] = parked.open_gates
+    world.say(Message(kind="answer", subject=gate.opened.gate, value=choice))
+
+    run = world.drive()
+
+    assert (state_of(parked), gate.opened.kind) == ("parked", "edit")
+    assert state_of(run) == "done"
+    assert attempts(world) == tries
+    assert isinstance(world.agent, WritingAgent)
+    assert f"# Task: {title} (a)" in world.agent.assignments[-1].prompt
+    assert len(world.workspaces.log()) == 1
+
+
+def test_an_edit_that_breaks_the_plan_is_complained_of_once_and_does_not_stop_the_rest(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    complaints: list[list[str]] = []
+
+    async def break_plan(_: Assignment) -> None:
+        world.planfiles.edit(replace(CHAIN[1], needs=(StepId("nowhere"),), text_digest=""))
+
+    hooked(world)["a1"] = break_plan
+    driver = driver_of(world, complain=lambda problems: complaints.append([p.code for p in problems]))
+
+    [run] = anyio.run(drive_all, world, driver)
+
+    assert finished(run) == {"a": "done", "b": "done"}
+    assert complaints == [["unknown_need"]]
+
+
+def test_a_step_declared_done_by_hand_in_mid_run_is_not_driven(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+
+    async def declare(_: Assignment) -> None:
+        world.planfiles.write(CHAIN[1], Marks(status=Status.DONE))
+
+    hooked(world)["a1"] = declare
+
+    run = world.drive()
+
+    assert (state_of(run), run.declared, attempts(world)) == ("done", {B}, ["a1"])
+
+
+# --- marks of others --------------------------------------------------------------------------------------------
+
+
+class RacingPlanFiles(FakePlanFiles):
+    """Somebody else marks a step just after the plan was read and before its file is looked at for the claim."""
+
+    def __init__(self, world: World, rival: Marks) -> None:
+        super().__init__(world.plan)
+        self.rival: Marks | None = rival
+
+    def read(self, known: Reading | None = None) -> Reading:
+        """The plan; right afterwards the rival strikes."""
+        found = super().read(known)
+        if self.rival is not None and known is not None:
+            rival, self.rival = self.rival, None
+            self.write(PAIR[1], rival)
+        return found
+
+
+def test_a_claim_that_somebody_else_writes_first_is_respected_until_it_is_stale(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *PAIR, mode="parallel")
+    rival = Marks(status=Status.CLAIMED, assignee="mary", claimed_at=iso(world.clock.now()))
+    world.planfiles = RacingPlanFiles(world, rival)
+
+    async def look(_: Assignment) -> None:
+        assert world.planfiles.marks(PAIR[1]) == rival
+        world.clock.time += 3_601
+
+    hooked(world)["a1"] = look
+
+    run = world.drive()
+
+    assert finished(run) == {"a": "done", "b": "done"}
+    assert attempts(world) == ["a1", "b1"]
+
+
+def test_a_step_that_somebody_finishes_just_before_the_claim_is_left_alone(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *PAIR, mode="parallel")
+    world.planfiles = RacingPlanFiles(world, Marks(status=Status.DONE))
+
+    run = world.drive()
+
+    assert (state_of(run), run.declared, attempts(world)) == ("done", {B}, ["a1"])
+    assert statuses(world)["b"] is Status.DONE
+
+
+def test_a_held_claim_is_renewed_before_it_could_be_taken_for_stale(tmp_path: Path) -> None:
+    world = world_of(tmp_path, step("a"))
+    shown: list[str] = []
+
+    async def wait(_: Assignment) -> None:
+        shown.append(world.planfiles.marks(step("a")).claimed_at)
+        world.clock.time += 1_000
+        await until(lambda: world.planfiles.marks(step("a")).claimed_at != shown[0])
+        shown.append(world.planfiles.marks(step("a")).claimed_at)
+
+    hooked(world)["a1"] = wait
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    first, second = (parse_iso(text) for text in shown)
+    assert first is not None
+    assert second == first + 1_000
+
+
+def test_a_mark_that_a_person_puts_over_ours_is_not_overwritten_while_the_step_works_on(tmp_path: Path) -> None:
+    world = world_of(tmp_path, step("a"))
+    mine = Marks(status=Status.BLOCKED, reason="hands off")
+
+    async def mark(_: Assignment) -> None:
+        world.planfiles.write(step("a"), mine)
+
+    hooked(world)["a1"] = mark
+
+    run = world.drive()
+
+    assert finished(run) == {"a": "done"}
+    assert world.planfiles.marks(step("a")) == mine
+
+
+# --- stopping ---------------------------------------------------------------------------------------------------
+
+
+def test_stopping_gives_steps_back_and_marks_them_ready(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *PAIR, mode="parallel")
+    driver = driver_of(world)
+
+    async def stop(assignment: Assignment) -> None:
+        driver.stop()
+        await linger(assignment)
+
+    hooked(world).update(a1=stop, b1=linger)
+
+    [run] = anyio.run(drive_all, world, driver)
+
+    assert state_of(run) == "open"
+    assert statuses(world) == {"a": Status.READY, "b": Status.READY}
+    assert not world.store.held(RUN)
+    assert not world.roster.drivers(RUN)
+    assert len(events_of(world, ev.WorkLost)) == 2
+
+
+@pytest.mark.parametrize("nth", range(1, 9))
+def test_stopping_at_any_append_leaves_no_claim_in_the_files(tmp_path: Path, nth: int) -> None:
+    world = world_of(tmp_path, *PAIR, mode="parallel")
+    driver = driver_of(world)
+    world.store.before = lambda number: driver.stop() if number == nth else None
+
+    [run] = anyio.run(drive_all, world, driver)
+
+    assert Status.CLAIMED not in statuses(world).values()
+    assert not world.store.held(RUN)
+    hooked(world).clear()
+    assert state_of(world.drive()) == "done"
+    assert state_of(run) in ("open", "done")
+
+
+def test_stopping_before_anything_of_a_claim_is_recorded_leaves_none_in_the_file(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *PAIR)
+    drivers: list[Driver] = []
+
+    class Stopping(FakeWorkspaces):
+        async def head(self) -> Commit:
+            drivers[0].stop()
+            await anyio.sleep(PATIENCE)
+            raise AssertionError("nobody stopped the walk")
+
+    world.workspaces = Stopping(tmp_path / "slow", files={"README": "hello\n"}, plan_paths=["plan"])
+    drivers.append(driver_of(world))
+
+    anyio.run(drive_all, world, *drivers)
+
+    assert statuses(world) == {"a": Status.READY, "b": Status.READY}
+
+
+def test_a_stopped_run_is_taken_up_where_it_was(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    driver = driver_of(world)
+
+    async def stop(assignment: Assignment) -> None:
+        driver.stop()
+        await linger(assignment)
+
+    hooked(world)["b1"] = stop
+    anyio.run(drive_all, world, driver)
+    hooked(world).clear()
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert attempts(world) == ["a1", "b1"]
+    assert [s for _, s in world.workspaces.log()] == ["a", "b"]
+
+
+def test_what_lands_while_a_person_skips_it_is_done_and_not_skipped(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *PAIR)
+
+    class Slow(FakeWorkspaces):
+        async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
+            found = await super().land(step, commit, head=head)
+            if step == A:
+                world.say(Message(kind="skip", subject="a"))
+                for _ in range(10):
+                    await anyio.sleep(0.02)
+            return found
+
+    world.workspaces = Slow(tmp_path / "slow", files={"README": "hello\n"}, plan_paths=["plan"])
+
+    run = world.drive()
+
+    assert finished(run) == {"a": "done", "b": "done"}
+    assert [s for _, s in world.workspaces.log()] == ["a", "b"]
+
+
+# --- several drivers --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["parallel", "sequential"])
+def test_two_drivers_do_every_step_once(tmp_path: Path, mode: str) -> None:
+    steps = [step(name) for name in "abcd"] + [step("e", "a", "b"), step("f", "e")]
+    world = world_of(tmp_path, *steps, mode=mode)
+    most = watch_claims(world)
+
+    runs = anyio.run(drive_all, world, driver_of(world), driver_of(world))
+
+    assert [state_of(run) for run in runs] == ["done", "done"]
+    assert sorted(attempts(world)) == [f"{name}1" for name in "abcdef"]
+    assert sorted(s for _, s in world.workspaces.log()) == list("abcdef")
+    assert len(events_of(world, ev.RunEnded)) == 1
+    assert max(most) <= (1 if mode == "sequential" else 4)
+
+
+def test_both_drivers_get_something_to_do(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *(step(name) for name in "abcdef"), mode="parallel")
+
+    anyio.run(drive_all, world, driver_of(world, jobs=1), driver_of(world, jobs=1))
+
+    claimed = {r.event.driver for r in world.store.tail(RUN) if isinstance(r.event, ev.StepClaimed)}
+    assert claimed == {"d-1", "d-2"}
+
+
+def test_two_drivers_may_resume_a_run_at_the_same_moment(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *PAIR)
+
+    async def resume(driver: Driver) -> None:
+        await driver.drive(resuming=True)
+
+    async def both() -> None:
+        await world.begin()
+        with anyio.fail_after(PATIENCE):
+            async with anyio.create_task_group() as tasks:
+                for driver in (driver_of(world), driver_of(world)):
+                    tasks.start_soon(resume, driver)
+
+    anyio.run(both)
+
+    assert len(events_of(world, ev.RunEnded)) >= 1
+    assert [s for _, s in world.workspaces.log()] == ["a", "b"]
+
+
+def test_a_skip_reaches_the_driver_that_has_the_step(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *PAIR, mode="parallel")
+    hooked(world).update(a1=saying(world, "skip", "a"))
+
+    runs = anyio.run(drive_all, world, driver_of(world, jobs=1), driver_of(world, jobs=1))
+
+    assert [finished(run) for run in runs] == [{"b": "done", "a": "skipped"}] * 2
+
+
+def test_a_step_whose_driver_dies_is_taken_over_by_one_that_lives(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    first = driver_of(world)
+    life = world.life
+    second = driver_of(world)
+
+    async def die(_: Assignment) -> None:
+        hooked(world).clear()
+        world.roster.die(DriverId("d-1"))
+        life.end()
+
+    hooked(world)["a1"] = die
+
+    runs = anyio.run(drive_all, world, first, second)
+
+    assert [state_of(run) for run in runs] == ["done"]
+    assert attempts(world) == ["a1", "b1"]
+    assert events_of(world, ev.WorkLost) == [ev.WorkLost(what="working", driver=DriverId("d-1"))]
+    assert [s for _, s in world.workspaces.log()] == ["a", "b"]
+
+
+def test_a_driver_whose_claim_was_taken_over_stops_only_that_walk(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *PAIR, mode="parallel")
+
+    async def lose_claim(_: Assignment) -> None:
+        hooked(world).clear()
+        held = world.store.held(RUN)[A]
+        thief = world.roster.join(RUN)
+        assert world.store.take(RUN, A, thief, over=held.token) is not None
+        world.roster.die(thief)
+
+    hooked(world)["a1"] = lose_claim
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert finished(run) == {"a": "done", "b": "done"}
+    assert sorted(s for _, s in world.workspaces.log()) == ["a", "b"]
+
+
+def test_nothing_is_claimed_while_a_frozen_driver_cannot_be_evicted(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    stuck = world.roster.join(RUN)
+    token = world.store.take(RUN, A, stuck)
+    driver = driver_of(world)
+    looks: list[Claim] = []
+
+    async def watch() -> None:
+        for _ in range(10):
+            await anyio.sleep(0.02)
+            looks.append(world.store.held(RUN)[A])
+        world.roster.die(stuck)
+
+    async def both() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await drive_all(world, driver)
+
+    anyio.run(both)
+
+    assert looks == [Claim(driver=stuck, token=Token(token or 0))] * 10
+    assert state_of(driver.run) == "done"
+
+
+# --- trouble ----------------------------------------------------------------------------------------------------
+
+
+class BrokenGit(FakeWorkspaces):
+    """Git refuses one kind of thing for step a."""
+
+    broken = ""
+
+    async def prepare(self, step: StepId, base: Commit) -> Tree:
+        """Refused if that is what is broken."""
+        self._refuse("prepare", step)
+        return await super().prepare(step, base)
+
+    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
+        """Refused if that is what is broken."""
+        self._refuse("commit", step)
+        return await super().commit(step, tree, base=base, message=message)
+
+    async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
+        """Refused if that is what is broken."""
+        self._refuse("land", step)
+        return await super().land(step, commit, head=head)
+
+    async def remove(self, step: StepId) -> None:
+        """Refused if that is what is broken."""
+        self._refuse("remove", step)
+        await super().remove(step)
+
+    def _refuse(self, what: str, step: StepId) -> None:
+        if what == self.broken and step == A:
+            raise GitError(f"cannot {what}", hint="drumline doctor")
+
+
+@pytest.mark.parametrize("what", ["prepare", "commit", "land"])
+def test_a_refusal_of_git_blocks_its_step_and_the_rest_goes_on(tmp_path: Path, what: str) -> None:
+    world = world_of(tmp_path, *PAIR)
+    world.workspaces = broken = BrokenGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    broken.broken = what
+
+    run = world.drive()
+
+    assert finished(run) == {"a": "blocked", "b": "done"}
+    assert run.finished[A].reason == f"git: cannot {what}"
+    assert statuses(world) == {"a": Status.BLOCKED, "b": Status.DONE}
+    assert not world.store.held(RUN)
+
+
+def test_a_workspace_that_cannot_be_removed_does_not_undo_a_landing(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *PAIR)
+    world.workspaces = broken = BrokenGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    broken.broken = "remove"
+
+    assert finished(world.drive()) == {"a": "done", "b": "done"}
+
+
+def test_a_workspace_left_by_a_dead_driver_that_cannot_be_removed_does_not_stop_the_next(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *PAIR)
+    world.workspaces = broken = BrokenGit(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    broken.broken = "remove"
+    world.store.after = lambda _: world.life.end() if events_of(world, ev.StepFinished) else None
+    with suppress(Died, BaseExceptionGroup):
+        world.drive()
+    world.store.after = None
+
+    assert finished(world.drive()) == {"a": "done", "b": "done"}
+
+
+def test_a_transient_failure_waits_by_the_clock_and_is_tried_again(tmp_path: Path) -> None:
+    world = World(
+        folder=tmp_path,
+        plan=small_plan(step("a")),
+        agent=WritingAgent(outcomes={f"a{n}": Outcome(failure="transient", message="429") for n in (1, 2)}),
+    )
+    before = world.clock.now()
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert world.clock.now() - before == 6.0
+
+
+def test_a_check_that_formats_the_tree_is_run_again_and_the_step_lands(tmp_path: Path) -> None:
+    def format_first(job: Job) -> Ended:
+        file = job.cwd / "formatted"
+        if "format" in job.argv[-1] and not file.exists():
+            file.write_text("yes\n")
+        return Ended(exit_code=0, seconds=0.0)
+
+    world = World(folder=tmp_path, plan=small_plan(step("a", checks=("check", "format"))), script=format_first)
+
+    run = world.drive()
+
+    assert run.finished[A].proved
+    ran = [r.event.command for r in world.store.read(Stream(RUN, A)) if isinstance(r.event, ev.CheckEnded)]
+    assert ran == ["check a", "format a", "check a", "format a"]
+    [(landed, _)] = world.workspaces.log()
+    assert world.workspaces.files(landed)["formatted"] == "yes\n"
