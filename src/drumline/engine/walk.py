@@ -111,7 +111,7 @@ class Walk:
     async def _after(self, command: Command) -> None:
         if isinstance(command, Finish) and command.state == "done":
             # The step has landed and says so: a folder that will not go must not make it blocked.
-            with contextlib.suppress(GitError):
+            with contextlib.suppress(GitError, OSError):
                 await self.kit.workspaces.remove(self.step)
 
     async def _let_go(self, reason: str) -> None:
