@@ -1,0 +1,208 @@
+"""At a real terminal: the live board, questions that are asked and answered by typing, and Ctrl-C."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.acceptance.userland import (
+    PLAN,
+    SCRIPTED,
+    User,
+    leaving_nothing,
+    make_user,
+    processes_of,
+    states_of,
+    step_text,
+    wait_for,
+)
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
+
+HOLD = "touch $HOME/started; while [ ! -e $HOME/go ]; do sleep 0.05; done; touch $DRUMLINE_STEP.txt"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terminal:
+    """A window of 100 × 30 characters in which one command runs; its exit code appears as `exit=N`."""
+
+    user: User
+    socket: str
+
+    def tmux(self, *args: str) -> str:
+        """Ask the server of this terminal."""
+        told = subprocess.run(
+            ["tmux", "-f", "/dev/null", "-S", self.socket, *args],
+            env=self.user.env,
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        return told.stdout
+
+    def type_command(self, *args: str, before: str = "") -> None:
+        """Run a Drumline command as if it were typed; `before` stands in front of it."""
+        command = before + shlex.join([sys.executable, "-m", "drumline", *args])
+        line = f"trap : INT; {command}; echo exit=$?; sleep 600"
+        self.tmux("new-session", "-d", "-x", "100", "-y", "30", "-c", str(self.user.repo), "sh", "-c", line)
+
+    def press(self, *keys: str) -> None:
+        """Press keys, named as tmux names them."""
+        self.tmux("send-keys", *keys)
+
+    def screen(self) -> str:
+        """What is to be seen now, and what has scrolled away."""
+        return self.tmux("capture-pane", "-p", "-S", "-")
+
+    def await_text(self, text: str) -> str:
+        """The screen once it shows this text."""
+        seen = [""]
+
+        def shows() -> bool:
+            seen.append(self.screen())
+            return text in seen[-1] or "exit=" in seen[-1]
+
+        wait_for(shows, f"{text!r} did not appear")
+        assert text in seen[-1], seen[-1]
+        return seen[-1]
+
+
+@pytest.fixture
+def terminal(tmp_path: Path) -> Iterator[Terminal]:
+    # A socket's path must be short, shorter than the folders of tests are.
+    short = Path(tempfile.mkdtemp(prefix="drumline-"))
+    user = make_user(tmp_path, step_text("step-1"), step_text("step-2"), step_text("step-3", ["step-1", "step-2"]))
+    made = Terminal(user=user, socket=str(short / "s"))
+    with leaving_nothing(tmp_path):
+        yield made
+        (tmp_path / "home" / "go").touch()
+        made.tmux("kill-server")
+        shutil.rmtree(short)
+
+
+def test_the_live_board_shows_the_run_while_it_goes_on_and_a_summary_at_its_end(terminal: Terminal) -> None:
+    terminal.user.play({"match": {"step": "step-2"}, "run": HOLD})
+
+    terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--mode", "parallel")
+    terminal.await_text("step 1 of 3 done")
+    board = terminal.await_text("1/3")
+    (terminal.user.folder / "home" / "go").touch()
+    end = terminal.await_text("exit=0")
+
+    assert "A small plan" in board
+    assert "step-3 Make step-3" in board
+    assert "3 of 3 steps landed" in end
+    assert "1/3" not in end
+
+
+def test_the_mode_is_asked_for_with_its_recommendation(terminal: Terminal) -> None:
+    terminal.type_command("run", PLAN, "--agent", SCRIPTED)
+    asked = terminal.await_text("Mode: ")
+    terminal.press("sequential", "Enter")
+    terminal.await_text("exit=0")
+
+    assert "2 of 3 steps can run side by side" in asked
+    assert "recommended" in asked
+    assert terminal.user.status()["mode"] == "sequential"
+
+
+def test_a_gate_is_asked_and_answered_by_typing(terminal: Terminal) -> None:
+    terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "verbose", "--step", "step-1")
+    terminal.await_text("Answer (")
+    asked = terminal.screen()
+    terminal.press("revise", "Enter")
+    terminal.await_text("Comment")
+    terminal.press("In fewer words.", "Enter")
+    wait_for(lambda: terminal.screen().count("Answer (") == 2, "not asked again")
+    terminal.press("approve", "Enter")
+    terminal.await_text("exit=0")
+
+    assert "Land it?" in asked
+    assert "In fewer words." in terminal.user.prompt("step-1", 2)
+    assert states_of(terminal.user.status())["step-1"] == "done"
+
+
+def test_a_gate_may_be_left_for_later(terminal: Terminal) -> None:
+    terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "verbose", "--step", "step-1")
+    terminal.await_text("Answer (")
+    terminal.press("Enter")
+    end = terminal.await_text("exit=2")
+
+    assert "drumline answer approve-step-1" in end
+    assert terminal.user.status()["state"] == "parked"
+
+
+def test_ctrl_c_stops_the_run_and_leaves_a_readable_screen(terminal: Terminal) -> None:
+    terminal.user.play({"match": {"step": "step-1"}, "run": HOLD})
+    terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--mode", "sequential")
+    wait_for((terminal.user.folder / "home" / "started").exists, "the agent did not start")
+
+    terminal.press("C-c")
+    end = terminal.await_text("exit=130")
+
+    assert "Traceback" not in end
+    assert "interrupted" in end
+    assert "drumline resume" in end
+    assert "status: ready" in terminal.user.file("step-1")
+
+
+def test_ctrl_c_at_a_question_leaves_the_run_parked(terminal: Terminal) -> None:
+    terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "verbose", "--step", "step-1")
+    terminal.await_text("Answer (")
+
+    terminal.press("C-c")
+    end = terminal.await_text("exit=130")
+
+    assert "Traceback" not in end
+    assert terminal.user.status()["state"] == "parked"
+
+
+def test_a_run_left_behind_is_asked_about_with_its_age(terminal: Terminal) -> None:
+    user = terminal.user
+    user.play({"match": {"step": "step-1"}, "run": HOLD})
+    process = user.start("run", PLAN, "--agent", SCRIPTED, "--mode", "sequential")
+    wait_for((user.folder / "home" / "started").exists, "the agent did not start")
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not processes_of(user.folder), "the agent outlived its driver")
+    user.play()
+
+    terminal.type_command("run", PLAN, "--agent", SCRIPTED)
+    asked = terminal.await_text("Resume it, or start fresh")
+    terminal.press("Enter")
+    terminal.await_text("exit=0")
+
+    assert "unfinished (interrupted); it last moved" in asked
+    assert " ago" in asked
+    assert len(user.drumline("runs").out.splitlines()) == 2
+
+
+def test_attach_draws_the_board_of_a_detached_run(terminal: Terminal) -> None:
+    user = terminal.user
+    user.play({"match": {"step": "step-1"}, "run": HOLD})
+    user.run("--detach")
+    wait_for((user.folder / "home" / "started").exists, "the agent did not start")
+
+    terminal.type_command("attach")
+    board = terminal.await_text("step-3 Make step-3")
+    (user.folder / "home" / "go").touch()
+    end = terminal.await_text("exit=0")
+
+    assert "A small plan" in board
+    assert "3 of 3 steps landed" in end
+
+
+def test_in_ci_nothing_is_asked_even_at_a_terminal(terminal: Terminal) -> None:
+    terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "verbose", before="CI=1 ")
+
+    end = terminal.await_text("exit=2")
+
+    assert "Answer (" not in end
+    assert "Mode: " not in end
