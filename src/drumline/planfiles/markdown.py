@@ -71,7 +71,7 @@ def read_body(
     if fenced:
         items += _fenced(tokens, buckets, first_line)
         items.sort(key=lambda item: item.line)
-    return Body(title=_title(tokens), items=tuple(items), boxes=boxes, headings=_headings(tokens, first_line))
+    return Body(title=find_title(tokens), items=tuple(items), boxes=boxes, headings=_headings(tokens, first_line))
 
 
 def parse_blocks(text: str) -> list[Token]:
@@ -174,7 +174,8 @@ def code_spans(text: str) -> tuple[str, ...]:
     return tuple(child.content for child in children if child.type == "code_inline")
 
 
-def _title(tokens: Sequence[Token]) -> str:
+def find_title(tokens: Sequence[Token]) -> str:
+    """The words of the first heading of the first level, "" if there is none."""
     for number, token in enumerate(tokens):
         if token.type == "heading_open" and token.tag == "h1":
             return " ".join(tokens[number + 1].content.split())

@@ -17,7 +17,7 @@ from drumline.core.plan import Marks, Problem, Severity, Status, Step
 from drumline.planfiles.correction import corrects, newline_of
 from drumline.planfiles.drawing import Drawing, read_drawing
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
-from drumline.planfiles.markdown import read_body
+from drumline.planfiles.markdown import find_title
 from drumline.planfiles.source import BOM, line_starts
 from drumline.planfiles.stepfile import STATUSES
 from drumline.ports.planfiles import Correction
@@ -82,7 +82,7 @@ def read_root(text: str, path: str) -> RootFile:
         autonomy = _read_autonomy(front, path, problems)
     tokens = _blocks().parse(text[start:])
     return RootFile(
-        title=read_body(text, start, first).title,
+        title=find_title(tokens),
         autonomy=autonomy,
         table=next(_tables(tokens, first), None),
         drawing=read_drawing(tokens, first),
