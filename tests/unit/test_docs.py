@@ -28,7 +28,8 @@ def find_codes(text: str) -> Iterator[str]:
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
         place = REFUSALS.get(name)
         told = [*named, *([] if place is None else [call.args[place]])]
-        yield from (node.value for node in told if isinstance(node, ast.Constant) and isinstance(node.value, str))
+        texts = [node.value for node in told if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        yield from (text for text in texts if re.fullmatch(r"[a-z]\w*", text))
 
 
 def find_modules(name: str, seen: frozenset[str] = frozenset()) -> set[Path]:

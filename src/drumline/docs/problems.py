@@ -32,6 +32,8 @@ PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("unknown_need", "error", "A step needs one that is not in the plan."),
     ("cycle", "error", "Steps wait for each other; the message names the circle."),
     ("no_root_step", "error", "Every step needs another, so none can start."),
+    ("bad_json", "error", "A JSON file of the plan cannot be read; the message says why."),
+    ("bad_sidecar", "error", "The sidecar, which holds what a plan's format has no place for, is not as written."),
     ("redundant_need", "warning", "A need is listed twice, or follows from another need."),
     ("file_overlap", "warning", "Steps that may run at the same time own the same files; they run one by one."),
     ("table_unknown_step", "warning", "The table in `root.md` lists a step that has no file."),
