@@ -111,12 +111,15 @@ class ImplementDialect:
         """The insertion of a corrective step behind the step it helps and the corrections that follow it already."""
         document = _take_apart(text, helps.path)
         helped = _find(document, helps.id, helps.path)
-        parts = list(document.parts)
-        targets = helped_by([part.step for part in parts])
-        last = parts.index(helped)
-        while last + 1 < len(parts) and targets.get(parts[last + 1].step.id) == helps.id:
+        ids = [part.step.id for part in document.parts]
+        targets = helped_by(ids)
+        last = ids.index(helps.id)
+        while last + 1 < len(ids) and targets.get(ids[last + 1]) == helps.id:
             last += 1
-        return [implement_writing.new_step(text, correction, helped, parts[last].section)]
+        if helped_by([*ids[: last + 1], correction.id, *ids[last + 1 :]]).get(correction.id) != helps.id:
+            message = f"{correction.id!r} does not name a corrective step of {helps.id!r}; {helps.id}h would"
+            raise InvalidInput(message, hint=f"drumline validate {helps.path}")
+        return [implement_writing.new_step(text, correction, helped, document.parts[last].section)]
 
     def book(self, text: str, account: Account) -> list[Span]:
         """Nothing: the format keeps no books."""

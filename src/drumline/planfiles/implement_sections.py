@@ -54,7 +54,7 @@ class Section:
     """One step's part of the document; `heading` is None for the parts between steps.
 
     The heading's words begin at offset `words`; `below` is the offset of the line under the heading, and `open_below`
-    says whether a line of text added there would stand by itself or join a paragraph.
+    says whether a field line added there would stand by itself or join other fields.
     """
 
     heading: StepHeading | None
@@ -165,10 +165,10 @@ class _Scan:
         self.sections.append(section)
 
     def _is_open(self, line: int, following: Sequence[Token]) -> bool:
-        if line + 1 >= len(self._starts) or not self._text[self._starts[line] : self._starts[line + 1]].strip():
-            return True
+        words = self._text[self._starts[line] : self._starts[line + 1]].strip() if line + 1 < len(self._starts) else ""
         token = following[0] if following else None
-        return token is not None and token.type == "paragraph_open" and _map(token)[0] == line
+        paragraph = token is not None and token.type == "paragraph_open" and _map(token)[0] == line
+        return not words or (paragraph and words.startswith("**"))
 
     def _read_paragraph(self, token: Token, content: str, item: Token | None) -> None:
         first = _map(token)[0]

@@ -110,7 +110,7 @@ def read_part(text: str, section: Section, path: str, repos: Repos) -> StepPart:
 
 def link(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps with their needs, by the rule this module states."""
-    helped = helped_by(steps)
+    helped = helped_by([step.id for step in steps])
     helpers: dict[StepId, list[StepId]] = {}
     for helper, target in helped.items():
         helpers.setdefault(target, []).append(helper)
@@ -126,19 +126,19 @@ def link(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(replace(step, needs=(*base[step.id], *helpers.get(step.id, ()))) for step in steps)
 
 
-def helped_by(steps: Sequence[Step]) -> dict[StepId, StepId]:
-    """Each corrective step with the step it helps."""
-    known = {step.id for step in steps}
+def helped_by(steps: Sequence[StepId]) -> dict[StepId, StepId]:
+    """Each corrective step with the step it helps, from the ids in document order."""
+    known = set(steps)
     found: dict[StepId, StepId] = {}
     before: StepId | None = None
     for step in steps:
-        heals = _HEALS.fullmatch(step.id)
+        heals = _HEALS.fullmatch(step)
         if heals and heals[1] in known:
-            found[step.id] = StepId(heals[1])
-        elif _REVIEW_FIX.fullmatch(step.id) and before not in (None, step.id):
-            found[step.id] = StepId(before or "")
+            found[step] = StepId(heals[1])
+        elif _REVIEW_FIX.fullmatch(step) and before is not None and before != step:
+            found[step] = before
         else:
-            before = step.id
+            before = step
     return found
 
 

@@ -81,7 +81,7 @@ class _Reader:
                 self._refuse("bad_value", "a chunk must be an object with 'id' and 'scope'", *place)
                 continue
             self._check_fields(value, CHUNK_FIELDS, place)
-            if isinstance(value.get("id"), str):
+            if _id(value):
                 listed = tuple(StepId(encodable(need)) for need in _texts(value, "dependsOn"))
                 yield _Chunk(value=value, place=place, needs=listed if "dependsOn" in value else before)
 
