@@ -49,6 +49,9 @@ def check_skip(run: RunState, step: str) -> None:
     finished = run.finished.get(StepId(step))
     if finished is not None and finished.state in ("done", "skipped"):
         raise InvalidInput(f"{step} is {finished.state} already", hint=f"drumline why {step}")
+    if StepId(step) in run.declared:
+        path = run.plan.by_id[StepId(step)].path
+        raise InvalidInput(f"{path} declares {step} done already", hint=f"drumline why {step}")
 
 
 def check_cancel(run: RunState) -> None:

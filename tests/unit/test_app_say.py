@@ -1,0 +1,203 @@
+"""What people say: refused with a reason, left for whoever drives, or taken up at once if nobody does."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from tests.unit.builders import RUN, Scene, finish, gate_for, step_of
+
+from drumline.app.catalog import read_run
+from drumline.app.say import check_answer, check_cancel, check_open, check_retry, check_skip, check_step, say
+from drumline.core import events as ev
+from drumline.core.ids import GateId, StepId, Stream
+from drumline.core.state import RunState
+from drumline.errors import InvalidInput
+from drumline.ports.journal import Addition, Message
+from drumline.testing.roster import FakeRoster
+from drumline.testing.store import MemoryStore
+
+A = StepId("a")
+STEPS = [step_of("a"), step_of("b", "a")]
+WORKING = ev.StepStarted(step=A)
+DECLARED = ev.StepsDeclared(steps=(A,))
+GATE = gate_for("g", "a")
+YES = Message(kind="answer", subject="g", value="yes", by="mary")
+
+
+def run_of(*events: ev.Event) -> RunState:
+    """A run of two steps."""
+    return Scene(steps=STEPS, events=events).run()
+
+
+def store_of(*events: ev.Event) -> MemoryStore:
+    """The same run in a store."""
+    store = MemoryStore()
+
+    async def fill() -> None:
+        await store.append({Stream(RUN): Addition(events=Scene(steps=STEPS, events=events).history())})
+
+    anyio.run(fill)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("events", "gate", "choice", "message"),
+    [
+        ([], "g", "yes", "no gate 'g' .open: none is open"),
+        ([GATE], "h", "yes", "no gate 'h' .open: g"),
+        (
+            [GATE, ev.GateAnswered(gate=GateId("g"), choice="no", by="mary")],
+            "g",
+            "yes",
+            "answered 'no' by mary already",
+        ),
+        ([GATE, ev.GateAnswered(gate=GateId("g"), choice="no")], "g", "yes", "answered 'no' already"),
+        ([GATE], "g", "maybe", "'maybe' is no option of gate 'g' .legal: yes, no"),
+        ([GATE, finish("a", "skipped")], "g", "yes", "no gate 'g'"),
+    ],
+)
+def test_an_answer_is_refused_with_what_would_be_legal(
+    events: list[ev.Event], gate: str, choice: str, message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        check_answer(run_of(*events), gate, choice)
+
+
+def test_an_answer_to_an_open_gate_is_fine() -> None:
+    check_answer(run_of(GATE), "g", "no")
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [([finish("a")], "has landed"), ([WORKING], "is in work"), ([DECLARED], "declares a done")],
+)
+def test_a_retry_of_what_is_done_or_in_work_is_refused(events: list[ev.Event], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        check_retry(run_of(*events), "a")
+
+
+@pytest.mark.parametrize("events", [[], [finish("a", "blocked")], [finish("a", "failed")], [finish("a", "skipped")]])
+def test_a_retry_of_anything_else_is_fine(events: list[ev.Event]) -> None:
+    check_retry(run_of(*events), "a")
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        ([finish("a")], "is done already"),
+        ([finish("a", "skipped")], "is skipped already"),
+        ([DECLARED], "done already"),
+    ],
+)
+def test_a_skip_of_what_is_over_is_refused(events: list[ev.Event], message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        check_skip(run_of(*events), "a")
+
+
+@pytest.mark.parametrize("events", [[], [WORKING], [finish("a", "blocked")]])
+def test_a_skip_of_anything_else_is_fine(events: list[ev.Event]) -> None:
+    check_skip(run_of(*events), "a")
+
+
+def test_a_step_the_plan_does_not_have_is_named_with_those_it_has() -> None:
+    for check in (check_step, check_retry, check_skip):
+        with pytest.raises(InvalidInput, match=r"no step 'x' \(it has a, b\)"):
+            check(run_of(), "x")
+
+
+@pytest.mark.parametrize(
+    ("state", "refused"), [("done", True), ("cancelled", True), ("blocked", False), ("failed", False)]
+)
+def test_a_run_that_is_over_for_good_is_not_talked_to(state: str, refused: bool) -> None:
+    run = run_of(ev.RunEnded(state=state))
+
+    if refused:
+        with pytest.raises(InvalidInput, match=state):
+            check_open(run)
+    else:
+        check_open(run)
+
+
+def test_only_what_has_not_ended_can_be_cancelled() -> None:
+    check_cancel(run_of())
+
+    with pytest.raises(InvalidInput, match="has ended as blocked"):
+        check_cancel(run_of(ev.RunEnded(state="blocked")))
+
+
+def test_without_a_driver_an_answer_takes_effect_at_once() -> None:
+    store = store_of(GATE, ev.RunParked(gates=(GateId("g"),)))
+
+    settled = anyio.run(say, store, FakeRoster(), RUN, YES)
+
+    run = read_run(store, RUN)
+    assert settled
+    assert (run.answer(GateId("g")), run.parked) == ("yes", False)
+    assert not store.unread(RUN)
+
+
+def test_with_a_driver_the_message_is_left_for_it() -> None:
+    store, roster = store_of(GATE), FakeRoster()
+    roster.join(RUN)
+
+    settled = anyio.run(say, store, roster, RUN, YES)
+
+    assert not settled
+    assert [message for _, message in store.unread(RUN)] == [YES]
+    assert read_run(store, RUN).answer(GateId("g")) is None
+
+
+def test_the_second_answer_is_told_who_was_first() -> None:
+    store, roster = store_of(GATE), FakeRoster()
+    roster.join(RUN)
+    anyio.run(say, store, roster, RUN, YES)
+
+    with pytest.raises(InvalidInput, match="answered 'yes' by mary first; 'no' does not count"):
+        anyio.run(say, store, roster, RUN, Message(kind="answer", subject="g", value="no"))
+
+
+def test_everything_lying_in_the_inbox_is_taken_up_in_order() -> None:
+    store, roster = store_of(GATE, finish("b", "blocked")), FakeRoster()
+    store.put(RUN, YES)
+    store.put(RUN, Message(kind="mode", value="sequential"))
+
+    anyio.run(say, store, roster, RUN, Message(kind="retry", subject="b"))
+
+    run = read_run(store, RUN)
+    assert (run.answer(GateId("g")), run.mode, run.rounds) == ("yes", "sequential", {"b": 1})
+    assert not store.unread(RUN)
+
+
+def test_a_skip_of_a_step_that_a_dead_driver_holds_waits_for_the_next_driver() -> None:
+    store, roster = store_of(WORKING), FakeRoster()
+    dead = roster.join(RUN)
+    store.take(RUN, A, dead)
+    roster.die(dead)
+
+    anyio.run(say, store, roster, RUN, Message(kind="skip", subject="a"))
+
+    assert len(store.unread(RUN)) == 1
+    assert read_run(store, RUN).finished == {}
+
+
+def test_a_driver_that_appends_meanwhile_does_not_lose_the_answer() -> None:
+    store = store_of(GATE)
+
+    def interfere(_: int) -> None:
+        store.before = None
+        anyio_free_append(store)
+
+    store.before = interfere
+
+    anyio.run(say, store, FakeRoster(), RUN, YES)
+
+    run = read_run(store, RUN)
+    assert (run.answer(GateId("g")), run.mode) == ("yes", "sequential")
+
+
+def anyio_free_append(store: MemoryStore) -> None:
+    """Let another process append right now."""
+    coroutine = store.append({Stream(RUN): Addition(events=[ev.ModeChanged(mode="sequential")])})
+    with pytest.raises(StopIteration):
+        while True:
+            coroutine.send(None)
