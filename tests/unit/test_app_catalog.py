@@ -33,7 +33,11 @@ def store_of(*runs: tuple[str, list[ev.Event]], plan: str = "plan") -> MemorySto
     return store
 
 
-THREE = [("251101-101010-abc", []), ("251101-111111-abd", []), ("251102-101010-xyz", [])]
+THREE: list[tuple[str, list[ev.Event]]] = [
+    ("251101-101010-abc", []),
+    ("251101-111111-abd", []),
+    ("251102-101010-xyz", []),
+]
 
 
 @pytest.mark.parametrize(
@@ -42,14 +46,14 @@ THREE = [("251101-101010-abc", []), ("251101-111111-abd", []), ("251102-101010-x
     ids=["newest", "exact", "beginning", "ending", "ending-2"],
 )
 def test_a_run_is_found_by_its_id_or_either_end_of_it(name: str, found: int) -> None:
-    store = store_of(*[(n, list[ev.Event](e)) for n, e in THREE])
+    store = store_of(*THREE)
 
     assert find_run(store, name) == THREE[found][0]
 
 
 @pytest.mark.parametrize(("name", "message"), [("251101", "2 runs called '251101'"), ("nope", "no run called 'nope'")])
 def test_a_name_that_fits_none_or_several_is_refused(name: str, message: str) -> None:
-    store = store_of(*[(n, list[ev.Event](e)) for n, e in THREE])
+    store = store_of(*THREE)
 
     with pytest.raises(InvalidInput, match=message):
         find_run(store, name)
