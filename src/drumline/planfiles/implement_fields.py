@@ -65,18 +65,22 @@ def _criteria(found: Field) -> Iterator[tuple[int, str]]:
         yield found.line, "a code block"
 
 
-def read_files(section: Section, notes: Notes) -> Iterator[str]:
+def read_files(section: Section, notes: Notes) -> list[str]:
     """The paths that a list of files names; harvested from prose, so what is no path is told and left out."""
-    seen: set[str] = set()
+    found: dict[str, None] = {}
+    for line, word in _file_words(section):
+        path = normal_path(_LINE_NUMBER.sub("", word.strip()))
+        if path is None or not _PATH.fullmatch(path):
+            notes.warn("file_not_used", f"{word[:80]!r} is not a path inside the repository", line)
+        else:
+            found[path] = None
+    return list(found)
+
+
+def _file_words(section: Section) -> Iterator[tuple[int, str]]:
     for found in section.fields:
         for text in texts(found) if found.name == "files" else ():
-            for word in code_spans(text) or _plain_words(text):
-                path = normal_path(_LINE_NUMBER.sub("", word.strip()))
-                if path is None or not _PATH.fullmatch(path):
-                    notes.warn("file_not_used", f"{word[:80]!r} is not a path inside the repository", found.line)
-                elif path not in seen:
-                    seen.add(path)
-                    yield path
+            yield from ((found.line, word) for word in code_spans(text) or _plain_words(text))
 
 
 def _plain_words(text: str) -> Iterator[str]:
