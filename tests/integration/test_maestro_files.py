@@ -411,6 +411,19 @@ def test_a_batch_is_named_while_several_phases_run(tmp_path: Path) -> None:
     assert data_of(file)["current_batch"] == "batch-1-2"
 
 
+def test_a_phase_that_ends_in_a_record_takes_new_keys_after_it(tmp_path: Path) -> None:
+    file = tmp_path / "active-session.md"
+    text = "---\nphases:\n  - id: 1\n    name: X\n    downstream_context:\n      warnings: []\n---\n"
+    files = opened(file, text)
+
+    files.account(account(FIRST_DONE))
+
+    (phase,) = data_of(file)["phases"]
+    assert phase["downstream_context"]["assumptions"] == ["one", "two"]
+    assert phase["retry_count"] == 1
+    assert data_of(file)["updated"] == TIMES
+
+
 def test_a_plan_keeps_no_books(tmp_path: Path) -> None:
     files = opened(tmp_path / "plan.json", PLAN_JSON)
 
@@ -598,6 +611,30 @@ def test_the_state_directory_is_a_plan(tmp_path: Path) -> None:
 
     assert without == "docs/maestro/plans/2030-01-02-new-impl-plan.md"
     assert found == "docs/maestro/state/active-session.md"
+
+
+@pytest.mark.parametrize("named", ["docs/maestro/plans/x-impl-plan.md", "/elsewhere/plans/x-impl-plan.md"])
+def test_the_prompt_of_a_session_holds_what_its_plan_says(tmp_path: Path, named: str) -> None:
+    folder = tmp_path / "docs" / "maestro"
+    (folder / "plans").mkdir(parents=True)
+    (folder / "plans" / "x-impl-plan.md").write_text(MARKDOWN)
+    (folder / "state").mkdir()
+    text = STATE_YAML.replace("task: ", f"implementation_plan: {named}\ntask: ")
+    (folder / "state" / "active-session.md").write_text(text)
+    files = open_plan(folder, repo=tmp_path)
+
+    prompt = files.text(files.read().plan.steps[0])
+
+    assert 'name: "First"' in prompt
+    assert "Make the core." in prompt
+
+
+def test_a_plan_outside_the_repository_is_not_read_for_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / "x-impl-plan.md").write_text(MARKDOWN)
+    file = tmp_path / "repo" / "active-session.md"
+    files = opened(file, STATE_YAML.replace("task: ", "implementation_plan: ../x-impl-plan.md\ntask: "))
+
+    assert "Make the core." not in files.text(files.read().plan.steps[0])
 
 
 def test_a_state_directory_that_leads_out_of_the_repository_is_refused(tmp_path: Path) -> None:

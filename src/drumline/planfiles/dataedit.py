@@ -29,7 +29,14 @@ class Editor:
         beginning = text[root.start : root.start + 400]
         self._gap = "" if re.search(r'":\S', beginning) and '": ' not in beginning else " "
         self._blocks = any(not n.flow and n.items and n.items[0].kind is Kind.SCALAR for n in _lists(root))
-        self.spans: list[Span] = []
+        self._spans: list[Span] = []
+        self._lines: list[tuple[int, int, str]] = []
+
+    @property
+    def spans(self) -> list[Span]:
+        """The replacements so far. Lines that begin at one place come deepest first, or they would end a collection."""
+        lines = sorted(self._lines, key=lambda line: -line[1])
+        return [*self._spans, *((place, place, text) for place, _, text in lines)]
 
     def set(self, mapping: Node, key: str, value: Value) -> None:
         """Give a mapping's key this value; a missing key comes after the last one."""
@@ -40,42 +47,43 @@ class Editor:
         elif mapping.keys:
             self._add(mapping, key, value)
         elif mapping.flow:
-            self.spans.append((mapping.start, mapping.end, self._flow({key: value}, mapping, mapping.start)))
+            self._spans.append((mapping.start, mapping.end, self._flow({key: value}, mapping, mapping.start)))
 
     def insert_after(self, sequence: Node, number: int, value: Value) -> None:
         """Put a value after the item of this number."""
         item = sequence.items[number]
         if not sequence.flow:
             column = sequence.start - self._line_start(sequence.start)
-            self._add_lines(item, f"{' ' * column}- {self._block(value, column + _STEP).lstrip()}")
+            self._add_lines(item, column, f"{' ' * column}- {self._block(value, column + _STEP).lstrip()}")
         elif lead := self._lead(item):
-            self.spans.append((item.end, item.end, f",{self._newline}{lead}{self._flow(value, sequence, item.start)}"))
+            self._spans.append((item.end, item.end, f",{self._newline}{lead}{self._flow(value, sequence, item.start)}"))
         else:
-            self.spans.append((item.end, item.end, f",{self._gap}{self._flow(value, sequence, item.start)}"))
+            self._spans.append((item.end, item.end, f",{self._gap}{self._flow(value, sequence, item.start)}"))
 
     def _replace(self, mapping: Node, key: Node, old: Node, value: Value) -> None:
-        space = " " if self._text[old.start - 1 : old.start] in (":", "-", "?") else ""
-        if mapping.flow:
-            text = self._flow(value, mapping, key.start)
-        elif _is_nested(value) and value and (not old.flow or not _size(old)) and self._wants_block(old, value):
+        # A block text takes its last line ending with it, and so does a collection that ends in one.
+        ending = self._newline if old.end > old.start and self._text[old.end - 1] in "\r\n" else ""
+        beside = key.end + len(":")
+        if not mapping.flow and _is_nested(value) and value and self._wants_block(old, value):
             column = key.start - self._line_start(key.start)
-            start = key.end + len(":") if self._text[key.end : key.end + 1] == ":" else old.start
-            body = self._block(value, column + _STEP)
-            self.spans.append((start, old.end, self._newline + body))
+            body = self._newline + self._block(value, column + _STEP)
+            self._spans.append((beside, old.end, body + ending))
             return
-        else:
-            text = _one_line(value, old.quote)
-        ending = self._newline if old.quote in ("|", ">") and self._text[old.end - 1 : old.end] in "\r\n" else ""
+        text = self._flow(value, mapping, key.start) if mapping.flow else _one_line(value, old.quote)
         if old.kind is not Kind.SCALAR and not old.flow:
             # A block collection stands on its own lines; what replaces it goes beside its key.
-            self.spans.append((key.end + len(":"), old.end, " " + text))
+            self._spans.append((beside, old.end, f" {text}{ending}"))
             return
-        self.spans.append((old.start, old.end, space + text + ending))
+        space = " " if self._text[old.start - 1 : old.start] in (":", "-", "?") else ""
+        self._spans.append((old.start, old.end, space + text + ending))
 
     def _wants_block(self, old: Node, value: Value) -> bool:
         """Lists of words follow the document's habit; lists of records are never put on one line."""
-        if old.kind is not Kind.SCALAR and not old.flow:
-            return True
+        if old.kind is not Kind.SCALAR:
+            if not old.flow:
+                return True
+            if _size(old):
+                return False
         words = isinstance(value, Sequence) and all(not _is_nested(item) for item in value)
         return self._blocks or not words
 
@@ -83,24 +91,24 @@ class Editor:
         last_key, last = list(mapping.keys.values())[-1], list(mapping.pairs.values())[-1]
         if not mapping.flow:
             column = last_key.start - self._line_start(last_key.start)
-            self._add_lines(last if last.end > last_key.end else last_key, self._block({key: value}, column))
+            self._add_lines(last if last.end > last_key.end else last_key, column, self._block({key: value}, column))
             return
         colon = ": " if self._gap else ":"
         lead = self._lead(last_key)
         between = f",{self._newline}{lead}" if lead else f",{self._gap}"
         added = f"{between}{json.dumps(key)}{colon}{self._flow(value, mapping, last_key.start)}"
-        self.spans.append((last.end, last.end, added))
+        self._spans.append((last.end, last.end, added))
 
-    def _add_lines(self, after: Node, lines: str) -> None:
+    def _add_lines(self, after: Node, column: int, lines: str) -> None:
         """Put lines below the line on which a block value ends."""
         end = after.end
         if end and self._text[end - 1] in "\r\n":
-            self.spans.append((end, end, lines + self._newline))
+            self._lines.append((end, column, lines + self._newline))
             return
         found = NEWLINE.search(self._text, end)
         place = found.end() if found else len(self._text)
         added = lines + self._newline if found else self._newline + lines
-        self.spans.append((place, place, added))
+        self._lines.append((place, column, added))
 
     def _flow(self, value: Value, near: Node, line_of: int) -> str:
         """The value as JSON, spread over lines if the place it goes to is."""

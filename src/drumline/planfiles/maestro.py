@@ -178,6 +178,23 @@ class MaestroFiles(AnnotatedFiles):
             raise InvalidInput(message, hint="drumline validate PATH/TO/PLAN")
         dialect = StateDialect() if _is_state(file) else PlanDialect(markdown=file.suffix.lower() in _MARKDOWN)
         super().__init__(file, dialect, repo=repo, locks=locks)
+        self._repo = repo
+
+    def text(self, step: Step) -> str:
+        """The phase's part of the document; for a state file also what its implementation plan says of the phase."""
+        found = super().text(step)
+        plan = self._plan_beside()
+        section = PlanDialect(markdown=True).parse(_text(plan), "").texts.get(step.id, "") if plan is not None else ""
+        return f"{found}\n\n{section}" if section else found
+
+    def _plan_beside(self) -> Path | None:
+        """The implementation plan that a state file names, if it lies in the repository or in the plans beside it."""
+        text = _text(self._file)
+        region = frontmatter(text) if self.keeps_books else None
+        data = read_data(text, region.start, region.end) if region is not None else None
+        named = data.root.text("implementation_plan") if isinstance(data, Data) else ""
+        places = (self._repo / named, self._file.parent.parent / "plans" / Path(named).name) if named else ()
+        return next((place for place in places if _lies_in(place, self._repo)), None)
 
     def _reading(self, doc: Parsed, notes: Sidecar | Problem, digests: Mapping[str, str]) -> Reading:
         found = super()._reading(doc, notes, digests)
@@ -215,6 +232,14 @@ def _choose(place: Path) -> Path | None:
             return state
     plans = [file for folder in (place / "plans", place) for file in sorted(folder.glob(f"*{PLAN_ENDING}"))]
     return plans[-1] if plans else None
+
+
+def _lies_in(place: Path, repo: Path) -> bool:
+    """Whether a name that somebody wrote is a file inside the repository."""
+    try:
+        return place.is_file() and place.resolve().is_relative_to(repo)
+    except (OSError, ValueError):  # a name that no file can have
+        return False
 
 
 def _is_state(file: Path) -> bool:
