@@ -69,9 +69,7 @@ def _history(brief: Brief) -> str:
         parts.append(_section("A person looked at your work and asks for this change", brief.comment))
     if brief.complaint:
         parts.append(_section("Your last attempt failed", brief.complaint))
-    rest = (
-        "You begin again in a fresh work tree." if brief.fresh else "Your changes are still in the work tree."
-    )
+    rest = "You begin again in a fresh work tree." if brief.fresh else "Your changes are still in the work tree."
     for failed in brief.feedback:
         output = failed.output[-MOST_OUTPUT:].strip() or "(no output)"
         title = f"An earlier attempt failed this check: `{failed.command}` (exit code {failed.exit_code})"
