@@ -135,7 +135,7 @@ def _wanted(request: Request) -> dict[str, str]:
     settings = request.site.settings
     wanted = {}
     if settings.agent:
-        wanted["agent"] = _anchored(settings.agent, request.site)
+        wanted["agent"] = _anchored(request)
     if settings.mode != "ask":
         wanted["mode"] = settings.mode
     if "autonomy" in request.explicit:
@@ -193,7 +193,7 @@ def _terms(request: Request) -> Terms:
         raise InvalidInput(
             "no agent is set", hint="drumline run PLAN --agent 'command:CMD', or set agent in .drumline/config.toml"
         )
-    agent = _anchored(settings.agent, request.site)
+    agent = _anchored(request)
     request.site.check_agent(agent)
     return Terms(
         agent=agent,
@@ -246,13 +246,18 @@ def _plan_paths(path: str) -> list[str]:
     return [] if path == "." else [path]
 
 
-def _anchored(agent: str, site: Site) -> str:
-    """A scripted agent's file named so that it means the same from any folder."""
+def _anchored(request: Request) -> str:
+    """The agent; a scripted one's file is named so that it means the same from any folder.
+
+    Typed paths are relative to the folder they were typed in, those of the configuration to the repository.
+    """
+    site, agent = request.site, request.site.settings.agent
     name, _, argument = agent.partition(":")
     if name != "scripted" or not argument:
         return agent
-    path = (site.here / argument).resolve()
     top = site.repository.top
+    typed = "agent" in request.explicit or bool(os.environ.get("DRUMLINE_AGENT"))
+    path = ((site.here if typed else top) / argument).resolve()
     return f"scripted:{path.relative_to(top) if path.is_relative_to(top) else path}"
 
 

@@ -171,7 +171,7 @@ class Driver:
         self._sync()
         finished = self.run.finished.get(step)
         if finished is not None and finished.state == "done":
-            with contextlib.suppress(GitError):
+            with contextlib.suppress(GitError, OSError):
                 await self.kit.workspaces.remove(step)
 
     async def _is_gone(self, driver: DriverId) -> bool:
