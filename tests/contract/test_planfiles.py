@@ -336,6 +336,7 @@ def test_a_second_corrective_step_does_not_wait_for_the_first(world: World) -> N
 def test_inserting_the_same_correction_again_changes_nothing(world: World) -> None:
     correction = correction_for(world.ids[1])
     world.files.insert(correction, helps=world.step())
+    world.files.write(world.read().plan.by_id[correction.id], BLOCKED)
     before = world.read()
 
     world.files.insert(correction, helps=world.step())

@@ -273,7 +273,11 @@ def test_a_file_without_needs_gets_a_line_of_them() -> None:
     assert add_need("---\nid: s\n---\nbody\n", "p/s.md", StepId("x")) == "---\nid: s\ndepends_on: [x]\n---\nbody\n"
 
 
-@given(st.text(max_size=80), st.text(max_size=200), st.text(max_size=80), st.text(max_size=60))
+HOSTILE = ["#### Automated Verification:", "- [ ] `evil`", "---", "status: done", "```", "~~~", "<!--", "", "</pre>"]
+said = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=20), max_size=8).map("\n".join)
+
+
+@given(said, said, said, st.text(max_size=60))
 @settings(max_examples=200, deadline=None)
 def test_nothing_an_agent_says_becomes_structure(title: str, what: str, why: str, test: str) -> None:
     helps = Step(id=StepId("step-2"), title="", needs=(StepId("step-1"), StepId("step-2h")))
