@@ -223,7 +223,8 @@ def _mode(request: Request) -> str:
         say(f"  not side by side: {', '.join(found.steps[:5])} (they own {', '.join(found.paths[:3])})")
     other = "sequential" if shape.mode == "parallel" else "parallel"
     question = f"Mode: {shape.mode} (recommended: {shape.reason}) or {other}"
-    return str(click.prompt(question, type=click.Choice([shape.mode, other]), default=shape.mode, err=True))
+    choices = click.Choice([shape.mode, other])
+    return str(click.prompt(question, type=choices, default=shape.mode, show_choices=False, err=True))
 
 
 def _say_once(request: Request, *, first: bool) -> None:
