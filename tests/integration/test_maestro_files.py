@@ -596,6 +596,7 @@ def test_an_express_session_is_an_express_plan(tmp_path: Path) -> None:
     plan = opened(tmp_path / "active-session.md", text).read().plan
 
     assert (plan.express, plan.complexity, plan.title) == (True, "simple", "Make a thing")
+    assert plan.name == "2030-01-02-thing"
 
 
 def test_the_state_directory_is_a_plan(tmp_path: Path) -> None:

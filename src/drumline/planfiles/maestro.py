@@ -6,6 +6,7 @@ current in the style it had; who holds a phase, since when and why it is blocked
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -179,6 +180,7 @@ class MaestroFiles(AnnotatedFiles):
         dialect = StateDialect() if _is_state(file) else PlanDialect(markdown=file.suffix.lower() in _MARKDOWN)
         super().__init__(file, dialect, repo=repo, locks=locks)
         self._repo = repo
+        self._name = _session_id(file) or self._name
 
     def text(self, step: Step) -> str:
         """The phase's part of the document; for a state file also what its implementation plan says of the phase."""
@@ -232,6 +234,15 @@ def _choose(place: Path) -> Path | None:
             return state
     plans = [file for folder in (place / "plans", place) for file in sorted(folder.glob(f"*{PLAN_ENDING}"))]
     return plans[-1] if plans else None
+
+
+def _session_id(file: Path) -> str:
+    """What a session calls itself: its file has the same name in every session."""
+    text = _text(file) if file.name == STATE else ""
+    region = frontmatter(text)
+    data = read_data(text, region.start, region.end) if region is not None else None
+    found = data.root.text("session_id") if isinstance(data, Data) else ""
+    return found if re.fullmatch(r"[A-Za-z0-9_-]{1,64}", found) else ""
 
 
 def _lies_in(place: Path, repo: Path) -> bool:
