@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from tests.unit.builders import (
@@ -183,7 +184,7 @@ def test_the_agent_may_fail_by_its_own_words_as_often_as_there_are_fixes() -> No
 
     assert commands == [
         Attempt(node="implement", attempt=2, tier="standard"),
-        Attempt(node="implement", attempt=3, tier="standard"),
+        Attempt(node="implement", attempt=3, tier="strong"),
         Finish(state="blocked", reason="the agent failed 3 times: not yet"),
     ]
 
@@ -208,6 +209,17 @@ def test_a_lost_fix_is_tried_again_under_the_same_number() -> None:
     assert next_command(ONE, events) == Attempt(node="implement", attempt=2, tier="standard")
 
 
+@pytest.mark.parametrize(("tier", "next_tier"), [("fast", "standard"), ("standard", "strong"), ("strong", "strong")])
+def test_the_second_fix_goes_one_tier_up_also_after_it_was_lost(tier: str, next_tier: str) -> None:
+    step = replace(ONE, tier=tier)
+    events = [*prepared(), *attempted(1), *checked(exit_code=1), *attempted(2), *checked(exit_code=1)]
+
+    command = next_command(step, events)
+    again = next_command(step, [*events, attempt(3), ev.WorkLost(what="working")])
+
+    assert command == again == Attempt(node="implement", attempt=3, tier=next_tier)
+
+
 # --- checks -----------------------------------------------------------------------------------------------------
 
 
@@ -226,7 +238,7 @@ def test_failing_checks_go_back_to_the_agent_twice_and_then_block() -> None:
 
     assert commands == [
         Attempt(node="implement", attempt=2, tier="standard"),
-        Attempt(node="implement", attempt=3, tier="standard"),
+        Attempt(node="implement", attempt=3, tier="strong"),
         Finish(state="blocked", reason="still failing after 2 fixes: check 1, check 2"),
     ]
 

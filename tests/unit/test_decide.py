@@ -130,10 +130,21 @@ def test_a_run_is_blocked_as_long_as_a_selected_step_is_not_done() -> None:
     chain = [step_of("a"), step_of("b", "a")]
 
     blocked = commands(run_of(chain, finish("a", "blocked", reason="x")))
-    marked = commands(run_of(chain, finish("a")), around({"b": Marks(status=Status.SKIPPED)}))
+    marked = commands(run_of(chain, finish("a")), around({"b": Marks(status=Status.BLOCKED)}))
 
     assert blocked == [EndRun(state="blocked", reason="a: x")]
-    assert marked == [EndRun(state="blocked", reason="b: plan/b.md marks it skipped")]
+    assert marked == [EndRun(state="blocked", reason="b: plan/b.md marks it blocked")]
+
+
+def test_a_step_that_its_file_calls_skipped_is_skipped_unless_a_person_wants_it_retried() -> None:
+    chain = [step_of("a"), step_of("b", "a")]
+    marks = around({"a": Marks(status=Status.SKIPPED, reason="not wanted")})
+
+    fresh = commands(run_of(chain), marks)
+    retried = commands(run_of(chain, finish("a", "skipped"), ev.StepReopened(step=StepId("a"))), marks)
+
+    assert fresh == [Close(step=StepId("a"), state="skipped", reason="not wanted")]
+    assert retried == [ClaimStep(step=StepId("a"))]
 
 
 def test_a_blocked_step_that_a_person_took_out_of_the_plan_blocks_nothing() -> None:

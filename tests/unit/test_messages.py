@@ -103,3 +103,7 @@ def test_a_skip_of_a_step_in_somebody_s_hands_waits_until_they_let_go() -> None:
 @pytest.mark.parametrize("kind", ["retry", "skip", "dance"])
 def test_what_names_no_step_of_the_plan_or_no_wish_leads_to_nothing(kind: str) -> None:
     assert outcome(kind, subject="nowhere") == []
+
+
+def test_an_answer_outside_the_options_counts_as_none() -> None:
+    assert outcome("answer", gate_for("g", "a"), subject="g", value="perhaps") == []

@@ -19,6 +19,9 @@ from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction
 
 NODE = "implement"
+TIERS = ("fast", "standard", "strong")
+STRONGER_FROM = 2
+"""Which fix is the first that a stronger model does."""
 MOST_RUNS = 2
 """How often one check may run on changing trees before it counts as unstable."""
 
@@ -102,8 +105,16 @@ def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:
 
 
 def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 0.0) -> Attempt:
+    tier = _tier(orders.step.tier, fix=state.fixes + (state.phase is Phase.WORKED and delay == 0.0))
     comment = _wish(run, orders.step)
-    return Attempt(node=NODE, attempt=state.attempts + 1, tier=orders.step.tier, delay=delay, comment=comment)
+    return Attempt(node=NODE, attempt=state.attempts + 1, tier=tier, delay=delay, comment=comment)
+
+
+def _tier(tier: str, *, fix: int) -> str:
+    """The first fix is done by the same tier, further ones by the next one up."""
+    if fix < STRONGER_FROM or tier not in TIERS:
+        return tier
+    return TIERS[min(TIERS.index(tier) + 1, len(TIERS) - 1)]
 
 
 def _wish(run: RunState, step: Step) -> str:

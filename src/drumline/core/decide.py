@@ -54,12 +54,21 @@ def _declarations(run: RunState, around: Surroundings) -> list[Command]:
         and step.id in around.marks
         and around.marks[step.id].status is Status.DONE
     )
+    skipped = [
+        Close(step=step.id, state="skipped", reason=around.marks[step.id].reason or "its file says skipped")
+        for step in run.selected()
+        if not settled(run, step.id)
+        and step.id not in run.working
+        and not run.rounds.get(step.id)
+        and step.id in around.marks
+        and around.marks[step.id].status is Status.SKIPPED
+    ]
     withdrawn = [
         Reopen(step=step, reason="its file says ready again")
         for step in sorted(run.declared)
         if step in around.marks and around.marks[step].status is Status.READY
     ]
-    return [*([Declare(steps=found)] if found else []), *withdrawn]
+    return [*([Declare(steps=found)] if found else []), *skipped, *withdrawn]
 
 
 def _stopped_at(run: RunState) -> EndRun | None:

@@ -29,7 +29,7 @@ def compare(run: RunState, reading: Reading, *, claimed: Collection[StepId] = ()
     """
     known = run.plan.by_id
     found = reading.plan.by_id
-    changed = [s for s in reading.plan.steps if s.id not in known or known[s.id].text_digest != s.text_digest]
+    changed = [s for s in reading.plan.steps if s.id not in known or _differs(known[s.id], s)]
     removed = [s.id for s in run.plan.steps if s.id not in found]
     if not changed and not removed:
         return Edits()
@@ -41,6 +41,11 @@ def compare(run: RunState, reading: Reading, *, claimed: Collection[StepId] = ()
     asks, restarts = _ask(run, [step for step in changed if _in_work(run, step)])
     free += restarts
     return Edits(events=(*_plan_changed(reading, free, gone), *_reopenings(run, free, restarts), *asks))
+
+
+def _differs(one: Step, other: Step) -> bool:
+    """Whether a step says something else now; in some formats its needs follow from where it stands, not its text."""
+    return one.text_digest != other.text_digest or one.needs != other.needs
 
 
 def _in_work(run: RunState, step: Step) -> bool:

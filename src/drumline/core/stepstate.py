@@ -84,7 +84,7 @@ def _restarted(state: StepState, event: ev.StepRestarted, _: Phase) -> None:
     if state.failing():
         state.feedback = state.failing()
     state.round = event.round
-    state.base = state.tree = state.landing_head = None
+    state.base = state.tree = None  # a landing is looked for from the first head on, in every round
     state.fixes = state.waits = 0
     state.last = state.refused = None
     state.verdicts = {}

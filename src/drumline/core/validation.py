@@ -83,7 +83,7 @@ def _own_problems(step: Step, find: Locate) -> Iterator[Problem]:
             message = f"the path {path!r} is not inside the repository; write it relative to its root, without '..'"
             yield Problem(code="path_escape", message=message, where=_at(step, find(step, "files")))
     if not step.checks:
-        message = "has no check: nothing will prove this step; list a command under Automated Verification"
+        message = "has no check: nothing will prove this step; give it a command that must exit with 0"
         yield Problem(code="no_checks", message=message, where=_at(step, step.line), severity=Severity.WARNING)
 
 
@@ -127,7 +127,7 @@ def _graph_problems(plan: Plan, find: Locate) -> list[Problem]:
 def _overlaps(steps: Sequence[Step], find: Locate) -> Iterator[Problem]:
     """Steps that may run at the same time and own the same files: they are not run side by side, which costs time."""
     by_id = {step.id: step for step in steps}
-    for found in overlaps([step for step in steps if not step.elsewhere]):
+    for found in overlaps([step for step in steps if not step.elsewhere and not step.alone]):
         second = by_id[found.steps[1]]
         message = (
             f"{_listed(found.steps)} may run at the same time and own the same files ({_listed(found.paths)}); "
@@ -164,7 +164,7 @@ def _redundant_needs(steps: Sequence[Step], find: Locate) -> Iterator[Problem]:
             implied |= above[need]
         above[step_id] = implied
         for need in needs:
-            if implied & bit[need]:
-                via = next(other for other in needs if above[other] & bit[need])
+            via = next((o for o in needs if above[o] & bit[need] and not o.startswith(f"{step_id}h")), None)
+            if via is not None:
                 yield _redundant(by_id[step_id], f"the need {need!r} is already implied by {via!r}", find)
             above[step_id] |= bit[need]

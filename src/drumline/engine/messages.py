@@ -37,7 +37,7 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
 
 def _answer(run: RunState, message: Message) -> list[ev.Event]:
     gate = GateId(message.subject)
-    if gate not in run.unanswered:
+    if gate not in run.unanswered or message.value not in run.unanswered[gate].opened.options:
         return []
     answered = ev.GateAnswered(
         gate=gate, choice=message.value, comment=message.comment, by=message.by, channel=message.channel

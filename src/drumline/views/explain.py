@@ -22,10 +22,13 @@ MOST = 6
 def explain(reading: Reading, shape: Profile) -> list[str]:
     """At most a screen of sentences; a line says one thing."""
     plan = reading.plan
+    note = NOTES.get(plan.format, "read and written in its own words")
+    if plan.format == "dag" and plan.path.endswith(".md"):
+        note = "phases in one document, each needs the one before; boxes are ticked there, the rest is kept beside it"
     here = [step for step in plan.steps if not step.elsewhere]
     lines = [
         f"{plan.title or plan.name} ({plan.path})",
-        f"  format: {plan.format} — {NOTES.get(plan.format, 'read and written in its own words')}",
+        f"  format: {plan.format} — {note}",
         f"  steps: {_progress(here, reading.marks)}",
         *_elsewhere(plan.steps),
         f"  order: {len(shape.batches)} batches, at most {shape.width} steps in one; longest chain "
