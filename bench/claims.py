@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import time
+from itertools import count
 from multiprocessing.queues import Queue
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from bench.figures import Figure
+from bench.figures import Figure, take_turns
 from bench.idle import RUN
 from drumline.core.ids import DriverId, StepId
 from drumline.store.sqlite import SqliteStore
@@ -19,8 +20,12 @@ PATIENCE = 120.0
 
 def measure_claims(folder: Path, *, rounds: int, steps: int) -> list[Figure]:
     """Every process tries every step, in the same order; each step is claimed once."""
-    contended = [_contend(folder / f"claims-{number}.db", PROCESSES, steps) for number in range(rounds)]
-    alone = [_contend(folder / f"alone-{number}.db", 1, steps) for number in range(rounds)]
+    stores = (folder / f"claims-{number}.db" for number in count())
+    contended, alone = take_turns(
+        rounds,
+        lambda: _contend(next(stores), PROCESSES, steps),
+        lambda: _contend(next(stores), 1, steps),
+    )
     return [
         Figure(
             name=f"claims, {PROCESSES} processes contending",

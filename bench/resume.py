@@ -165,9 +165,16 @@ def main(what: str, repo: Path) -> None:
     began = time.perf_counter()
     files = find_first_decision(repo) if what == "resume" else reread(repo)
     seconds = time.perf_counter() - began
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    scale = 1024 * 1024 if sys.platform == "darwin" else 1024
-    print(json.dumps({"seconds": seconds, "files": files, "megabytes": peak / scale}))
+    print(json.dumps({"seconds": seconds, "files": files, "megabytes": peak_megabytes()}))
+
+
+def peak_megabytes() -> float:
+    """The most memory this process had; Linux's `ru_maxrss` would count what its parent had when it forked."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = dict(line.split(":", 1) for line in status.read_text(encoding="ascii").splitlines())
+        return int(lines["VmHWM"].split()[0]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1024 * 1024)
 
 
 if __name__ == "__main__":
