@@ -1,0 +1,187 @@
+"""A flow as data: nodes, edges and budgets, in the words of the graph format it is written in.
+
+The node kinds `agent`, `script`, `approval`, `input`, `llm`, `map` and `end` are the format's own; `check`, `route`
+and `set` are ours and make shell glue unnecessary. Defaults are the format's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NewType, TypeAlias
+
+NodeId = NewType("NodeId", str)
+Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
+
+VERSION = "1.0"
+REDUCERS = ("append", "extend", "concat", "sum", "max", "min", "merge", "overwrite")
+END_STATES = ("done", "failed", "blocked", "rejected")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Node:
+    """What every node has. `state_updates` is None where the file has none, which is not the same as empty."""
+
+    id: NodeId
+    line: int = 1
+    description: str = ""
+    next: tuple[NodeId, ...] = ()
+    state_updates: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentNode(Node):
+    """A coding agent works on a prompt."""
+
+    agent: str
+    prompt: str
+    output_schema: Mapping[str, Json] | None = None
+    timeout: float = 300.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScriptNode(Node):
+    """A program reads the state and prints one JSON object; `_next` in it routes."""
+
+    script: str
+    fallback: NodeId | None = None
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ApprovalNode(Node):
+    """A person chooses; an answer that is no option follows `on_other`."""
+
+    question: str
+    options: tuple[str, ...]
+    routes: Mapping[str, NodeId]
+    on_other: NodeId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InputNode(Node):
+    """A person writes something; `validation` is `len(input) OP N`."""
+
+    question: str
+    default: str | None = None
+    validation: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LlmNode(Node):
+    """A model answers, with tools if it is given any."""
+
+    prompt: str
+    instructions: str | None = None
+    tools: tuple[str, ...] | None = None
+    model: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    reasoning_effort: str | None = None
+    fallback: NodeId | None = None
+    max_attempts: int = 1
+    max_iterations: int = 10
+    output_schema: Mapping[str, Json] | None = None
+    timeout: float | None = None
+    skills_enabled: bool | None = None
+    enabled_skills: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MapNode(Node):
+    """A branch node is run for every item of a list; results are collected in the order of the items."""
+
+    over: str
+    item: str
+    branch: NodeId
+    collect_into: str
+    output_key: str = "output"
+    max_concurrency: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckNode(Node):
+    """The engine runs commands and routes on the verdict: all passed, or not."""
+
+    checks: tuple[str, ...]
+    passed: NodeId
+    failed: NodeId
+    into: str = "check"
+    timeout: float = 1200.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """One condition of a route and where it leads."""
+
+    when: str
+    to: NodeId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RouteNode(Node):
+    """The first condition that holds decides; `otherwise` if none does."""
+
+    cases: tuple[Case, ...]
+    otherwise: NodeId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SetNode(Node):
+    """Writes values into the state; a value that is one reference keeps its type."""
+
+    values: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EndNode(Node):
+    """The flow is over, with this output and this state."""
+
+    output: str = ""
+    status: str = "done"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Variable:
+    """A value that the caller may give."""
+
+    name: str
+    description: str = ""
+    default: Json = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowSettings:
+    """Budgets and habits of one flow."""
+
+    max_loop_iterations: int = 100
+    timeout: float | None = None
+    log_state_snapshots: bool = True
+    validate_before_run: bool = True
+    max_concurrency: int = 8
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Flow:
+    """A whole flow. `nodes` keeps the file's order."""
+
+    name: str
+    start: NodeId
+    nodes: Mapping[NodeId, Node]
+    path: str = ""
+    description: str = ""
+    version: str = VERSION
+    settings: FlowSettings = field(default_factory=FlowSettings)
+    initial_state: Mapping[str, Json] = field(default_factory=dict)
+    reducers: Mapping[str, str] = field(default_factory=dict)
+    variables: tuple[Variable, ...] = ()
+    model: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    reasoning_effort: str | None = None
+    global_tools: tuple[str, ...] = ()
+    mcp_servers: tuple[str, ...] = ()
+    skills_enabled: bool = False
+    enabled_skills: tuple[str, ...] | None = None
+    conversation_starters: tuple[str, ...] = ()
+    digest: str = ""
