@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from tests.unit.builders import (
@@ -64,6 +65,17 @@ def test_the_summary_says_what_landed_what_did_not_and_where_to_look() -> None:
         "  git log --oneline drumline/demo-r1",
         "  git merge drumline/demo-r1",
     ]
+
+
+def test_the_summary_names_what_other_repositories_have_to_do() -> None:
+    there = replace(step_of("b", "a"), elsewhere="Payments")
+    scene = Scene(steps=[step_of("a"), there], events=[finish("a"), ev.RunEnded(state="done")], live=[])
+
+    found = summary(scene.snapshot())
+
+    assert found.total == 1
+    assert summary_json(found)["elsewhere"] == [{"step": "b", "repository": "Payments"}]
+    assert summary_lines(found)[5:7] == ["for other repositories:", "  b: Payments"]
 
 
 def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:

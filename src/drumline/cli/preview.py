@@ -13,7 +13,8 @@ from drumline.settings import Settings
 
 def show_preview(reading: Reading, selection: tuple[StepId, ...] | None, settings: Settings, *, as_json: bool) -> None:
     """Show waves, steps and every command that would be executed."""
-    chosen = set(selection) if selection is not None else {step.id for step in reading.plan.steps}
+    here = {step.id for step in reading.plan.steps if not step.elsewhere}
+    chosen = here if selection is None else here & set(selection)
     done = {step for step, marks in reading.marks.items() if marks.status is Status.DONE}
     shape = profile(reading.plan.steps)
     mode = shape.mode if settings.mode == "ask" else settings.mode
@@ -33,7 +34,8 @@ def show_preview(reading: Reading, selection: tuple[StepId, ...] | None, setting
 
 def _show_step(reading: Reading, step_id: StepId, *, chosen: set[StepId], done: set[StepId]) -> None:
     step = reading.plan.by_id[step_id]
-    what = "done already" if step_id in done else "" if step_id in chosen else "not part of this run"
+    left = f"for the repository {step.elsewhere}" if step.elsewhere else "not part of this run"
+    what = "done already" if step_id in done else "" if step_id in chosen else left
     needs = f" (needs {', '.join(step.needs)})" if step.needs else ""
     click.echo(f"  {step.id}: {step.title}{needs}{f' — {what}' if what else ''}")
     if not what:

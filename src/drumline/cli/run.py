@@ -234,7 +234,7 @@ def _say_once(request: Request, *, first: bool) -> None:
     if changed:
         say(f"{len(changed)} uncommitted changes are not part of the run; they stay untouched in your checkout")
     if first:
-        commands = dict.fromkeys(c.command for step in plan.steps for c in step.checks)
+        commands = dict.fromkeys(c.command for step in plan.steps for c in step.checks if not step.elsewhere)
         shown = [*commands, *site.settings.checks]
         say(f"first run of this plan; it will execute {len(shown)} different checks:")
         for text in shown[:20]:

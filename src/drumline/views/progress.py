@@ -116,7 +116,8 @@ class _Scene:
 
 def _pinned(scene: _Scene, event: ev.PlanPinned) -> Told:
     begun = scene.run.begun
-    chosen = event.steps if begun.selection is None else [s for s in event.steps if s.id in set(begun.selection)]
+    here = [step for step in event.steps if not step.elsewhere]
+    chosen = here if begun.selection is None else [s for s in here if s.id in set(begun.selection)]
     pending = sum(1 for step in chosen if event.marks.get(step.id, Marks()).status is not Status.DONE)
     data = {"steps": len(chosen), "pending": pending, "branch": begun.branch, "mode": begun.mode, "agent": begun.agent}
     steps = _count(len(chosen), "step")

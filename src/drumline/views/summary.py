@@ -54,6 +54,7 @@ class Summary:
     skipped: int
     unfinished: tuple[Unfinished, ...]
     manual: tuple[tuple[StepId, str], ...]
+    elsewhere: tuple[tuple[StepId, str], ...]
     attempts: int
     fixes: int
     checks_passed: int
@@ -85,6 +86,7 @@ def summary(snapshot: Snapshot) -> Summary:
         skipped=sum(1 for state in states.values() if state == "skipped"),
         unfinished=tuple(_unfinished(snapshot, s, state) for s, state in states.items() if state not in _SETTLED),
         manual=_to_verify(run),
+        elsewhere=tuple((step.id, step.elsewhere) for step in run.plan.steps if step.elsewhere),
         attempts=sum(attempts(snapshot, step.id) for step in steps),
         fixes=_fixes(snapshot, over),
         checks_passed=sum(f.checks_passed for f in over),
@@ -104,6 +106,7 @@ def summary_lines(found: Summary) -> list[str]:
     lines = [f"run {found.run} {found.state}{why}", _figures(found), _effort(found)]
     lines += _listing("landed", [_landed_line(step) for step in found.landed])
     lines += _listing("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in found.unfinished])
+    lines += _listing("for other repositories", [f"{step}: {flatten(repo)}" for step, repo in found.elsewhere])
     lines += _listing("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
     lines += _listing("next", found.next)
     return lines
@@ -126,6 +129,7 @@ def summary_json(found: Summary) -> dict[str, object]:
         "skipped": found.skipped,
         "unfinished": [{"step": u.step, "state": u.state, "reason": u.reason} for u in found.unfinished],
         "manual": [{"step": step, "item": item} for step, item in found.manual],
+        "elsewhere": [{"step": step, "repository": repo} for step, repo in found.elsewhere],
         "attempts": found.attempts,
         "fixes": found.fixes,
         "commits": sum(1 for s in found.landed if s.commit),
