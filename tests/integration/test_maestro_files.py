@@ -390,15 +390,20 @@ def test_booking_twice_changes_nothing(tmp_path: Path, name: str) -> None:
 def test_errors_are_added_once_each_and_resolved_by_success(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     files = opened(file, DOCUMENTS[name])
-    for message in ("check 'x' failed", "check 'x' failed", "the agent timed out"):
+    failing = "still failing after 2 fixes: make timeout"
+    for message in ("check 'x' failed", "check 'x' failed", "the agent timed out", failing):
         files.account(account(StepAccount(step=StepId("2"), state="blocked", error=message, finished=TIMES)))
     errors = data_of(file)["phases"][1]["errors"]
 
     files.account(account(StepAccount(step=StepId("2"), state="done", finished=TIMES), state="done"))
 
-    assert [(error["type"], error["resolved"]) for error in errors] == [("validation", False), ("timeout", False)]
+    assert [(error["type"], error["resolved"]) for error in errors] == [
+        ("validation", False),
+        ("timeout", False),
+        ("validation", False),
+    ]
     assert set(errors[0]) == {"agent", "timestamp", "type", "message", "resolution", "resolved"}
-    assert [error["resolved"] for error in data_of(file)["phases"][1]["errors"]] == [True, True]
+    assert [error["resolved"] for error in data_of(file)["phases"][1]["errors"]] == [True, True, True]
     assert data_of(file)["status"] == "completed"
 
 
@@ -538,6 +543,18 @@ def test_what_a_markdown_plan_leaves_out_is_assumed_and_told(tmp_path: Path) -> 
     ]
     assert codes(files) == ["parallel_assumed", "parallel_assumed", "needs_assumed"]
     assert all(problem.severity is Severity.WARNING for problem in found.problems)
+
+
+def test_what_a_phase_blocks_is_not_read_as_what_blocks_it(tmp_path: Path) -> None:
+    text = "".join(
+        f"## Phase {number}: X\n### Agent: coder\n### Parallel: No\n### Dependencies\n- Blocks: {blocks}\n"
+        for number, blocks in ((1, "Phase 2"), (2, "None"))
+    )
+
+    files = opened(tmp_path / "x.md", text)
+
+    assert [step.needs for step in files.read().plan.steps] == [(), ("1",)]
+    assert codes(files) == ["needs_assumed"]
 
 
 def test_a_box_is_ticked_after_a_corrective_phase_moved_it(tmp_path: Path) -> None:

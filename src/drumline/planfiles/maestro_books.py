@@ -19,7 +19,14 @@ from drumline.ports.planfiles import Account, StepAccount
 _MODES = ("parallel", "sequential")
 _OVER = frozenset({"done", "skipped"})
 _COUNTS = {"input": "total_input", "output": "total_output", "cached": "total_cached"}
-_KINDS = (("timed out", "timeout"), ("timeout", "timeout"), ("conflict", "file_conflict"), ("check", "validation"))
+_KINDS = (
+    ("still failing", "validation"),
+    ("timed out", "timeout"),
+    ("timeout", "timeout"),
+    ("conflict", "file_conflict"),
+    ("check", "validation"),
+)
+"""The type of an error by the first of these words in its message; a command it names comes after them."""
 
 
 def book(text: str, region: Region, account: Account) -> list[Span]:

@@ -313,8 +313,11 @@ def blocked_by(part: Part) -> Line | None:
     if part.value and part.topic is Topic.NEEDS:
         return Line(part.line, part.value, item=False)
     rows = [row for row in part.lines if row.item] or list(part.lines)
-    labelled = [row for row in rows if topic_of(split_label(row.text)[0]) is Topic.NEEDS]
-    return next(iter(labelled or rows), None)
+    topics = [topic_of(split_label(row.text)[0]) for row in rows]
+    labelled = [row for row, topic in zip(rows, topics, strict=True) if topic is Topic.NEEDS]
+    # What a phase blocks is the other direction: read as a need it would turn the plan around.
+    others = [row for row, topic in zip(rows, topics, strict=True) if topic is not Topic.BLOCKS]
+    return next(iter(labelled or others), None)
 
 
 def code_spans(text: str) -> tuple[str, ...]:
