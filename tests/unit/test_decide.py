@@ -358,3 +358,33 @@ def test_a_declared_step_stays_so_while_its_file_says_done() -> None:
     run = run_of(PAIR, ev.StepsDeclared(steps=(A, B)))
 
     assert commands(run, around({"a": DONE, "b": DONE})) == [EndRun(state="done")]
+
+
+def test_a_wave_with_manual_items_holds_back_the_next_one_until_it_is_verified() -> None:
+    steps = [step_of("a", manual=["look"]), step_of("b", "a"), step_of("c")]
+
+    early = commands(run_of(steps, finish("a")), slots=1)
+    [asked] = commands(run_of(steps, finish("a"), finish("c")))
+    assert isinstance(asked, Ask)
+    passed = commands(run_of(steps, finish("a"), finish("c"), asked.opens, answer("wave-1", "continue")))
+
+    assert early == claims("c")
+    assert asked.opens == gates.wave(0, [(A, "look")])
+    assert passed == claims("b")
+
+
+def test_a_wave_is_asked_about_although_one_of_its_steps_is_blocked() -> None:
+    steps = [step_of("a", manual=["look"]), step_of("b", "a"), step_of("c"), step_of("d", "c")]
+
+    [asked] = commands(run_of(steps, finish("a"), finish("c", "blocked", reason="x")))
+    assert isinstance(asked, Ask)
+    events = [finish("a"), finish("c", "blocked", reason="x"), asked.opens, answer("wave-1", "continue")]
+
+    assert commands(run_of(steps, *events)) == claims("b")
+
+
+def test_a_wave_whose_manual_steps_can_no_longer_be_done_holds_nothing_back() -> None:
+    steps = [step_of("a"), step_of("b", "a", manual=["look"]), step_of("x"), step_of("y", "x"), step_of("z", "y")]
+    done = [finish("a", "blocked", reason="x"), finish("x"), finish("y")]
+
+    assert commands(run_of(steps, *done)) == claims("z")

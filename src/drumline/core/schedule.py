@@ -124,19 +124,47 @@ def next_step(steps: Iterable[Step], marks: Mapping[StepId, Marks], live: frozen
     return None
 
 
-def wave_gate(run: RunState) -> int | None:
-    """The depth whose wave gate has to be asked now, in critical autonomy; None if none."""
-    if run.begun.autonomy != "critical":
+def barrier(run: RunState) -> int | None:
+    """In critical autonomy, the first wave with items a person has still to verify: deeper steps wait for it."""
+    if run.begun.autonomy != "critical" or not run.manual_waves:
         return None
-    waves: dict[int, list[Step]] = {}
-    for step in run.selected():
-        waves.setdefault(run.depth.get(step.id, 0), []).append(step)
-    for level in sorted(waves)[:-1]:
-        if not all(satisfied(run, step.id) for step in waves[level]):
-            return None
-        if gates.wave_id(level) not in run.gates and any(unasked_items(run, step) for step in waves[level]):
-            return level
-    return None
+    if run.barrier_at != run.version:  # asked for every step of a plan, and the same until the next event
+        waiting = (level for level in run.manual_waves if run.answer(gates.wave_id(level)) is None)
+        run.barrier = next((level for level in waiting if _asks_for_hands(run, level)), None)
+        run.barrier_at = run.version
+    return run.barrier
+
+
+def wave_gate(run: RunState) -> int | None:
+    """The depth whose wave gate has to be asked now: nothing of that wave can go on. None if there is none."""
+    level = barrier(run)
+    if level is None or gates.wave_id(level) in run.gates:
+        return None
+    lost = hopeless(run)
+    over = all(settled(run, step.id) or step.id in lost for step in _wave(run, level))
+    return level if over and any(unasked_items(run, step) for step in run.selected()) else None
+
+
+def hopeless(run: RunState) -> set[StepId]:
+    """Steps that need, directly or not, one that ended without being done."""
+    found: set[StepId] = set()
+    for step in sorted(run.plan.steps, key=lambda s: run.depth.get(s.id, 0)):
+        if any(need in found or (settled(run, need) and not satisfied(run, need)) for need in step.needs):
+            found.add(step.id)
+    return found
+
+
+def _asks_for_hands(run: RunState, level: int) -> bool:
+    """Whether some step of the wave has manual items and was done by this run, or still can be."""
+    manual = [step for step in _wave(run, level) if step.manual]
+    if gates.wave_id(level) in run.unanswered or any(unasked_items(run, step) for step in manual):
+        return True
+    left = [step.id for step in manual if not settled(run, step.id)]
+    return bool(left) and bool(set(left) - hopeless(run))
+
+
+def _wave(run: RunState, level: int) -> list[Step]:
+    return [step for step in run.selected() if run.depth.get(step.id, 0) == level]
 
 
 def manual_items(run: RunState, step: Step) -> tuple[str, ...]:
@@ -186,12 +214,12 @@ def _beside_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacl
 
 
 def _wave_obstacle(run: RunState, step: Step) -> Obstacle | None:
-    if step.id in run.working:
+    level = None if step.id in run.working else barrier(run)
+    if level is None or level >= run.depth.get(step.id, 0):
         return None
-    for gate in run.unanswered.values():
-        if gate.opened.kind == "wave" and gates.wave_depth(gate.opened.gate) < run.depth.get(step.id, 0):
-            return _waits_for(gate.opened.gate)
-    return None
+    if gates.wave_id(level) in run.unanswered:
+        return _waits_for(gates.wave_id(level))
+    return Obstacle(kind="wave", text=f"waits for the end of wave {level + 1}, which a person has to verify")
 
 
 def _marks_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None:

@@ -1,7 +1,8 @@
 """State is a fold over events. `fold_run` and `fold_step` are the only places that change it.
 
 The objects are mutable for speed (a run may have a hundred thousand events) but nobody outside this module and its
-sister `stepstate.py` assigns to them; everything shown or decided is computed from them.
+sister `stepstate.py` assigns to them, but for `barrier`, which the scheduler remembers. Everything shown or decided is
+computed from them.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ class RunState:
     unanswered: dict[GateId, Gate] = field(default_factory=dict)
     depth: dict[StepId, int] = field(default_factory=dict)
     has_loners: bool = False
+    manual_waves: tuple[int, ...] = ()
+    barrier: int | None = None
+    barrier_at: int = -1
     mirrored: dict[StepId, ev.PlanMirrored] = field(default_factory=dict)
     mode: str = "sequential"
     cancel: ev.CancelRequested | None = None
@@ -125,6 +129,10 @@ def _survey(state: RunState) -> None:
     """What scheduling asks about the plan at every decision, worked out once."""
     state.depth = depths(state.plan.steps)
     state.has_loners = any(step.alone for step in state.plan.steps)
+    chosen = state.selected()
+    deepest = max((state.depth.get(step.id, 0) for step in chosen), default=0)
+    with_items = {state.depth.get(step.id, 0) for step in chosen if step.manual}
+    state.manual_waves = tuple(sorted(with_items - {deepest}))
 
 
 def _changed(state: RunState, event: ev.PlanChanged) -> None:
