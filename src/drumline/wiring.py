@@ -15,6 +15,7 @@ from drumline.agents import open_agent
 from drumline.app.finding import find_plan, newest_unfinished
 from drumline.app.foreign import state_file
 from drumline.app.look import Watcher
+from drumline.app.say import check_speaker
 from drumline.core.ids import NO_DRIVER, DriverId, RunId
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit
@@ -23,6 +24,7 @@ from drumline.planfiles import open_plan
 from drumline.ports.agents import Agent
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.processes import Processes
+from drumline.processes.census import MARK
 from drumline.processes.roster import FileRoster
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.settings import Settings, read_config, resolve
@@ -68,6 +70,10 @@ class Site:
     def check_agent(self, spec: str) -> None:
         """Refuse an agent that cannot be opened, before a run begins."""
         open_agent(spec, processes=SupervisedProcesses(self.state_dir, NO_DRIVER), base=self.repository.top)
+
+    def check_speaker(self, run: RunId) -> None:
+        """Refuse to hear what a live driver of the run has started."""
+        check_speaker(run, os.environ.get(MARK, ""), self.roster.drivers(run))
 
     def has_store(self) -> bool:
         """Whether anything was ever run here."""

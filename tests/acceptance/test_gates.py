@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -157,3 +159,17 @@ def _add_something_to_look_at(user: User) -> None:
     """The first wave is step-1 and step-3; the second needs both."""
     user.path("step-1").write_text(step_text("step-1", manual="the colours are nice"), encoding="utf-8")
     user.path("step-2").write_text(step_text("step-2", ["step-1", "step-3"]), encoding="utf-8")
+
+
+def test_an_agent_does_not_answer_in_a_persons_place(user: User) -> None:
+    asking = f"{shlex.quote(sys.executable)} -m drumline answer proceed-step-2 yes; echo x > $DRUMLINE_STEP.txt"
+    user.path("step-3").unlink()
+    user.path("step-2").write_text(step_text("step-2", ["step-4"]), encoding="utf-8")
+    user.path("step-4").write_text(step_text("step-4"), encoding="utf-8")
+
+    ran = user.run("--only", "step-1,step-2", agent=f"command:{asking}")
+
+    assert ran.code == 2
+    assert gates_of(user.status()) == ["proceed-step-2"]
+    assert states_of(user.status())["step-1"] == "done"
+    assert "a person has to say this" in user.drumline("logs", "step-1").out

@@ -9,9 +9,18 @@ import pytest
 from tests.unit.builders import RUN, Scene, finish, gate_for, step_of
 
 from drumline.app.catalog import read_run
-from drumline.app.say import check_answer, check_cancel, check_open, check_retry, check_skip, check_step, say
+from drumline.app.say import (
+    check_answer,
+    check_cancel,
+    check_open,
+    check_retry,
+    check_skip,
+    check_speaker,
+    check_step,
+    say,
+)
 from drumline.core import events as ev
-from drumline.core.ids import GateId, StepId, Stream, Token
+from drumline.core.ids import DriverId, GateId, StepId, Stream, Token
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Message
@@ -63,6 +72,16 @@ def test_an_answer_is_refused_with_what_would_be_legal(
 ) -> None:
     with pytest.raises(InvalidInput, match=message):
         check_answer(run_of(*events), gate, choice)
+
+
+def test_what_a_driver_of_the_run_started_does_not_speak_for_a_person() -> None:
+    with pytest.raises(InvalidInput, match="a person has to say this"):
+        check_speaker(RUN, "d-1-aa/7", [DriverId("d-1-aa")])
+
+
+@pytest.mark.parametrize("mark", ["", "d-2-bb/7", "d-1-a/7"])
+def test_a_person_and_what_other_runs_started_are_heard(mark: str) -> None:
+    check_speaker(RUN, mark, [DriverId("d-1-aa")])
 
 
 def test_an_answer_to_an_open_gate_is_fine() -> None:

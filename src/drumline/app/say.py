@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from drumline.app.catalog import read_run
-from drumline.core.ids import GateId, RunId, StepId, Stream
+from drumline.core.ids import DriverId, GateId, RunId, StepId, Stream
 from drumline.core.state import RunState, fold_run
 from drumline.engine.messages import outcome_of
 from drumline.errors import Conflict, InvalidInput
@@ -11,6 +13,15 @@ from drumline.ports.journal import Addition, Message, Store
 from drumline.ports.roster import Roster
 
 TRIES = 20
+
+
+def check_speaker(run: RunId, mark: str, drivers: Collection[DriverId]) -> None:
+    """Refuse to hear what the run itself has started: an agent or a check does not speak for a person."""
+    if DriverId(mark.partition("/")[0]) in drivers:
+        raise InvalidInput(
+            f"run {run} does not take orders from its own agents and checks; a person has to say this",
+            hint=f"drumline status {run}",
+        )
 
 
 def check_answer(run: RunState, gate: str, choice: str) -> None:

@@ -32,6 +32,7 @@ def command(
     store = site.open_store()
     try:
         found = find_run(store, run)
+        site.check_speaker(found)
         state = read_run(store, found)
         if state.ended is not None and state.ended.state in ("done", "cancelled"):
             raise InvalidInput(f"run {found} is {state.ended.state}; nothing is left to do", hint="drumline run PLAN")

@@ -34,6 +34,7 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
     store = site.open_store()
     try:
         found = find_run(store, run)
+        site.check_speaker(found)
         state = read_run(store, found)
         check_open(state)
         wish.check(state)
