@@ -136,7 +136,13 @@ def test_a_second_run_joins_a_live_one_on_the_same_terms(user: User) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "named"),
-    [(("--agent", "command:true"), "agent"), (("--autonomy", "verbose"), "autonomy"), (("--mode", "parallel"), "mode")],
+    [
+        (("--agent", "command:true"), "agent"),
+        (("--autonomy", "verbose"), "autonomy"),
+        (("--mode", "parallel"), "mode"),
+        (("--step", "step-2"), "selection"),
+        (("--context", "be quick"), "context"),
+    ],
 )
 def test_a_second_run_on_other_terms_is_refused_naming_the_difference(
     user: User, typed: tuple[str, str], named: str

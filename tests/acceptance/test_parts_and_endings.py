@@ -184,3 +184,17 @@ def _older(user: User) -> object:
     listed = user.drumline("runs", "--json").json["runs"]
     assert isinstance(listed, list)
     return listed[-1]["run"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"), [(("--step", "step-9"), "no step 'step-9'"), (("--agent", "wizard:x"), "'wizard")]
+)
+def test_what_is_typed_wrong_is_told_before_what_has_to_be_merged(
+    user: User, typed: tuple[str, str], named: str
+) -> None:
+    assert user.run("--only", "step-1").code == 0
+
+    ran = user.drumline("run", PLAN, *typed)
+
+    assert ran.code == 3
+    assert named in ran.err

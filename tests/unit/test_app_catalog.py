@@ -137,12 +137,15 @@ def test_a_run_that_ended_while_its_driver_is_still_leaving_is_not_joined() -> N
 def test_joining_on_other_terms_is_refused_and_every_difference_is_named() -> None:
     run = read_run(store_of(("r1", [ev.ModeChanged(mode="sequential")])), RunId("r1"))
     same = {"agent": "scripted:demo.yaml", "mode": "sequential", "autonomy": "critical"}
+    other = {**same, "mode": "parallel", "autonomy": "verbose", "selection": "b"}
 
-    assert_agrees(run, same)
+    assert_agrees(run, same, otherwise="drumline attach r1")
     with pytest.raises(InvalidInput) as caught:
-        assert_agrees(run, {**same, "mode": "parallel", "autonomy": "verbose"})
+        assert_agrees(run, other, otherwise="drumline attach r1")
 
     assert "mode is 'sequential', not 'parallel'; autonomy is 'critical', not 'verbose'" in str(caught.value)
+    assert "selection is 'the whole plan', not 'b'" in str(caught.value)
+    assert caught.value.hint == "drumline attach r1, or start another run with: drumline run plan --new"
     assert caught.value.exit_code == 3
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from drumline.app.catalog import RunBrief
-from drumline.core.ids import Commit
+from drumline.core.ids import Commit, StepId
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.roster import Roster
@@ -31,15 +31,26 @@ def survey(runs: Sequence[RunBrief], roster: Roster) -> Standing:
     return Standing(live=live, abandoned=abandoned)
 
 
-def assert_agrees(run: RunState, wanted: Mapping[str, str]) -> None:
-    """Refuse to join a run that is driven on other terms, naming each difference."""
-    has = {"agent": run.begun.agent, "mode": run.mode, "autonomy": run.begun.autonomy}
+def assert_agrees(run: RunState, wanted: Mapping[str, str], *, otherwise: str) -> None:
+    """Refuse to drive a run that was begun on other terms, naming each difference; `otherwise` takes it as it is."""
+    has = {
+        "selection": name_selection(run.begun.selection),
+        "context": run.begun.context,
+        "agent": run.begun.agent,
+        "mode": run.mode,
+        "autonomy": run.begun.autonomy,
+    }
     differing = [f"{key} is {has[key]!r}, not {value!r}" for key, value in wanted.items() if value != has[key]]
     if differing:
         raise InvalidInput(
-            f"run {run.id} is live and driven on other terms: {'; '.join(differing)}",
-            hint=f"drumline attach {run.id}, or start another run with: drumline run PLAN --new",
+            f"run {run.id} is driven on other terms: {'; '.join(differing)}",
+            hint=f"{otherwise}, or start another run with: drumline run {run.begun.plan} --new",
         )
+
+
+def name_selection(selection: Sequence[StepId] | None) -> str:
+    """The steps a run is about, in words that can be compared."""
+    return "the whole plan" if selection is None else ", ".join(selection)
 
 
 def unmerged(runs: Sequence[RunBrief], contains: Mapping[Commit, bool]) -> RunBrief | None:

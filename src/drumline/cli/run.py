@@ -14,13 +14,13 @@ import click
 from drumline.app.begin import Choice, Scope, Terms, begin_run, choose_steps, find_inherited, new_run_id
 from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.app.foreign import foreign_settings
-from drumline.app.joining import OLD, assert_agrees, last_landed, survey, unmerged
+from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
 from drumline.cli.detach import detach
 from drumline.cli.options import format_option, json_option
 from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview
 from drumline.cli.session import Session
-from drumline.core.ids import RunId
+from drumline.core.ids import RunId, StepId
 from drumline.core.plan import Reading
 from drumline.core.profile import profile
 from drumline.errors import InvalidInput, InvalidPlan, NeedsPerson
@@ -117,23 +117,41 @@ def _run(request: Request) -> int:
 
 def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) -> tuple[RunId, bool]:
     """The run to drive, and whether it is taken up again; begins a new one where that is what is asked for."""
+    selection = _selection(request, store, earlier)
+    if request.site.settings.agent:
+        request.site.check_agent(_anchored(request))
+    wanted = _wanted(request, selection)
     standing = survey(earlier, request.site.roster)
     if standing.live is not None and not request.new:
-        assert_agrees(read_run(store, standing.live.run), _wanted(request))
+        assert_agrees(read_run(store, standing.live.run), wanted, otherwise=f"drumline attach {standing.live.run}")
         say(f"joining run {standing.live.run}, which is live")
         return standing.live.run, False
     if standing.abandoned is not None and not request.new:
+        old = standing.abandoned.run
         if _ask_to_resume(standing.abandoned, request):
-            return standing.abandoned.run, True
+            # What the configuration says by now counts for the next run; what was typed must not be ignored.
+            typed = {key: wanted[key] for key in wanted if key in {*request.explicit, "selection", "context"}}
+            assert_agrees(read_run(store, old), typed, otherwise=f"drumline resume {old}")
+            return old, True
     elif not request.new:
         _refuse_unmerged(request.site, earlier)
-    return _begin(request, store, earlier), False
+    return _begin(request, store, earlier, selection), False
 
 
-def _wanted(request: Request) -> dict[str, str]:
-    """The terms a live run must agree with: those that were set anywhere, not those left to their defaults."""
+def _selection(request: Request, store: SqliteStore, earlier: list[RunBrief]) -> tuple[StepId, ...] | None:
+    roster = request.site.roster
+    live = frozenset(step for brief in earlier if roster.drivers(brief.run) for step in store.held(brief.run))
+    return choose_steps(request.reading, request.choice, live)
+
+
+def _wanted(request: Request, selection: tuple[StepId, ...] | None) -> dict[str, str]:
+    """The terms an earlier run must agree with: those that were set anywhere, not those left to their defaults."""
     settings = request.site.settings
     wanted = {}
+    if selection is not None:
+        wanted["selection"] = name_selection(selection)
+    if request.context:
+        wanted["context"] = request.context
     if settings.agent:
         wanted["agent"] = _anchored(request)
     if settings.mode != "ask":
@@ -171,16 +189,17 @@ def _refuse_unmerged(site: Site, earlier: list[RunBrief]) -> None:
         )
 
 
-def _begin(request: Request, store: SqliteStore, earlier: list[RunBrief]) -> RunId:
+def _begin(
+    request: Request, store: SqliteStore, earlier: list[RunBrief], selection: tuple[StepId, ...] | None
+) -> RunId:
     site, reading = request.site, request.reading
     terms = _terms(request)
     base = site.repository.head_commit()
     _say_once(request, first=not earlier)
-    live = frozenset(step for brief in earlier if site.roster.drivers(brief.run) for step in store.held(brief.run))
     scope = Scope(
         run=new_run_id(time.time()),
         base=base,
-        selection=choose_steps(reading, request.choice, live),
+        selection=selection,
         inherited=find_inherited(store, site.roster, reading, earlier),
     )
     anyio.run(begin_run, store, reading, terms, scope)
@@ -193,10 +212,8 @@ def _terms(request: Request) -> Terms:
         raise InvalidInput(
             "no agent is set", hint="drumline run PLAN --agent 'command:CMD', or set agent in .drumline/config.toml"
         )
-    agent = _anchored(request)
-    request.site.check_agent(agent)
     return Terms(
-        agent=agent,
+        agent=_anchored(request),
         mode=_mode(request),
         autonomy=settings.autonomy,
         retries=settings.retries,
