@@ -90,7 +90,18 @@ def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:
 def test_nothing_landed_means_nothing_to_merge() -> None:
     scene = Scene(steps=[step_of("a")], live=[])
 
-    assert summary(scene.snapshot()).next == ("drumline status r1", "drumline resume")
+    assert summary(scene.snapshot()).next == ("drumline status r1", "drumline resume r1")
+
+
+def test_a_parked_run_is_answered_first_and_merged_later() -> None:
+    wave = gate_for("wave-1", options=("continue", "stop"))
+    parked = ev.RunParked(gates=(GateId("wave-1"),))
+    scene = Scene(steps=[step_of("a"), step_of("b", "a")], events=[finish("a"), wave, parked], live=[])
+
+    found = summary(scene.snapshot())
+
+    assert found.next[:2] == ("drumline status r1", "drumline answer wave-1 continue --resume")
+    assert found.next[2:] == (f"git log --oneline {found.branch}",)
 
 
 def test_items_passed_at_a_gate_need_no_more_verifying() -> None:

@@ -11,7 +11,7 @@ from drumline.core.ids import Commit, RunId, StepId
 from drumline.core.schedule import manual_items
 from drumline.core.state import RunState
 from drumline.views.activity import attempts
-from drumline.views.causes import SHORT_COMMIT, unproved
+from drumline.views.causes import SHORT_COMMIT, answer_hint, unproved
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.snapshot import Snapshot
@@ -172,14 +172,19 @@ def _to_verify(run: RunState) -> tuple[tuple[StepId, str], ...]:
 def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     branch = snapshot.run.begun.branch
     look = [f"drumline status {snapshot.run.id}"]
-    match run_state(snapshot):
+    state = run_state(snapshot)
+    match state:
+        case "parked" if snapshot.run.open_gates:
+            look += [answer_hint(gate.opened, driven=False) for gate in snapshot.run.open_gates[:1]]
         case "parked" | "interrupted":
-            look.append("drumline resume")
+            look.append(f"drumline resume {snapshot.run.id}")
         case "blocked" | "failed":
             stuck = [step for step, f in snapshot.run.finished.items() if f.state in ("blocked", "failed")]
             look += [f"drumline logs {step}" for step in stuck[:1]]
     if anything_landed:
-        look += [f"git log --oneline {branch}", f"git merge {branch}"]
+        look.append(f"git log --oneline {branch}")
+    if anything_landed and state not in ("parked", "interrupted"):  # those are to be driven on first
+        look.append(f"git merge {branch}")
     return tuple(look)
 
 
