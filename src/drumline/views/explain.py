@@ -89,5 +89,6 @@ def _by_hand(steps: Sequence[Step]) -> Iterable[str]:
 
 
 def _some(items: Sequence[str], between: str = ", ") -> str:
-    shown = between.join(item if len(item) <= 40 else item[:39] + "…" for item in items[:MOST])
+    flat = [" ".join(item.split()) for item in items[:MOST]]
+    shown = between.join(item if len(item) <= 40 else item[:39] + "…" for item in flat)
     return f"{shown} and {len(items) - MOST:,} more" if len(items) > MOST else shown

@@ -1,0 +1,30 @@
+"""What `validate` says of a plan: a line per thing, whatever the plan's own words look like."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.unit.builders import step_of
+
+from drumline.core.plan import Check, Plan, Reading
+from drumline.core.profile import profile
+from drumline.views.explain import explain
+
+
+def test_a_command_of_several_lines_is_shown_on_one() -> None:
+    step = replace(step_of("a"), checks=(Check(command="test -s \\\n  a.txt"),))
+    plan = Plan(name="p", path="p", steps=(step,))
+
+    lines = explain(Reading(plan=plan, marks={}, digests={}), profile(plan.steps))
+
+    assert "  checks: 1 different commands decide (test -s \\ a.txt)" in lines
+
+
+def test_steps_of_other_repositories_are_named_and_not_counted() -> None:
+    there = replace(step_of("b", "a"), elsewhere="Payments")
+    plan = Plan(name="p", path="p", steps=(step_of("a"), there))
+
+    lines = explain(Reading(plan=plan, marks={}, digests={}), profile(plan.steps))
+
+    assert "  steps: 1 here: 1 to do" in lines
+    assert "  not run here, other repositories have to do them: b (Payments)" in lines
