@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 import drumline
+from drumline.core.plan import Status
 from drumline.docs.__main__ import PAGES, find_stale, render, write_pages
 from drumline.docs.contracts import PROGRESS
-from drumline.docs.problems import PROBLEMS
+from drumline.docs.problems import FORMAT_PROBLEMS, PROBLEMS
+from drumline.docs.specimens import SPECIMENS, read_word
+from drumline.planfiles import FORMATS
 
 SOURCE = Path(drumline.__file__).parent
 TOP = SOURCE.parent.parent
 REFUSALS = {"refuse": 1, "_Refused": 0, "_warning": 0}
 """Functions that take a problem's code by position, and at which."""
+OWN_REFUSALS = {
+    "phased": {"warn": 1, "_warning": 0},
+    "implement": {"warn": 0, "refuse": 0, "_warning": 0},
+    "maestro": {"warning": 0, "_assume": 0, "refuse": 1},
+    "waves": {"_warn": 0, "_refuse": 0},
+}
+"""The same for the modules of one format."""
 WRITTEN = sorted(TOP.glob("*.md")) + sorted((TOP / "docs").rglob("*.md"))
 
 
-def find_codes(text: str) -> Iterator[str]:
+def find_codes(text: str, refusals: Mapping[str, int] = REFUSALS) -> Iterator[str]:
     """Problem codes in a module: `code="…"`, and the text literal at the place where refusals take it."""
     for call in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)):
         named = [word.value for word in call.keywords if word.arg == "code"]
         name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        place = REFUSALS.get(name)
-        told = [*named, *([] if place is None else [call.args[place]])]
+        place = refusals.get(name)
+        told = [*named, *([] if place is None else call.args[place : place + 1])]
         texts = [node.value for node in told if isinstance(node, ast.Constant) and isinstance(node.value, str)]
         yield from (text for text in texts if re.fullmatch(r"[a-z]\w*", text))
 
@@ -81,6 +91,32 @@ def test_the_table_of_problems_is_complete() -> None:
     in_code = {code for module in modules for code in find_codes(module.read_text(encoding="utf-8"))}
 
     assert {code for code, _, _ in PROBLEMS} == in_code
+
+
+@pytest.mark.parametrize("name", OWN_REFUSALS)
+def test_the_table_of_a_formats_own_problems_is_complete(name: str) -> None:
+    modules = sorted((SOURCE / "planfiles").glob(f"{name}*.py"))
+    everywhere = {code for code, _, _ in PROBLEMS}
+
+    in_code = {code for module in modules for code in find_codes(module.read_text(), OWN_REFUSALS[name])}
+
+    assert {code for code, _, _ in FORMAT_PROBLEMS[name]} == in_code - everywhere
+
+
+def test_every_format_has_a_specimen_and_is_described() -> None:
+    page = (TOP / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
+
+    assert {specimen.format for specimen in SPECIMENS} == set(FORMATS)
+    assert [name for name in FORMATS if f"\n## {name}\n" not in page] == []
+
+
+def test_a_word_that_is_no_status_is_not_shown_as_one() -> None:
+    by_title = {specimen.title: specimen for specimen in SPECIMENS}
+
+    assert read_word(by_title["dag"], "wip") == (None, False)
+    assert read_word(by_title["implement, status in the heading"], "wip") == (None, False)
+    assert read_word(by_title["implement, status in the heading"], "todo") == (Status.READY, True)
+    assert read_word(by_title["maestro, state file"], "completed") == (Status.DONE, False)
 
 
 def test_the_table_of_progress_events_is_complete() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("missing_root", "error", "The directory has no `root.md`."),
     ("no_steps", "error", "There is no `step-*.md`."),
@@ -46,3 +48,62 @@ PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("no_checks", "warning", "A step has no check. It can land, but nothing proves it."),
     ("check_not_command", "warning", "An item under Automated Verification is not one command in backticks; not run."),
 )
+"""Of every format, the native one included."""
+
+FORMAT_PROBLEMS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "phased": (
+        ("handoff_differs", "warning", "A handoff says something else than the step's status; the handoff counts."),
+        ("handoff_partial", "warning", "A handoff says `result: partial`, so the step is not done."),
+        ("handoff_blocked", "warning", "A handoff says `result: blocked`, so the step is not done."),
+        ("handoff_no_result", "warning", "A handoff has no `result` that is known, so it does not count."),
+        ("handoff_unknown", "warning", "A handoff's file has the name of no step."),
+        ("step_number", "warning", "`step` is another number than the file's name begins with; the name counts."),
+    ),
+    "implement": (
+        ("heading_drift", "warning", "A heading is read as a step's though it is not written like one."),
+        ("heading_unread", "warning", "A heading looks like a step's, but has nothing that can be an id."),
+        ("status_drift", "warning", "A status is not one of the format's words; the message says how it is read."),
+        ("no_status", "warning", "A step has no status that is known; it counts as pending."),
+        ("second_status", "warning", "A step has a second status line, which does not count."),
+        ("two_statuses", "warning", "Heading and status line disagree; the line counts."),
+        ("mixed_variants", "warning", "Some steps have their status in the heading, others on a line."),
+        ("elsewhere", "warning", "The step is for another repository and is not run here."),
+        ("file_not_used", "warning", "A word under Files is not a path inside the repository."),
+        ("low_confidence", "warning", "The plan's provenance says that its own confidence is low."),
+    ),
+    "maestro": (
+        ("invalid_plan", "error", "There is no list of `phases`."),
+        (
+            "missing_required_field",
+            "error",
+            "A phase lacks a field; in a state file a warning that says what is assumed.",
+        ),
+        ("invalid_field_type", "error", "A field of a phase holds the wrong kind of value."),
+        ("invalid_field_value", "error", "A list of files or checks holds something that is not a text."),
+        (
+            "phase_count",
+            "error",
+            "More phases than `task_complexity` allows; corrective ones do not count.",
+        ),
+        ("unknown_agent", "error", "The agent of a phase is not a known role."),
+        (
+            "agent_capability_mismatch",
+            "error",
+            "A phase owns files, but its role may not write. A warning if the files are only named in prose, and if "
+            "only the phase's name sounds like writing.",
+        ),
+        ("several_agents", "warning", "A phase has several agents; the first does the work."),
+        ("mixed_ids", "warning", "An id is written as a number here and as a text there; they are the same."),
+        ("parallel_assumed", "warning", "A section does not say whether it may run beside others; assumed: no."),
+        ("needs_assumed", "warning", "A section does not say what blocks it; the message says what is assumed."),
+        ("bad_workflow_mode", "warning", "`workflow_mode` is neither `standard` nor `express`; assumed: standard."),
+    ),
+    "waves": (
+        ("no_waves", "error", "`waves` is empty."),
+        ("missing_key", "error", "A required key is missing."),
+        ("empty_wave", "warning", "A wave has no chunks; it is passed over."),
+        ("unknown_key", "warning", "A key is not known and is ignored."),
+        ("unknown_model", "warning", "The model is missing or not known; the tier is standard."),
+    ),
+}
+"""Of one format only."""

@@ -10,7 +10,7 @@ from drumline.core import events as ev
 from drumline.core.codec import KINDS, VERSION
 from drumline.core.life import OPEN, TRANSITIONS
 from drumline.core.taxonomy import RULES, WAITS
-from drumline.docs.problems import PROBLEMS
+from drumline.docs.problems import FORMAT_PROBLEMS, PROBLEMS
 from drumline.errors import DrumlineError
 from drumline.settings import settings_table
 from drumline.views.states import EXIT_CODES
@@ -99,14 +99,20 @@ def failures_page() -> str:
 
 def problems_page() -> str:
     """What validation can find."""
-    rows = [(f"`{code}`", severity, meaning) for code, severity, meaning in PROBLEMS]
     return join(
         "# Problems of a plan",
         "`drumline validate` reports all of them at once, each as `file:line: severity: message [code]`. Errors keep a "
-        "plan from being run (exit code 3); warnings do so only with `--strict`. The codes are those of the native "
-        "format; they do not change.",
-        table(("code", "severity", "meaning"), rows),
+        "plan from being run (exit code 3); warnings make `validate --strict` fail and stop nothing else. The codes do "
+        "not change.",
+        "## In the native format, and in others where they apply",
+        _problems(PROBLEMS),
+        *(f"## In {name}\n\n{_problems(found)}" for name, found in FORMAT_PROBLEMS.items()),
     )
+
+
+def _problems(found: Iterable[tuple[str, str, str]]) -> str:
+    rows = [(f"`{code}`", severity, meaning) for code, severity, meaning in found]
+    return table(("code", "severity", "meaning"), rows)
 
 
 def exit_codes_page() -> str:
