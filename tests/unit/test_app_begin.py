@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -32,6 +33,9 @@ def reading_of(marks: Mapping[str, Marks] | None = None) -> Reading:
         marks={step.id: (marks or {}).get(step.id, Marks()) for step in STEPS},
         digests={step.path: f"digest {step.id}" for step in STEPS},
     )
+
+
+ELSEWHERE = replace(reading_of(), plan=reading_of().plan.with_steps([replace(STEPS[0], elsewhere="Other"), *STEPS[1:]]))
 
 
 def begun(store: MemoryStore, run: RunId, *later: ev.Event) -> None:
@@ -77,6 +81,16 @@ def test_a_plan_without_anything_left_has_no_next_step() -> None:
 def test_a_step_that_does_not_exist_is_named_with_those_that_do(choice: Choice) -> None:
     with pytest.raises(InvalidInput, match=r"no step 'x' \(it has a, b, c\)"):
         choose_steps(reading_of(), choice, NOBODY)
+
+
+@pytest.mark.parametrize("choice", [Choice(step="a"), Choice(only=("b", "a"))])
+def test_a_step_of_another_repository_is_refused_by_name(choice: Choice) -> None:
+    with pytest.raises(InvalidInput, match="a is for the repository 'Other' and is not run here"):
+        choose_steps(ELSEWHERE, choice, NOBODY)
+
+
+def test_the_next_step_is_none_of_another_repository() -> None:
+    assert choose_steps(ELSEWHERE, Choice(step="next"), NOBODY) == ("b",)
 
 
 @pytest.mark.parametrize(("selection", "named"), [(None, False), ((StepId("b"),), True)])

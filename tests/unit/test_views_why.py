@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -194,6 +195,15 @@ def test_a_run_that_ended_with_work_left_is_resumed() -> None:
     found = ask(Scene(steps=LONE, events=[ev.RunEnded(state="blocked", reason="x")], live=[]), "step-1")
 
     assert found.hint == "drumline resume"
+
+
+def test_a_step_of_another_repository_says_whose_it_is() -> None:
+    steps = [step_of("step-1"), replace(step_of("step-2"), elsewhere="Backend")]
+
+    found = ask(Scene(steps=steps), "step-2")
+
+    assert (found.kind, found.hint) == ("blocker", "drumline validate plan")
+    assert found.sentence == "step-2 is waiting: it is for the repository Backend and is not run here"
 
 
 def test_a_step_outside_the_run_says_how_to_run_it() -> None:

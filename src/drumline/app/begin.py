@@ -54,7 +54,7 @@ def choose_steps(reading: Reading, choice: Choice, live: frozenset[StepId]) -> t
     """The ids the choice names, in plan order; None for all. InvalidInput names what does not exist."""
     steps = reading.plan.steps
     if choice.step == "next":
-        found = next_step(steps, reading.marks, live)
+        found = next_step([step for step in steps if not step.elsewhere], reading.marks, live)
         if found is None:
             raise InvalidInput("no step is left: none is in progress or pending", hint="drumline status")
         return (found,)
@@ -63,6 +63,7 @@ def choose_steps(reading: Reading, choice: Choice, live: frozenset[StepId]) -> t
     if unknown:
         legal = ", ".join(step.id for step in steps[:10])
         raise InvalidInput(f"the plan has no step {unknown[0]!r} (it has {legal})", hint="drumline validate PLAN")
+    _assert_here(reading, [name for name in (choice.step, *choice.only) if name])
     if choice.step:
         return (StepId(choice.step),)
     if choice.only:
@@ -143,6 +144,14 @@ def digest_of(digests: Mapping[str, str]) -> str:
     """One digest for all files of the plan."""
     text = "\n".join(f"{path} {digest}" for path, digest in sorted(digests.items()))
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _assert_here(reading: Reading, names: Sequence[str]) -> None:
+    """Steps asked for by name are refused if another repository has to do them: a run of none would look done."""
+    for step in (reading.plan.by_id[StepId(name)] for name in names):
+        if step.elsewhere:
+            message = f"{step.id} is for the repository {step.elsewhere!r} and is not run here"
+            raise InvalidInput(message, hint=f"drumline validate {reading.plan.path}")
 
 
 def _from(steps: Sequence[Step], start: StepId) -> tuple[StepId, ...]:

@@ -117,6 +117,9 @@ def _owned(snapshot: Snapshot, step: Step) -> Cause | None:
 def _outside(snapshot: Snapshot, step: Step) -> Cause | None:
     if step.id in snapshot.selected:
         return None
+    if step.elsewhere:
+        text = f"it is for the repository {flatten(step.elsewhere)} and is not run here"
+        return Cause(kind=BLOCKER, text=text, hint=f"drumline validate {snapshot.run.begun.plan}")
     hint = f"drumline run {snapshot.run.begun.plan} --step {step.id}"
     return Cause(kind=BLOCKER, text="not part of this run", hint=hint)
 
