@@ -137,10 +137,26 @@ def test_a_dry_run_of_a_single_step_leaves_the_others_out(user: User) -> None:
     assert [step["id"] for step in steps] == ["step-2"]
 
 
-def test_the_first_run_shows_the_commands_it_will_execute_and_the_second_does_not(user: User) -> None:
-    first = user.run()
-    second = user.run("--new")
+def test_a_dry_run_shows_the_setup_command_and_leaves_out_what_is_skipped(user: User) -> None:
+    user.edit("step-1", "status: ready", "status: skipped")
+    config = user.repo / ".drumline" / "config.toml"
+    config.parent.mkdir()
+    config.write_text('setup = "make ready"\n', encoding="utf-8")
 
+    shown = user.run("--dry-run", "--mode", "sequential")
+
+    assert "2 steps to do, sequential\n" in shown.out
+    assert "in every new workspace: make ready" in shown.out
+    assert "— skipped" in shown.out
+    assert "test -f step-1.txt" not in shown.out
+
+
+def test_the_first_run_shows_the_commands_it_will_execute_and_the_second_does_not(user: User) -> None:
+    env = {"DRUMLINE_SETUP": "touch ready"}
+    first = user.run(env=env)
+    second = user.run("--new", env=env)
+
+    assert "in every new workspace: touch ready" in first.err
     assert "test 1 = 1" in first.err
     assert "it will execute 4 different checks" in first.err
     assert "it will execute" not in second.err

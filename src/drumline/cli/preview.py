@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from drumline.cli.output import SCHEMA_VERSION, print_json
@@ -15,15 +17,17 @@ def show_preview(reading: Reading, selection: tuple[StepId, ...] | None, setting
     """Show waves, steps and every command that would be executed."""
     here = {step.id for step in reading.plan.steps if not step.elsewhere}
     chosen = here if selection is None else here & set(selection)
-    done = {step for step, marks in reading.marks.items() if marks.status is Status.DONE}
+    over = {Status.DONE: "done already", Status.SKIPPED: "skipped"}
+    done = {step: over[marks.status] for step, marks in reading.marks.items() if marks.status in over}
     shape = profile(reading.plan.steps)
-    mode = shape.mode if settings.mode == "ask" else settings.mode
+    mode = "sequential" if reading.plan.express else shape.mode if settings.mode == "ask" else settings.mode
     if as_json:
-        print_json(_preview_json(reading, chosen - done, settings, mode=mode))
+        print_json(_preview_json(reading, chosen - done.keys(), settings, mode=mode))
         return
-    click.echo(
-        f"{reading.plan.title or reading.plan.name}: {len(chosen - done)} steps to do, {mode}, {settings.jobs} at once"
-    )
+    how = mode if mode == "sequential" else f"{mode}, {settings.jobs} at once"
+    click.echo(f"{reading.plan.title or reading.plan.name}: {len(chosen - done.keys())} steps to do, {how}")
+    if settings.setup:
+        click.echo(f"in every new workspace: {settings.setup}")
     for number, wave in enumerate(shape.batches, start=1):
         click.echo(f"wave {number}")
         for step_id in wave:
@@ -32,10 +36,10 @@ def show_preview(reading: Reading, selection: tuple[StepId, ...] | None, setting
         click.echo(f"after every step: {command}")
 
 
-def _show_step(reading: Reading, step_id: StepId, *, chosen: set[StepId], done: set[StepId]) -> None:
+def _show_step(reading: Reading, step_id: StepId, *, chosen: set[StepId], done: Mapping[StepId, str]) -> None:
     step = reading.plan.by_id[step_id]
     left = f"for the repository {step.elsewhere}" if step.elsewhere else "not part of this run"
-    what = "done already" if step_id in done else "" if step_id in chosen else left
+    what = done.get(step_id, "" if step_id in chosen else left)
     needs = f" (needs {', '.join(step.needs)})" if step.needs else ""
     click.echo(f"  {step.id}: {step.title}{needs}{f' — {what}' if what else ''}")
     if not what:
@@ -57,6 +61,7 @@ def _preview_json(reading: Reading, todo: set[StepId], settings: Settings, *, mo
             for step in reading.plan.steps
             if step.id in todo
         ],
+        "setup": settings.setup,
         "checks": list(settings.checks),
         "profile": profile_json(profile(reading.plan.steps)),
     }

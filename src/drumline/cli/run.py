@@ -134,7 +134,7 @@ def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) ->
             assert_agrees(read_run(store, old), typed, otherwise=f"drumline resume {old}")
             return old, True
     elif not request.new:
-        _refuse_unmerged(request.site, earlier)
+        _refuse_unmerged(request, earlier)
     return _begin(request, store, earlier, selection), False
 
 
@@ -177,15 +177,16 @@ def _ask_to_resume(brief: RunBrief, request: Request) -> bool:
     return bool(answer == "resume")
 
 
-def _refuse_unmerged(site: Site, earlier: list[RunBrief]) -> None:
+def _refuse_unmerged(request: Request, earlier: list[RunBrief]) -> None:
     """Steps the plan calls done must be in the checkout, or the next steps would build on missing ground."""
     commits = [commit for brief in earlier if (commit := last_landed(brief)) is not None]
-    contains = {commit: site.repository.contains(commit) for commit in commits}
+    contains = {commit: request.site.repository.contains(commit) for commit in commits}
     found = unmerged(earlier, contains)
     if found is not None:
         raise NeedsPerson(
             f"run {found.run} landed steps on {found.state.begun.branch}, which this checkout does not contain",
-            hint=f"git merge {found.state.begun.branch}, or go on without it: drumline run PLAN --new",
+            hint=f"git merge {found.state.begun.branch}, or go on without it: "
+            f"drumline run {request.reading.plan.path} --new",
         )
 
 
@@ -249,11 +250,15 @@ def _say_once(request: Request, *, first: bool) -> None:
     site, plan = request.site, request.reading.plan
     changed = site.repository.uncommitted(exclude=[*_plan_paths(plan.path), ".drumline"])
     if changed:
-        say(f"{len(changed)} uncommitted changes are not part of the run; they stay untouched in your checkout")
+        word = "change is" if len(changed) == 1 else "changes are"
+        say(f"{len(changed)} uncommitted {word} not part of the run and untouched in your checkout")
     if first:
         commands = dict.fromkeys(c.command for step in plan.steps for c in step.checks if not step.elsewhere)
         shown = [*commands, *site.settings.checks]
-        say(f"first run of this plan; it will execute {len(shown)} different checks:")
+        if site.settings.setup:
+            say(f"first run of this plan; it will execute this in every new workspace: {site.settings.setup}")
+        checks = "1 check" if len(shown) == 1 else f"{len(shown)} different checks"
+        say(f"first run of this plan; it will execute {checks}:")
         for text in shown[:20]:
             say(f"  {text}")
         if len(shown) > 20:

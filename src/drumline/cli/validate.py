@@ -57,7 +57,8 @@ def _show_shape(reading: Reading, *, ok: bool) -> None:
     errors = len(reading.errors)
     warnings = sum(p.severity is Severity.WARNING for p in reading.problems)
     verdict = "valid" if ok else "not valid"
-    click.echo(f"{reading.plan.path}: {verdict} ({errors} errors, {warnings} warnings), format {reading.plan.format}")
+    found = f"{errors} {'error' if errors == 1 else 'errors'}, {warnings} {'warning' if warnings == 1 else 'warnings'}"
+    click.echo(f"{reading.plan.path}: {verdict} ({found}), format {reading.plan.format}")
     if reading.errors:
         say("  next: mend the errors above, then: drumline validate " + reading.plan.path)
         return
