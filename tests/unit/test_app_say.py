@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -12,6 +13,7 @@ from drumline.app.catalog import read_run
 from drumline.app.say import (
     check_answer,
     check_cancel,
+    check_mode,
     check_open,
     check_retry,
     check_skip,
@@ -223,3 +225,12 @@ def test_a_driver_that_appends_meanwhile_does_not_lose_the_answer() -> None:
 
     run = read_run(store, RUN)
     assert (run.answer(GateId("g")), run.mode) == ("yes", "sequential")
+
+
+def test_an_express_plan_is_not_driven_in_parallel() -> None:
+    run = run_of()
+    run.plan = replace(run.plan, express=True)
+
+    check_mode(run, "sequential")
+    with pytest.raises(InvalidInput, match="express plan, which is always sequential"):
+        check_mode(run, "parallel")

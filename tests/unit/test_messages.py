@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
 
@@ -61,6 +63,14 @@ def test_cancel_counts_once_and_not_after_the_end() -> None:
 )
 def test_a_mode_counts_if_it_is_another_one(value: str, expected: list[ev.Event]) -> None:
     assert outcome("mode", value=value) == expected
+
+
+def test_an_express_plan_stays_sequential() -> None:
+    run = run_of()
+    run.plan = replace(run.plan, express=True)
+    run.mode = "sequential"
+
+    assert outcome_of(run, Message(kind="mode", value="parallel"), []) == []
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,11 @@ def foreign_settings(format: str, environ: Mapping[str, str]) -> dict[str, objec
     return {key: value for key, value in given.items() if value}
 
 
+def foreign_jobs(format: str, environ: Mapping[str, str]) -> dict[str, object]:
+    """The part of those settings that a run does not pin when it begins: how much one process works on at once."""
+    return {key: value for key, value in foreign_settings(format, environ).items() if key == "jobs"}
+
+
 def state_file(environ: Mapping[str, str]) -> str:
     """Where the environment says that the state file is, relative to the repository; empty if it does not."""
     folder = environ.get("MAESTRO_STATE_DIR", "")

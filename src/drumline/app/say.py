@@ -74,6 +74,13 @@ def check_cancel(run: RunState) -> None:
         )
 
 
+def check_mode(run: RunState, mode: str) -> None:
+    """Refuse to let an express plan's steps run side by side."""
+    if run.plan.express and mode != "sequential":
+        message = f"the plan of run {run.id} is an express plan, which is always sequential"
+        raise InvalidInput(message, hint=f"drumline resume {run.id}")
+
+
 def check_open(run: RunState) -> None:
     """Refuse to talk to a run that is over for good."""
     if run.ended is not None and run.ended.state in ("done", "cancelled"):

@@ -8,7 +8,8 @@ import anyio
 import click
 
 from drumline.app.catalog import find_run, read_run
-from drumline.app.say import check_retry, say
+from drumline.app.foreign import foreign_jobs
+from drumline.app.say import check_mode, check_retry, say
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import say as tell
 from drumline.cli.session import Session
@@ -28,7 +29,7 @@ def command(
     run: str, steps: tuple[str, ...], mode: str | None, jobs: int | None, background: bool, as_json: bool
 ) -> int:
     """Drive RUN (the newest if not given) on from where it was."""
-    site = open_site().with_settings({"jobs": jobs}, {})
+    site = open_site()
     store = site.open_store()
     try:
         found = find_run(store, run)
@@ -36,11 +37,13 @@ def command(
         state = read_run(store, found)
         if state.ended is not None and state.ended.state in ("done", "cancelled"):
             raise InvalidInput(f"run {found} is {state.ended.state}; nothing is left to do", hint="drumline run PLAN")
+        site = site.with_settings({"jobs": jobs}, {}, foreign=foreign_jobs(state.plan.format, os.environ))
         who = os.environ.get("USER", "")
         for step in steps:
             check_retry(state, step)
             anyio.run(say, store, site.roster, found, Message(kind="retry", subject=step, by=who))
         if mode is not None:
+            check_mode(state, mode)
             anyio.run(say, store, site.roster, found, Message(kind="mode", value=mode, by=who))
         live = bool(site.roster.drivers(found))
         if live and not background:

@@ -10,6 +10,7 @@ import anyio
 import click
 
 from drumline.app.catalog import find_run, read_run
+from drumline.app.foreign import foreign_jobs
 from drumline.app.say import check_open, say
 from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.cli.output import say as tell_person
@@ -41,6 +42,7 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
         message = replace(wish.message, by=os.environ.get("USER", ""), channel="cli")
         settled = anyio.run(say, store, site.roster, found, message)
         if drive_on and settled:
+            site = site.with_settings({}, {}, foreign=foreign_jobs(state.plan.format, os.environ))
             return Session(site=site, store=store, run=found, as_json=as_json).drive(resuming=True)
         if message.kind == "cancel" and settled:
             Session(site=site, store=store, run=found).wind_up()

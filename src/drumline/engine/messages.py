@@ -21,7 +21,7 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return _answer(run, message)
         case "cancel":
             return [] if run.cancel or run.ended else [ev.CancelRequested(by=message.by, reason=message.comment)]
-        case "mode" if message.value in MODES and message.value != run.mode:
+        case "mode" if message.value in MODES and message.value != run.mode and not run.plan.express:
             return [ev.ModeChanged(mode=message.value)]
         case "retry" if step in run.plan.by_id and step not in run.working:
             return [] if _landed(run, step) else [ev.StepReopened(step=step, reason=message.comment, by=message.by)]
