@@ -112,6 +112,40 @@ def test_an_answer_given_between_two_drivers_is_found(tmp_path: Path) -> None:
     assert_as_if_nothing_happened(world, parked)
 
 
+def drive_approving(world: World) -> RunState:
+    """Drive, and approve whatever is asked, until the run has ended."""
+    for _ in range(20):
+        run = world.drive_through()
+        if run.ended is not None:
+            return run
+        for gate in run.open_gates:
+            world.say(Message(kind="answer", subject=gate.opened.gate, value="approve"))
+    raise AssertionError("the run does not end")
+
+
+ASKING = 50
+
+
+def test_the_enumeration_with_gates_covers_every_append(tmp_path: Path) -> None:
+    world = build(tmp_path, autonomy="verbose")
+
+    drive_approving(world)
+
+    assert world.store.appends == ASKING
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, ASKING + 1))
+def test_a_run_that_asks_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    world = build(tmp_path, autonomy="verbose")
+    world.die_at(nth, when=when)
+
+    run = drive_approving(world)
+
+    assert_as_if_nothing_happened(world, run)
+    assert len(run.gates) == 4
+
+
 def test_without_recovery_a_killed_run_does_not_come_back(tmp_path: Path) -> None:
     def forget(state: StepState, driver: DriverId) -> list[CheckEnded]:
         return []
