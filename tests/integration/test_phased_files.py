@@ -203,6 +203,14 @@ def test_a_handoffs_result_outweighs_the_status(
     assert found.errors == ()
 
 
+def test_needing_a_step_whose_file_is_broken_is_no_second_problem(tmp_path: Path) -> None:
+    broken = step_text(1).replace("title: Step 1", "title: Query: parser")
+
+    found = read(tmp_path, {"steps/01-first.md": broken, "steps/02-second.md": step_text(2, "[1]")})
+
+    assert [problem.code for problem in found.errors] == ["bad_yaml"]
+
+
 def test_a_handoff_of_no_step_is_a_warning(tmp_path: Path) -> None:
     found = read(tmp_path, TWO | {"handoffs/09-gone.md": handoff("complete")})
 
@@ -332,7 +340,7 @@ def test_no_accident_to_a_plans_files_is_more_than_a_problem(seed: int) -> None:
     layout = PhasedLayout()
     text, beside = mutate(step_text(2, "[1]"), seed), {"handoffs/02-a.md": mutate(handoff("partial"), seed)}
 
-    found = layout.settle([layout.parse(text, "plans/steps/02-a.md", layout.form("steps/02-a.md", beside.get))])[0]
+    found = layout.settle([layout.parse(text, "plans/steps/02-a.md", layout.form("steps/02-a.md", beside.get))], [])[0]
 
     steps = (found.step,) if found.step is not None else ()
     marks = {step.id: found.marks for step in steps}

@@ -30,7 +30,7 @@ def validate(plan: Plan, *, locate: Locate | None = None, unread: Collection[Ste
     for step in plan.steps:
         found += _own_problems(step, find)
         found += _need_problems(step, known, find)
-    return found + _graph_problems(plan, find)
+    return found + _graph_problems(plan, find, complete=not unread)
 
 
 def legal_id(text: str) -> bool:
@@ -106,7 +106,7 @@ def _redundant(step: Step, message: str, find: Locate) -> Problem:
     return Problem(code="redundant_need", message=message, where=where, severity=Severity.WARNING)
 
 
-def _graph_problems(plan: Plan, find: Locate) -> list[Problem]:
+def _graph_problems(plan: Plan, find: Locate, *, complete: bool) -> list[Problem]:
     steps = [step for step in _unique(plan.steps) if step.id not in step.needs]
     circle = graph.cycle(steps)
     found: list[Problem] = []
@@ -114,7 +114,7 @@ def _graph_problems(plan: Plan, find: Locate) -> list[Problem]:
         first = next(step for step in steps if step.id == circle[0])
         message = f"these steps wait for each other: {' → '.join(circle)}"
         found.append(Problem(code="cycle", message=message, where=_at(first, find(first, "needs"))))
-    if plan.steps and all(step.needs for step in plan.steps):
+    if complete and plan.steps and all(step.needs for step in plan.steps):
         first = plan.steps[0]
         message = "no step can start: every step needs another"
         found.append(Problem(code="no_root_step", message=message, where=_at(first, find(first, "needs"))))

@@ -61,7 +61,7 @@ class DagLayout:
         """One step's file."""
         return parse_step(text, path)
 
-    def settle(self, files: Sequence[StepFile]) -> list[StepFile]:
+    def settle(self, files: Sequence[StepFile], _promised: Sequence[StepId]) -> list[StepFile]:
         """The files as they are: needs name ids."""
         return list(files)
 

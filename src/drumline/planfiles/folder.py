@@ -94,8 +94,8 @@ class Layout(Protocol):
         """One step's file; never raises on bad input."""
         ...
 
-    def settle(self, files: Sequence[StepFile]) -> list[StepFile]:
-        """All files with references between them resolved."""
+    def settle(self, files: Sequence[StepFile], promised: Sequence[StepId]) -> list[StepFile]:
+        """All files with references between them resolved; `promised` are the ids that all files' names promise."""
         ...
 
     def overview(self, contents: Contents) -> Overview:
@@ -147,7 +147,8 @@ class FolderFiles:
         scan, changed = self._scan(earlier)
         if known is not None and not changed and not known.errors and len(scan.digests) == len(known.digests):
             return known
-        files = self._layout.settle([self._step_file(path, scan, earlier) for path in self._step_paths(scan)])
+        parsed = [self._step_file(path, scan, earlier) for path in self._step_paths(scan)]
+        files = self._layout.settle(parsed, self._promised(scan))
         steps = tuple(found.step for found in files if found.step is not None)
         marks = {found.step.id: found.marks for found in files if found.step is not None}
         refused = {problem.where.rpartition(":")[0].removeprefix(self._prefix) for problem in scan.problems}
@@ -245,6 +246,12 @@ class FolderFiles:
 
     def _step_paths(self, scan: _Scan) -> list[str]:
         return [path for path in scan.digests if self._layout.is_step(path.removeprefix(self._prefix))]
+
+    def _promised(self, scan: _Scan) -> list[StepId]:
+        """The ids of all step files by their names, those included that cannot be read."""
+        refused = [problem.where.rpartition(":")[0] for problem in scan.problems]
+        names = [path.removeprefix(self._prefix) for path in (*scan.digests, *refused)]
+        return [self._layout.step_id(name) for name in names if self._layout.is_step(name)]
 
     def _step_file(self, path: str, scan: _Scan, known: Known) -> StepFile:
         found = known.step_file(path) if path not in scan.fresh else None

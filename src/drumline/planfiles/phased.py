@@ -127,9 +127,9 @@ class PhasedLayout:
         step = replace(step, text_digest=neutral_digest(text, front, body))
         return StepFile(step=step, marks=marks, problems=(*fields.problems, *not_run(body, path)))
 
-    def settle(self, files: Sequence[StepFile]) -> list[StepFile]:
+    def settle(self, files: Sequence[StepFile], promised: Sequence[StepId]) -> list[StepFile]:
         """Needs by number become the ids of the files with these numbers."""
-        ids = {_bare(found.step.id): found.step.id for found in reversed(files) if found.step is not None}
+        ids = {_bare(step_id): step_id for step_id in reversed(promised)}
         return [_resolved(found, ids) for found in files]
 
     def overview(self, contents: Contents) -> Overview:
