@@ -31,6 +31,7 @@ COMMANDS = (
     "cancel",
     "attach",
     "wait",
+    "flow",
     "doctor",
 )
 USAGE = 3

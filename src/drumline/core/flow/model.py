@@ -85,6 +85,8 @@ class LlmNode(Node):
     timeout: float | None = None
     skills_enabled: bool | None = None
     enabled_skills: tuple[str, ...] | None = None
+    inject_skill_instructions: bool | None = None
+    skill_instructions: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,5 +185,7 @@ class Flow:
     mcp_servers: tuple[str, ...] = ()
     skills_enabled: bool = False
     enabled_skills: tuple[str, ...] | None = None
+    inject_skill_instructions: bool | None = None
+    skill_instructions: str | None = None
     conversation_starters: tuple[str, ...] = ()
     digest: str = ""

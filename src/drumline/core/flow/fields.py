@@ -1,0 +1,304 @@
+"""The keys of a flow file as tables: the reader, the schema for editors and the reference page all come from them.
+
+A default is never written here; it is the one of the model.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from drumline.core.flow.model import (
+    END_STATES,
+    AgentNode,
+    ApprovalNode,
+    Case,
+    CheckNode,
+    EndNode,
+    Flow,
+    FlowSettings,
+    InputNode,
+    Json,
+    LlmNode,
+    MapNode,
+    Node,
+    RouteNode,
+    ScriptNode,
+    SetNode,
+    Variable,
+)
+
+
+class Shape(Enum):
+    """What a value must be."""
+
+    TEXT = "a text"
+    TEXTS = "a list of texts"
+    FLAG = "true or false"
+    COUNT = "a whole number of at least 0"
+    NUMBER = "a number"
+    SECONDS = "a number of seconds above 0"
+    NODE = "the id of a node"
+    NODES = "the id of a node, or a list of them"
+    TARGETS = "a mapping from texts to ids of nodes"
+    TEMPLATES = "a mapping from keys to texts"
+    VALUES = "a mapping"
+    ANY = "any value"
+    CASES = "a list of cases, each with `when` and `to`"
+    VARIABLES = "a list of variables, each with a `name`"
+    REDUCERS = "a mapping from keys to reducers"
+    SETTINGS = "a mapping of settings"
+    NODE_MAP = "a mapping from ids to nodes"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FieldRule:
+    """One key: what it must be, whether it may be missing, and what it is for. `attribute` is its name in the model."""
+
+    name: str
+    shape: Shape
+    about: str
+    required: bool = False
+    attribute: str = ""
+    choices: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its name in the model."""
+        return self.attribute or self.name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KindRule:
+    """One kind of node: its class in the model and the keys that it has beside those of every node."""
+
+    name: str
+    make: type[Node]
+    about: str
+    fields: tuple[FieldRule, ...]
+
+
+def _rule(name: str, shape: Shape, about: str) -> FieldRule:
+    return FieldRule(name=name, shape=shape, about=about)
+
+
+def _needed(name: str, shape: Shape, about: str, attribute: str = "") -> FieldRule:
+    return FieldRule(name=name, shape=shape, about=about, required=True, attribute=attribute)
+
+
+_UPDATES = _rule("state_updates", Shape.TEMPLATES, "Keys of the state to write, with templates for their values.")
+_SCHEMA = _rule(
+    "output_schema", Shape.VALUES, "JSON Schema the answer must fulfil; its top-level keys go into the state."
+)
+_FALLBACK = _rule("fallback", Shape.NODE, "Where to go when the node fails.")
+_MODEL_FIELDS = (
+    _rule("model", Shape.TEXT, "The model to ask."),
+    _rule("temperature", Shape.NUMBER, "How freely the model chooses its words."),
+    _rule("top_p", Shape.NUMBER, "From how much of the likely words it chooses."),
+    _rule("reasoning_effort", Shape.TEXT, "How long it may think first."),
+)
+_SKILL_FIELDS = (
+    _rule("skills_enabled", Shape.FLAG, "Whether skills can be loaded."),
+    _rule("enabled_skills", Shape.TEXTS, "Which skills can be loaded."),
+    _rule("inject_skill_instructions", Shape.FLAG, "Whether the model is told how to load skills."),
+    _rule("skill_instructions", Shape.TEXT, "What it is told about that, in place of the usual words."),
+)
+
+SETTINGS_FIELDS = (
+    _rule("max_loop_iterations", Shape.COUNT, "How often any one node may be visited; every cycle ends by it."),
+    _rule("timeout", Shape.SECONDS, "How long the whole flow may work; waiting for a person does not count."),
+    _rule("log_state_snapshots", Shape.FLAG, "Whether the state after each node is kept for `drumline logs`."),
+    _rule("validate_before_run", Shape.FLAG, "Whether an invalid flow is refused before it starts."),
+    _rule("max_concurrency", Shape.COUNT, "How many nodes may be in work at the same time."),
+)
+
+VARIABLE_FIELDS = (
+    _needed("name", Shape.TEXT, "What the caller calls it."),
+    _rule("description", Shape.TEXT, "What it is for."),
+    _rule("default", Shape.ANY, "Its value when the caller gives none."),
+)
+
+CASE_FIELDS = (
+    _needed("when", Shape.TEXT, "A condition on the state."),
+    _needed("to", Shape.NODE, "Where to go if it holds."),
+)
+
+FLOW_FIELDS = (
+    _needed("name", Shape.TEXT, "What people call the flow."),
+    _rule("description", Shape.TEXT, "What it does."),
+    _rule("version", Shape.TEXT, "The version of the format."),
+    _needed("start", Shape.NODE, "The node that comes first."),
+    _needed("nodes", Shape.NODE_MAP, "All nodes by id."),
+    _rule("settings", Shape.SETTINGS, "Budgets and habits of the flow."),
+    _rule("initial_state", Shape.VALUES, "What the state holds at the start."),
+    _rule("reducers", Shape.REDUCERS, "How writes to a key are put together; without one, a write replaces."),
+    _rule("variables", Shape.VARIABLES, "Values the caller may give."),
+    *_MODEL_FIELDS,
+    _rule("global_tools", Shape.TEXTS, "Tools the nodes may choose from."),
+    _rule("mcp_servers", Shape.TEXTS, "MCP servers the nodes may choose from."),
+    *_SKILL_FIELDS,
+    _rule("conversation_starters", Shape.TEXTS, "Examples of what to ask the flow for."),
+)
+
+NODE_FIELDS = (
+    _rule("id", Shape.TEXT, "The node's own key again; anything else is an error."),
+    _rule("description", Shape.TEXT, "What the node is for."),
+    _rule("next", Shape.NODES, "The node that follows; with several, all of them, at the same time."),
+)
+
+KINDS: Mapping[str, KindRule] = {
+    kind.name: kind
+    for kind in (
+        KindRule(
+            name="script",
+            make=ScriptNode,
+            about="A program reads the state and prints one JSON object; `_next` in it chooses the node that follows.",
+            fields=(
+                _needed("script", Shape.TEXT, "The program's file, relative to the flow's folder: .sh, .py or .ts."),
+                _FALLBACK,
+                _rule("timeout", Shape.SECONDS, "How long it may take."),
+                _UPDATES,
+            ),
+        ),
+        KindRule(
+            name="agent",
+            make=AgentNode,
+            about="A coding agent works on a prompt.",
+            fields=(
+                _needed("agent", Shape.TEXT, "Which agent, or which other flow."),
+                _needed("prompt", Shape.TEXT, "What it is asked to do; a template."),
+                _SCHEMA,
+                _rule("timeout", Shape.SECONDS, "How long it may take."),
+                _UPDATES,
+            ),
+        ),
+        KindRule(
+            name="llm",
+            make=LlmNode,
+            about="A model answers, with tools if it is given any.",
+            fields=(
+                _needed("prompt", Shape.TEXT, "What it is asked; a template."),
+                _rule("instructions", Shape.TEXT, "What it is told beforehand; a template."),
+                _rule("tools", Shape.TEXTS, "Tools it may use; `mcp:NAME` for those of an MCP server."),
+                *_MODEL_FIELDS,
+                _FALLBACK,
+                _rule("max_attempts", Shape.COUNT, "How often it is asked when the call fails for a while."),
+                _rule("max_iterations", Shape.COUNT, "How many rounds of tools it may take."),
+                _SCHEMA,
+                _rule("timeout", Shape.SECONDS, "How long all attempts may take together."),
+                *_SKILL_FIELDS,
+                _UPDATES,
+            ),
+        ),
+        KindRule(
+            name="approval",
+            make=ApprovalNode,
+            about="A person chooses one of several answers.",
+            fields=(
+                _needed("question", Shape.TEXT, "What the person is asked; a template."),
+                _needed("options", Shape.TEXTS, "The answers to choose from."),
+                _needed("routes", Shape.TARGETS, "Where each answer leads."),
+                _needed("on_other", Shape.NODE, "Where any other answer leads."),
+                _UPDATES,
+            ),
+        ),
+        KindRule(
+            name="input",
+            make=InputNode,
+            about="A person writes something.",
+            fields=(
+                _needed("question", Shape.TEXT, "What the person is asked; a template."),
+                _rule("default", Shape.TEXT, "What an empty answer stands for; a template."),
+                _rule("validation", Shape.TEXT, "`len(input) OP N` with `>`, `>=`, `<`, `<=` or `==`."),
+                _UPDATES,
+            ),
+        ),
+        KindRule(
+            name="map",
+            make=MapNode,
+            about="One node is run for every item of a list; results are collected in the order of the items.",
+            fields=(
+                _needed("over", Shape.TEXT, "A template that gives the list."),
+                _needed("as", Shape.TEXT, "The key under which the branch finds its item.", "item"),
+                _needed("branch", Shape.NODE, "The node to run: a script, an agent or an llm."),
+                _needed("collect_into", Shape.TEXT, "The key that receives the list of results."),
+                _rule("output_key", Shape.TEXT, "The key of the branch's result."),
+                _rule("max_concurrency", Shape.COUNT, "How many items may be in work at the same time."),
+            ),
+        ),
+        KindRule(
+            name="check",
+            make=CheckNode,
+            about="The engine runs commands and goes on by the verdict: all of them passed, or not.",
+            fields=(
+                _needed("checks", Shape.TEXTS, "Commands that must exit with 0."),
+                _needed("on_pass", Shape.NODE, "Where to go when all passed.", "passed"),
+                _needed("on_fail", Shape.NODE, "Where to go when one did not.", "failed"),
+                _rule("into", Shape.TEXT, "The key of the state that receives the results."),
+                _rule("timeout", Shape.SECONDS, "How long each command may take."),
+            ),
+        ),
+        KindRule(
+            name="route",
+            make=RouteNode,
+            about="The first condition that holds decides where to go.",
+            fields=(
+                _needed("cases", Shape.CASES, "Conditions in order, each with where it leads."),
+                _needed("otherwise", Shape.NODE, "Where to go when none holds."),
+            ),
+        ),
+        KindRule(
+            name="set",
+            make=SetNode,
+            about="Writes values into the state; a value that is exactly one reference keeps its type.",
+            fields=(_needed("values", Shape.VALUES, "Keys with their values, which may be templates."),),
+        ),
+        KindRule(
+            name="end",
+            make=EndNode,
+            about="The flow is over.",
+            fields=(
+                _rule("output", Shape.TEXT, "What the flow answers; a template."),
+                FieldRule(name="status", shape=Shape.TEXT, about="How the flow ended.", choices=END_STATES),
+                _UPDATES,
+            ),
+        ),
+    )
+}
+"""Every kind of node that is run, by the word under `type`."""
+
+REFUSED_KINDS: Mapping[str, str] = {
+    "rag": "documents are not indexed here; look them up in a `script` node, or give an `llm` node tools to read them"
+}
+"""Kinds of the format that are not run, and what to write instead."""
+
+Record = type[Node] | type[Flow] | type[FlowSettings] | type[Variable] | type[Case]
+
+
+def default_of(make: Record, rule: FieldRule) -> Json:
+    """What the model takes when the key is missing; None if there is nothing to take."""
+    for field in dataclasses.fields(make):
+        if field.name != rule.key:
+            continue
+        if field.default_factory is not dataclasses.MISSING:
+            return _plain(field.default_factory())
+        return None if field.default is dataclasses.MISSING else _plain(field.default)
+    return None
+
+
+def kind_name(node: Node) -> str:
+    """The word for a node under `type`; empty for one whose kind nobody knows."""
+    return _NAMES.get(type(node), "")
+
+
+_NAMES = {kind.make: kind.name for kind in KINDS.values()}
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, Sequence):
+        return [_plain(item) for item in value]
+    return {} if isinstance(value, Mapping) else None

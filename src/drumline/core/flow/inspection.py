@@ -1,0 +1,67 @@
+"""What the rules of validation share: the flow, what is known of the world around it, and how a finding is told.
+
+The world is asked through functions and collections that the caller gives; what the caller does not know is not judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from drumline.core.flow.edges import Place
+from drumline.core.flow.model import Flow, Node
+from drumline.core.plan import Problem, Severity
+
+Locate = Callable[[str, Place], int]
+"""The line of something in a node's part of the file; "" instead of a node's id for the flow's own keys."""
+
+
+def find_no_fault(_text: str) -> str:
+    """Nothing is wrong, as far as anybody knows."""
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Surroundings:
+    """What a flow can rely on. None stands for "not known": the rules about it are left out.
+
+    `parse_expression` and `find_script_fault` return what is wrong with a condition or a script's path, "" if nothing.
+    """
+
+    parse_expression: Callable[[str], str] = find_no_fault
+    find_script_fault: Callable[[str], str] = find_no_fault
+    agents: Collection[str] | None = None
+    tools: Collection[str] | None = None
+    mcp_servers: Collection[str] | None = None
+    models: Collection[str] | None = None
+    skills: Collection[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inspection:
+    """One look at a flow. Findings are kept in the order they are made."""
+
+    flow: Flow
+    around: Surroundings
+    locate: Locate
+    found: list[Problem] = field(default_factory=list)
+
+    def error(self, node: Node | None, place: Place, *, code: str, message: str) -> None:
+        """Keep something that stops a run; None for the flow itself."""
+        self._keep(node, place, Problem(code=code, message=message, where=""))
+
+    def warn(self, node: Node | None, place: Place, *, code: str, message: str) -> None:
+        """Keep something to think about."""
+        self._keep(node, place, Problem(code=code, message=message, where="", severity=Severity.WARNING))
+
+    def _keep(self, node: Node | None, place: Place, problem: Problem) -> None:
+        line = self.locate(node.id if node else "", place)
+        told = f"node {node.id!r}: {problem.message}" if node else problem.message
+        where = f"{self.flow.path}:{line}"
+        self.found.append(Problem(code=problem.code, message=told, where=where, severity=problem.severity))
+
+
+def listed(names: Collection[str], most: int = 5) -> str:
+    """Names for a sentence; a long list is cut."""
+    shown = ", ".join(list(names)[:most])
+    return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown

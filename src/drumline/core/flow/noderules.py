@@ -1,0 +1,178 @@
+"""What is wrong with single nodes: scripts, agents, models, questions, conditions, skills and limits.
+
+A rule about the world outside the file is applied only if the caller knows that part of the world.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from drumline.core.flow.inspection import Inspection, listed
+from drumline.core.flow.model import (
+    AgentNode,
+    ApprovalNode,
+    CheckNode,
+    InputNode,
+    LlmNode,
+    MapNode,
+    Node,
+    RouteNode,
+    ScriptNode,
+)
+
+SCRIPT_TYPES = (".sh", ".py", ".ts")
+MCP = "mcp:"
+
+_VALIDATION = re.compile(r"\s*len\(input\)\s*(>=|<=|==|>|<)\s*[0-9]+\s*")
+_SKILL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+def check_nodes(inspection: Inspection) -> None:
+    """Each node by itself."""
+    for node in inspection.flow.nodes.values():
+        if isinstance(node, ScriptNode):
+            _check_script(inspection, node)
+        elif isinstance(node, AgentNode):
+            _check_agent(inspection, node)
+        elif isinstance(node, ApprovalNode):
+            _check_approval(inspection, node)
+        elif isinstance(node, InputNode):
+            _check_input(inspection, node)
+        elif isinstance(node, LlmNode):
+            _check_llm(inspection, node)
+        elif isinstance(node, RouteNode):
+            _check_route(inspection, node)
+        elif isinstance(node, CheckNode):
+            _check_commands(inspection, node)
+
+
+def check_skills(inspection: Inspection) -> None:
+    """Names of skills, for the flow and for each node that has its own."""
+    whole = inspection.flow.enabled_skills
+    _check_skill_names(inspection, None, whole or ())
+    for node in inspection.flow.nodes.values():
+        if not isinstance(node, LlmNode) or node.enabled_skills is None:
+            continue
+        _check_skill_names(inspection, node, node.enabled_skills)
+        for number, name in enumerate(node.enabled_skills):
+            if name and whole is not None and name not in whole:
+                message = f"the skill {name!r} is not among the flow's own `enabled_skills`; add it there, too"
+                inspection.error(node, ("enabled_skills", number), code="skill_not_enabled", message=message)
+
+
+def check_limits(inspection: Inspection) -> None:
+    """Limits that would allow nothing at all."""
+    settings = inspection.flow.settings
+    for name in ("max_loop_iterations", "max_concurrency"):
+        _check_limit(inspection, None, name, getattr(settings, name))
+    for node in inspection.flow.nodes.values():
+        if isinstance(node, MapNode):
+            _check_limit(inspection, node, "max_concurrency", node.max_concurrency)
+        elif isinstance(node, LlmNode):
+            _check_limit(inspection, node, "max_attempts", node.max_attempts)
+            _check_limit(inspection, node, "max_iterations", node.max_iterations)
+
+
+def _check_limit(inspection: Inspection, node: Node | None, name: str, limit: int | None) -> None:
+    if limit is not None and limit < 1:
+        place = (name,) if node else ("settings", name)
+        message = f"`{name}` is {limit}, which allows nothing; write at least 1, or leave it out"
+        inspection.error(node, place, code="zero_limit", message=message)
+
+
+def _check_script(inspection: Inspection, node: ScriptNode) -> None:
+    if not node.script.endswith(SCRIPT_TYPES):
+        message = f"{node.script!r} cannot be run by its ending; use one of {', '.join(SCRIPT_TYPES)}"
+        inspection.error(node, ("script",), code="bad_script_type", message=message)
+    elif fault := inspection.around.find_script_fault(node.script):
+        message = f"the script {node.script!r} {fault}; its path starts at the flow's folder"
+        inspection.error(node, ("script",), code="missing_script", message=message)
+    if node.script.startswith("/") or ".." in node.script.split("/"):
+        message = (
+            f"the script {node.script!r} is outside the flow's folder; keep it beside the flow, so they move as one"
+        )
+        inspection.warn(node, ("script",), code="script_outside", message=message)
+
+
+def _check_agent(inspection: Inspection, node: AgentNode) -> None:
+    known = inspection.around.agents
+    if known is not None and node.agent not in known:
+        message = f"nobody is called {node.agent!r} (known: {_known(known)}); the default agent will do the work"
+        inspection.warn(node, ("agent",), code="unknown_agent", message=message)
+
+
+def _check_approval(inspection: Inspection, node: ApprovalNode) -> None:
+    for number, option in enumerate(node.options):
+        if option not in node.routes:
+            message = f"the option {option!r} has no route; say under `routes` where it leads"
+            inspection.error(node, ("options", number), code="option_without_route", message=message)
+    for answer in node.routes:
+        if answer not in node.options:
+            message = f"the route {answer!r} is for an answer that is no option; add it to `options`, or remove it"
+            inspection.warn(node, ("routes", answer), code="route_without_option", message=message)
+
+
+def _check_input(inspection: Inspection, node: InputNode) -> None:
+    if node.validation is not None and not _VALIDATION.fullmatch(node.validation):
+        message = (
+            f"the validation {node.validation!r} is not known; write `len(input) OP N`, OP being >, >=, <, <= or =="
+        )
+        inspection.error(node, ("validation",), code="bad_validation", message=message)
+
+
+def _check_llm(inspection: Inspection, node: LlmNode) -> None:
+    around = inspection.around
+    for number, tool in enumerate(node.tools or ()):
+        place = ("tools", number)
+        server = tool.removeprefix(MCP)
+        if server != tool:
+            if around.mcp_servers is not None and server not in around.mcp_servers:
+                message = (
+                    f"no MCP server is called {server!r} (known: {_known(around.mcp_servers)}); add it or remove it"
+                )
+                inspection.error(node, place, code="unknown_mcp_server", message=message)
+        elif around.tools is not None and _bare(tool) not in {_bare(known) for known in around.tools}:
+            message = f"no tool is called {tool!r} (known: {_known(around.tools)}); choose one of them"
+            inspection.error(node, place, code="unknown_tool", message=message)
+    if node.model is not None and around.models is not None and node.model not in around.models:
+        message = f"no model is called {node.model!r} (known: {_known(around.models)}); choose one of them"
+        inspection.error(node, ("model",), code="unknown_model", message=message)
+
+
+def _check_route(inspection: Inspection, node: RouteNode) -> None:
+    for number, case in enumerate(node.cases):
+        if fault := inspection.around.parse_expression(case.when):
+            message = f"the condition {case.when!r} cannot be read: {fault}; mend it, or quote texts inside it"
+            inspection.error(node, ("cases", number, "when"), code="bad_expression", message=message)
+
+
+def _check_commands(inspection: Inspection, node: CheckNode) -> None:
+    if not node.checks:
+        message = "`checks` is empty, and nothing would pass for everything; give it a command that must exit with 0"
+        inspection.error(node, ("checks",), code="empty_check", message=message)
+    for number, command in enumerate(node.checks):
+        if not command.strip():
+            message = "a check is blank; write the command to run, or remove it"
+            inspection.error(node, ("checks", number), code="empty_check", message=message)
+
+
+def _check_skill_names(inspection: Inspection, node: Node | None, names: Collection[str]) -> None:
+    known = inspection.around.skills
+    for number, name in enumerate(names):
+        place = ("enabled_skills", number)
+        if not _SKILL.fullmatch(name):
+            message = f"{name!r} cannot be the name of a skill; use letters, digits, '-' and '_'"
+            inspection.error(node, place, code="bad_skill_name", message=message)
+        elif known is not None and name not in known:
+            message = f"no skill is called {name!r} (known: {_known(known)}); add it or remove it"
+            inspection.error(node, place, code="unknown_skill", message=message)
+
+
+def _bare(tool: str) -> str:
+    """Tools are named by their file or by its stem: `fs_cat.sh` is `fs_cat`."""
+    return tool.removesuffix(".sh")
+
+
+def _known(names: Collection[str]) -> str:
+    return listed(sorted(names)) or "none"

@@ -1,0 +1,125 @@
+"""What is wrong with a flow as a graph. Everything is collected; nothing is repaired; the work is linear in the flow.
+
+Errors keep a flow from being run unless it says `validate_before_run: false`; obeying that is the caller's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+
+from drumline.core.flow.edges import Edge, EdgeKind, Place, edges_of, plain_cycles, reachable
+from drumline.core.flow.inspection import Inspection, Locate, Surroundings, listed
+from drumline.core.flow.model import AgentNode, EndNode, Flow, InputNode, LlmNode, MapNode, Node, NodeId, SetNode
+from drumline.core.flow.noderules import check_limits, check_nodes, check_skills
+from drumline.core.flow.parallel import check_fan_outs, check_maps
+from drumline.core.plan import Problem
+
+MOST_NODES_FOR_SUGGESTIONS = 500
+LONGEST_CYCLE_SHOWN = 12
+
+_NEEDS_NEXT = (AgentNode, InputNode, LlmNode, MapNode, SetNode)
+_NAMES = {
+    EdgeKind.NEXT: "`next`",
+    EdgeKind.FALLBACK: "`fallback`",
+    EdgeKind.BRANCH: "`branch`",
+    EdgeKind.ANSWER: "`routes`",
+    EdgeKind.OTHER: "`on_other`",
+    EdgeKind.CASE: "`cases`",
+    EdgeKind.OTHERWISE: "`otherwise`",
+    EdgeKind.PASSED: "`on_pass`",
+    EdgeKind.FAILED: "`on_fail`",
+}
+
+_NOBODY = Surroundings()
+
+
+def validate(flow: Flow, *, around: Surroundings = _NOBODY, locate: Locate | None = None) -> list[Problem]:
+    """Every problem of the flow, rule by rule. `around` is what is known of scripts, agents, tools and conditions."""
+    inspection = Inspection(flow=flow, around=around, locate=locate or _node_lines(flow))
+    for rule in RULES:
+        rule(inspection)
+    return inspection.found
+
+
+def _node_lines(flow: Flow) -> Locate:
+    def locate(owner: str, _place: Place) -> int:
+        node = flow.nodes.get(NodeId(owner))
+        return node.line if node else 1
+
+    return locate
+
+
+def _check_targets(inspection: Inspection) -> None:
+    nodes = inspection.flow.nodes
+    for node in nodes.values():
+        for edge in edges_of(node):
+            if edge.target not in nodes:
+                message = f"{_NAMES[edge.kind]} leads to {edge.target!r}, which is no node; {_advise(edge, nodes)}"
+                inspection.error(node, edge.place, code="unknown_node", message=message)
+
+
+def _advise(edge: Edge, nodes: Mapping[NodeId, Node]) -> str:
+    # Comparing with every name for every mistake would make a large broken flow quadratic.
+    names = list(nodes) if len(nodes) <= MOST_NODES_FOR_SUGGESTIONS else []
+    close = get_close_matches(edge.target, names, n=1)
+    return f"did you mean {close[0]!r}?" if close else "add such a node, or lead to one there is"
+
+
+def _check_cycles(inspection: Inspection) -> None:
+    flow = inspection.flow
+    for circle in plain_cycles(flow):
+        node = flow.nodes[circle[0]]
+        message = (
+            f"these nodes follow each other for ever: {_drawn(circle)}; a loop needs somebody who decides about it: "
+            "a `route`, `check` or `approval` in it, or a script that chooses by `_next`"
+        )
+        place = next(edge.place for edge in edges_of(node) if edge.plain and edge.target == circle[1])
+        inspection.error(node, place, code="illegal_cycle", message=message)
+
+
+def _drawn(circle: list[NodeId]) -> str:
+    if len(circle) <= LONGEST_CYCLE_SHOWN:
+        return " → ".join(circle)
+    half = LONGEST_CYCLE_SHOWN // 2
+    left_out = f"… {len(circle) - 2 * half:,} more …"
+    return " → ".join([*circle[:half], left_out, *circle[-half:]])
+
+
+def _check_reach(inspection: Inspection) -> None:
+    flow = inspection.flow
+    reached = reachable(flow)
+    for node in flow.nodes.values():
+        if node.id not in reached:
+            message = "is unreachable by what the file declares; fine if a script's `_next` leads here, else remove it"
+            inspection.warn(node, (), code="unreachable", message=message)
+    ends = [node.id for node in flow.nodes.values() if isinstance(node, EndNode)]
+    if not ends and all(type(node) is not Node for node in flow.nodes.values()):
+        message = "no node has `type: end`, so the flow can never be over; add one"
+        inspection.error(None, ("nodes",), code="no_end", message=message)
+    elif ends and not any(end in reached for end in ends):
+        message = f"no declared edge leads to an end ({listed(ends)}); fine if a script's `_next` does, else add one"
+        inspection.warn(None, ("nodes",), code="end_unreachable", message=message)
+
+
+def _check_dead_ends(inspection: Inspection) -> None:
+    nodes = inspection.flow.nodes
+    branches = {node.branch for node in nodes.values() if isinstance(node, MapNode)}
+    for node in nodes.values():
+        if isinstance(node, _NEEDS_NEXT) and not node.next and node.id not in branches:
+            message = "has no `next`, so the flow fails after it; name the node that follows"
+            inspection.warn(node, (), code="dead_end", message=message)
+
+
+RULES: tuple[Callable[[Inspection], None], ...] = (
+    _check_targets,
+    _check_cycles,
+    _check_reach,
+    _check_dead_ends,
+    check_nodes,
+    check_skills,
+    check_limits,
+    check_maps,
+    check_fan_outs,
+)
+"""The order in which problems are told: the graph, the nodes, then what happens at the same time."""

@@ -1,0 +1,178 @@
+"""YAML as a tree of values with their lines.
+
+Nothing is constructed but texts, numbers, truth values and nothing; aliases and tags are refused and nesting is
+bounded, so that no document can cost more than its length.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple, TypeAlias
+
+import yaml
+
+from drumline.core.flow.model import Json
+
+MAX_DEPTH = 48
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
+_CONSTANTS: Mapping[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
+_NUMBER = re.compile(r"[-+]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][-+]?[0-9]{1,4})?")
+
+Scalar = str | int | float | bool | None
+Value: TypeAlias = "Scalar | list[Item] | dict[str, Item]"
+
+
+class Item(NamedTuple):
+    """A value and the line where a person looks for it: that of its key, or its own in a list."""
+
+    line: int
+    value: Value
+
+
+class Flaw(NamedTuple):
+    """Something wrong with the text itself."""
+
+    code: str
+    line: int
+    message: str
+
+
+class Tree(NamedTuple):
+    """A readable text: its root and keys that are there twice."""
+
+    root: Item
+    flaws: tuple[Flaw, ...]
+
+
+class _Refused(Exception):
+    """The text cannot be used at all."""
+
+    def __init__(self, *, code: str, line: int, message: str) -> None:
+        super().__init__(message)
+        self.flaw = Flaw(code, line, message)
+
+
+def parse_tree(text: str) -> Tree | Flaw:
+    """The one document in a text, or why there is none."""
+    builder = _Builder(text)
+    try:
+        return Tree(builder.build(), tuple(builder.flaws))
+    except _Refused as refused:
+        return refused.flaw
+    except yaml.MarkedYAMLError as error:
+        return _explain(error)
+    except yaml.YAMLError as error:
+        line = text.count("\n", 0, getattr(error, "position", 0)) + 1
+        return Flaw("bad_yaml", line, "has a character that YAML does not allow; remove it")
+
+
+def plain(item: Item) -> Json:
+    """The value itself, without lines."""
+    if isinstance(item.value, dict):
+        return {key: plain(value) for key, value in item.value.items()}
+    if isinstance(item.value, list):
+        return [plain(value) for value in item.value]
+    return item.value
+
+
+class _Builder:
+    """Puts the parser's events together."""
+
+    def __init__(self, text: str) -> None:
+        self._events: Iterator[yaml.Event] = iter(yaml.parse(text, Loader=_LOADER))
+        self.flaws: list[Flaw] = []
+
+    def build(self) -> Item:
+        root: Item | None = None
+        for event in self._events:
+            if isinstance(event, yaml.StreamStartEvent | yaml.StreamEndEvent | yaml.DocumentEndEvent):
+                continue
+            if isinstance(event, yaml.DocumentStartEvent):
+                if root is not None:
+                    message = "holds a second YAML document; a flow is one, remove the `---` line"
+                    raise _Refused(code="bad_yaml", line=_line(event), message=message)
+                continue
+            root = self._item(event, 0)
+        return root if root is not None else Item(1, None)
+
+    def _item(self, event: yaml.Event, depth: int) -> Item:
+        line = _line(event)
+        _refuse(event, line, depth)
+        if isinstance(event, yaml.MappingStartEvent):
+            return Item(line, self._mapping(depth))
+        if isinstance(event, yaml.SequenceStartEvent):
+            return Item(line, self._sequence(depth))
+        return Item(line, _scalar(event))
+
+    def _mapping(self, depth: int) -> dict[str, Item]:
+        found: dict[str, Item] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            line = _line(event)
+            _refuse(event, line, depth + 1)
+            if not isinstance(event, yaml.ScalarEvent):
+                message = "a list or mapping is used as a key; put texts that begin with { or [ in quotes"
+                raise _Refused(code="bad_yaml", line=line, message=message)
+            if event.value in found:
+                message = f"the key {event.value!r} is written twice; keep one of them"
+                self.flaws.append(Flaw("duplicate_key", line, message))
+            found[event.value] = Item(line, self._item(next(self._events), depth + 1).value)
+        return found
+
+    def _sequence(self, depth: int) -> list[Item]:
+        found: list[Item] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            found.append(self._item(event, depth + 1))
+        return found
+
+
+def _refuse(event: yaml.Event, line: int, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        message = f"is nested more than {MAX_DEPTH} levels deep; make it flatter"
+        raise _Refused(code="bad_yaml", line=line, message=message)
+    if isinstance(event, yaml.AliasEvent):
+        message = f"the alias '*{event.anchor}' is not followed; write the value out"
+        raise _Refused(code="yaml_alias", line=line, message=message)
+    tag = getattr(event, "tag", None)
+    if tag is not None and tag not in _TEXT_TAGS:
+        message = f"the tag {tag!r} is not followed; remove it"
+        raise _Refused(code="yaml_tag", line=line, message=message)
+
+
+def _scalar(event: yaml.Event) -> Scalar:
+    if not isinstance(event, yaml.ScalarEvent):
+        raise AssertionError(f"the YAML parser gave {event!r} in place of a value")
+    word = event.value
+    if not event.implicit[0]:
+        return str(word)
+    return _typed(word)
+
+
+def _typed(word: str) -> Scalar:
+    """A plain word as YAML 1.2 reads it; `yes`, `no` and times stay texts."""
+    if word in _CONSTANTS:
+        return _CONSTANTS[word]
+    if _INTEGER.fullmatch(word):
+        return int(word)
+    if _NUMBER.fullmatch(word) and math.isfinite(number := float(word)):
+        return number
+    return word
+
+
+def _line(event: yaml.Event) -> int:
+    return int(event.start_mark.line) + 1 if event.start_mark else 1
+
+
+def _explain(error: yaml.MarkedYAMLError) -> Flaw:
+    mark = error.problem_mark or error.context_mark
+    sentence = " ".join(word for word in (error.context, error.problem) if word)
+    advice = "mind the indentation, and put texts with ': ' or a leading special character in quotes"
+    return Flaw("bad_yaml", mark.line + 1 if mark else 1, f"malformed YAML: {sentence}; {advice}")
