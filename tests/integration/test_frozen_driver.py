@@ -119,6 +119,17 @@ def test_a_frozen_driver_is_killed_with_the_agent_that_keeps_writing(drivers: Fi
     assert not drivers.home(driver.name).exists()
 
 
+def test_a_driver_is_judged_by_its_own_lease_not_by_that_of_whoever_looks(tmp_path: Path) -> None:
+    patient = FileRoster(tmp_path / "drivers", lease=3_600.0)
+    hasty = FileRoster(tmp_path / "drivers", lease=1e-9)
+    driver = patient.join(RUN)
+
+    standing = hasty.standing(driver)
+
+    patient.leave(driver)
+    assert standing is Standing.LIVE
+
+
 def test_a_driver_frozen_in_a_transaction_blocks_the_store_only_until_it_is_evicted(
     tmp_path: Path, drivers: FileRoster, driver: Driver
 ) -> None:

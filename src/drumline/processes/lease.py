@@ -20,17 +20,22 @@ from drumline.processes.kill import Identity, identify
 
 LEASE = "lease"
 BEAT_WIDTH = 32
+BEATS_PER_LEASE = 4
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Lease:
-    """What the file says: `beat` is the monotonic clock of the machine when the driver was last seen."""
+    """What the file says: `beat` is the monotonic clock of the machine when the driver was last seen.
+
+    `seconds` is how long its owner may be silent, in the owner's own words: it beats at a pace that fits them.
+    """
 
     run: RunId
     identity: Identity
     beat: float
+    seconds: float
 
 
 def read_lease(path: Path) -> Lease | None:
@@ -39,7 +44,8 @@ def read_lease(path: Path) -> Lease | None:
         beat, line = path.read_text(encoding="ascii").splitlines()
         entry = json.loads(line)
         identity = Identity(pid=int(entry["pid"]), start=str(entry["start"]), boot=str(entry["boot"]))
-        return Lease(run=RunId(str(entry["run"])), identity=identity, beat=float(beat))
+        seconds = float(entry["lease"])
+        return Lease(run=RunId(str(entry["run"])), identity=identity, beat=float(beat), seconds=seconds)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -47,12 +53,12 @@ def read_lease(path: Path) -> Lease | None:
 class Heartbeat:
     """A lease held by this process, from the moment it is made until it stops."""
 
-    def __init__(self, path: Path, run: RunId, *, every: float) -> None:
+    def __init__(self, path: Path, run: RunId, *, lease: float) -> None:
         self._fd = locks.hold(path)
-        self._every = every
+        self._every = lease / BEATS_PER_LEASE
         self._done = threading.Event()
         identity = identify(os.getpid())
-        entry = {"pid": identity.pid, "start": identity.start, "boot": identity.boot, "run": run}
+        entry = {"pid": identity.pid, "start": identity.start, "boot": identity.boot, "run": run, "lease": lease}
         self._beat()
         os.pwrite(self._fd, json.dumps(entry).encode() + b"\n", BEAT_WIDTH)
         self._thread = threading.Thread(target=self._keep_fresh, name="drumline-heartbeat", daemon=True)

@@ -27,13 +27,12 @@ from drumline.processes.lease import LEASE, Heartbeat, read_lease
 
 DRIVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 NAME_TRIES = 20
-BEATS_PER_LEASE = 4
 DRIVER_WAIT = 10.0
 SUPERVISOR_WAIT = 5.0
 
 
 class FileRoster:
-    """Drivers entered under `root`; one whose heartbeat is older than `lease` seconds counts as frozen."""
+    """Drivers entered under `root`; one whose heartbeat is older than the lease it joined with counts as frozen."""
 
     def __init__(self, root: Path, *, lease: float = 30.0) -> None:
         self._root = root
@@ -74,7 +73,7 @@ class FileRoster:
         # A held lock whose beat cannot be compared with our clock proves life, but not that it goes on.
         if lease is None or lease.identity.boot != census.read_boot():
             return Standing.FROZEN
-        return Standing.LIVE if time.monotonic() - lease.beat < self._lease else Standing.FROZEN
+        return Standing.LIVE if time.monotonic() - lease.beat < lease.seconds else Standing.FROZEN
 
     def drivers(self, run: RunId) -> Sequence[DriverId]:
         """Drivers of the run that are not dead."""
@@ -134,7 +133,7 @@ class FileRoster:
             hidden.mkdir()
         except FileExistsError:
             return False
-        heartbeat = Heartbeat(hidden / LEASE, run, every=self._lease / BEATS_PER_LEASE)
+        heartbeat = Heartbeat(hidden / LEASE, run, lease=self._lease)
         try:
             hidden.rename(home)
         except OSError:
