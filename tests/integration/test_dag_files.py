@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from drumline.core.plan import Marks, Problem, Reading, Status
+from drumline.core.plan import Marks, Problem, Reading, Severity, Status
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 
@@ -152,6 +152,23 @@ def test_a_broken_file_is_not_reported_again_by_those_that_need_it(tmp_path: Pat
     found = read(tmp_path, step_1="no frontmatter", step_2=front("id: step-2", "depends_on: [step-1]"))
 
     assert [p.code for p in found.problems] == ["no_frontmatter"]
+
+
+def test_a_role_brings_its_tier_and_a_step_may_run_alone(tmp_path: Path) -> None:
+    step = read(tmp_path, step_1=front("id: step-1", "role: Code_Reviewer", "alone: true")).plan.steps[0]
+
+    assert (step.role, step.tier, step.alone) == ("code-reviewer", "strong", True)
+
+
+def test_a_role_that_is_none_of_ours_does_not_count(tmp_path: Path) -> None:
+    found = read(tmp_path, step_1=front("id: step-1", "role: wizard"))
+
+    assert (only(found).code, only(found).severity, only(found).where) == (
+        "unknown_role",
+        Severity.WARNING,
+        "plan/step-1.md:3",
+    )
+    assert found.plan.steps[0].role == ""
 
 
 def test_problems_are_sorted_by_file_number_and_line(tmp_path: Path) -> None:

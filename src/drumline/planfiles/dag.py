@@ -29,7 +29,7 @@ class DagLayout:
 
     format = "dag"
     own_marks = True
-    warnings: Sequence[str] = ("check_not_command", "missing_bucket", "boxes_ticked")
+    warnings: Sequence[str] = ("check_not_command", "missing_bucket", "boxes_ticked", "unknown_role")
     folders: Sequence[str] = ("",)
     needs_key = "depends_on"
     id_key = "id"

@@ -72,9 +72,12 @@ def _head(step: Step, marks: Marks) -> Iterable[str]:
     hidden = tuple(check.command for check in step.checks if "\n" in check.command)
     if hidden:
         yield f"checks: {yaml_list(hidden)}"
-    for key, value in (("tier", step.tier), ("agent", step.agent), ("review", step.review)):
-        if value and (key, value) != ("tier", "standard"):
+    tier = "" if step.tier == "standard" and not step.role else step.tier
+    for key, value in (("tier", tier), ("agent", step.agent), ("review", step.review), ("role", step.role)):
+        if value:
             yield f"{key}: {yaml_text(value)}"
+    if step.alone:
+        yield "alone: true"
     if step.estimate != 1.0:
         yield f"estimate: {step.estimate:g}"
     yield f"status: {marks.status.value}"

@@ -11,6 +11,7 @@ import yaml
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
+from drumline.core.roles import Role, find_role
 from drumline.core.validation import normal_path
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
 from drumline.planfiles.markdown import BUCKETS, Body, Bucket, read_body
@@ -110,6 +111,21 @@ class Fields:
             return default
         return number
 
+    def flag(self, key: str) -> bool:
+        """Whether the key says true; no if there is none."""
+        value = self.text(key).strip().casefold()
+        if value not in ("", "true", "false"):
+            self.refuse(key, "bad_value", f"{key!r} must be true or false")
+        return value == "true"
+
+    def role(self) -> Role | None:
+        """The shipped profile that the key `role` names."""
+        name = self.text("role").strip()
+        found = find_role(name)
+        if name and found is None:
+            self.warn("role", "unknown_role", f"the role {name!r} is not a known role, so it does not count")
+        return found
+
     def marks(self) -> Marks:
         """The engine-owned fields."""
         word = self.text("status").strip()
@@ -195,6 +211,7 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
     listed = tuple(Check(command=command) for command in fields.texts("checks"))
     checks = step_checks(body)
     runnable = {check.line for check in checks}
+    role = fields.role()
     return Step(
         id=StepId(step_id),
         title=" ".join(fields.text("name").split()) or body.title or step_id,
@@ -203,9 +220,11 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         checks=checks + listed,
         not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         manual=tuple(item.text for item in body.items if item.bucket is Bucket.MANUAL),
-        tier=fields.text("tier").strip() or "standard",
+        tier=fields.text("tier").strip() or (role.tier if role else "standard"),
         agent=fields.text("agent"),
         review=fields.text("review"),
+        role=role.name if role else "",
+        alone=fields.flag("alone"),
         estimate=fields.number("estimate", 1.0),
         path=fields.path,
         line=front.line("id"),
