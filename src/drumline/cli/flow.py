@@ -1,4 +1,4 @@
-"""`drumline flow`: looks at a flow, the graph of nodes that a piece of work walks. Nothing is run and nothing written."""
+"""`drumline flow`: looks at flows, the graphs of nodes that work walks. Nothing is run and nothing written."""
 
 from __future__ import annotations
 

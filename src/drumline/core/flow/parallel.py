@@ -74,12 +74,12 @@ def check_fan_outs(inspection: Inspection) -> None:
 
 def _check_branch(inspection: Inspection, node: MapNode, branch: Node) -> None:
     if branch.next:
-        message = f"is atomic as the branch of the map {node.id!r}, so its `next` is never followed; remove it"
+        message = f"it is atomic as the branch of the map {node.id!r}, so its `next` is never followed; remove it"
         inspection.error(branch, ("next",), code="map_branch_next", message=message)
     for key in branch.state_updates or ():
         if key != node.output_key:
             message = (
-                f"writes {key!r}, but the map {node.id!r} keeps only {node.output_key!r} of its branch; "
+                f"it writes {key!r}, but the map {node.id!r} keeps only {node.output_key!r} of its branch; "
                 f"write {node.output_key!r}, or set the map's `output_key`"
             )
             inspection.error(branch, ("state_updates", key), code="map_branch_writes", message=message)
@@ -94,13 +94,13 @@ def _check_branch(inspection: Inspection, node: MapNode, branch: Node) -> None:
 def _check_sibling(inspection: Inspection, sibling: Node, source: Node) -> None:
     if isinstance(sibling, ApprovalNode | InputNode):
         message = (
-            f"asks a person while others run beside it (listed under `next` of {source.id!r}); "
+            f"it asks a person while others run beside it (listed under `next` of {source.id!r}); "
             "ask before them, or after they have come together"
         )
         inspection.error(sibling, (), code="gate_in_fan_out", message=message)
     elif isinstance(sibling, ScriptNode) and sibling.state_updates is None:
         message = (
-            f"runs beside others (listed under `next` of {source.id!r}) without saying what it writes; "
+            f"it runs beside others (listed under `next` of {source.id!r}) without saying what it writes; "
             "give it `state_updates`, which may be empty: {}"
         )
         inspection.error(sibling, (), code="script_in_fan_out", message=message)
@@ -123,7 +123,7 @@ def _check_reads(inspection: Inspection, siblings: Sequence[Node]) -> None:
             others = [writer for writer in writers.get(key, ())[:2] if writer != sibling.id]
             if others:
                 message = (
-                    f"reads the key {key!r} while its sibling {others[0]!r} writes it; "
+                    f"it reads the key {key!r} while its sibling {others[0]!r} writes it; "
                     "read it in a node that follows both, or write another key"
                 )
                 inspection.error(sibling, (), code="parallel_read", message=message)

@@ -91,7 +91,7 @@ def _check_reach(inspection: Inspection) -> None:
     reached = reachable(flow)
     for node in flow.nodes.values():
         if node.id not in reached:
-            message = "is unreachable by what the file declares; fine if a script's `_next` leads here, else remove it"
+            message = "nothing in the file leads here from the start; fine if a script's `_next` does, else remove it"
             inspection.warn(node, (), code="unreachable", message=message)
     ends = [node.id for node in flow.nodes.values() if isinstance(node, EndNode)]
     if not ends and all(type(node) is not Node for node in flow.nodes.values()):
@@ -107,7 +107,7 @@ def _check_dead_ends(inspection: Inspection) -> None:
     branches = {node.branch for node in nodes.values() if isinstance(node, MapNode)}
     for node in nodes.values():
         if isinstance(node, _NEEDS_NEXT) and not node.next and node.id not in branches:
-            message = "has no `next`, so the flow fails after it; name the node that follows"
+            message = "there is no `next`, so the flow fails after it; name the node that follows"
             inspection.warn(node, (), code="dead_end", message=message)
 
 
