@@ -19,7 +19,7 @@ from drumline.planfiles import FORMATS
 
 SOURCE = Path(drumline.__file__).parent
 TOP = SOURCE.parent.parent
-REFUSALS = {"refuse": 1, "warn": 1, "warn": 1, "_Refused": 0, "_warning": 0}
+REFUSALS = {"refuse": 1, "warn": 1, "_Refused": 0, "_warning": 0}
 """Functions that take a problem's code by position, and at which."""
 OWN_REFUSALS = {
     "phased": {"warn": 1, "_warning": 0},
