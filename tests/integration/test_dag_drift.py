@@ -163,6 +163,7 @@ def test_stale_statuses_of_a_whole_table_are_one_finding(tmp_path: Path) -> None
         ("start --> step-1\nstep-1 --> step-3", False),
         ("step-1 --> step-2\nstep-2 --> step-3", True),
         ("step-1 --> step-2\nstep-3", True),
+        ("step-1 --> step-2\nstep-1 --> step-3\nstep-9 --> step-3", True),
     ],
 )
 def test_a_drawing_is_compared_when_all_its_nodes_name_steps(tmp_path: Path, lines: str, differs: bool) -> None:

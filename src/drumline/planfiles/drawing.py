@@ -1,6 +1,7 @@
 """The mermaid drawing of a plan, as far as it can be compared: arrows between nodes that name steps.
 
-A drawing with a node that names no step is not judged: it may show anything.
+A drawing with a node that names no step is not judged, for it may show anything, unless the node is called like one
+(`step-9`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from drumline.planfiles.correction import corrects
 _ARROW = re.compile(r"(?:<?--+[->ox]|<?==+[=>]|<?-\.+->?|~~~)(?:\|[^|]*\|)?")
 _LABELLED = re.compile(r"(--|==|-\.)\s+[^-=.>|][^->=]*?\s*(--+>|==+>|\.+->)")
 _NODE = re.compile(r"\s*([A-Za-z0-9_]+(?:[-.][A-Za-z0-9_]+)*)\s*(.*)", re.DOTALL)
+_STEP = re.compile(r"step[-_]?\d+\w*", re.IGNORECASE)
 _HEADS = ("graph", "flowchart")
 _OTHER = ("%%", "subgraph", "end", "direction", "classDef", "class ", "style ", "linkStyle", "click ")
 # Beyond these a drawing is not compared: it would cost more than its length.
@@ -37,6 +39,9 @@ class Drawing:
         """How the drawing and the steps disagree, in a sentence; "" if they agree or cannot be compared."""
         known = {_key(step.id): str(step.id) for step in steps}
         named = {name: _find_step(name, label, known) for name, label in self.labels.items()}
+        strange = next((name for name, step in named.items() if not step and _STEP.fullmatch(name)), "")
+        if strange and any(named.values()):
+            return f"the drawing shows {strange!r}, which is not in the plan; the files count"
         if not named or not all(named.values()):
             return ""
         drawn = {(named[a], named[b]) for a, b in self.arrows}
