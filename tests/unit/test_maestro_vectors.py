@@ -252,3 +252,11 @@ def test_a_context_is_found_wherever_it_stands_in_a_report(hashes: str) -> None:
 
 def test_a_context_inside_a_code_fence_is_text() -> None:
     assert not populated(read_context("```\n# Downstream Context\n- Warnings: one\n```\n"))
+
+
+def test_a_finding_names_its_phase_since_a_file_of_one_line_has_no_other_place() -> None:
+    found = parse(phase(1), phase("p2", agent=...), None)
+
+    messages = [problem.message for problem in found.problems]
+    assert messages[0] == "phase 'p2': a phase must have 'agent'"
+    assert messages[1] == "phase 3: a phase must have 'id'"

@@ -83,7 +83,7 @@ def _own_problems(step: Step, find: Locate) -> Iterator[Problem]:
             message = f"the path {path!r} is not inside the repository; write it relative to its root, without '..'"
             yield Problem(code="path_escape", message=message, where=_at(step, find(step, "files")))
     if not step.checks:
-        message = "has no check: nothing will prove this step; give it a command that must exit with 0"
+        message = f"the step {step.id!r} has no check, so nothing will prove it; add a command that must exit with 0"
         yield Problem(code="no_checks", message=message, where=_at(step, step.line), severity=Severity.WARNING)
 
 

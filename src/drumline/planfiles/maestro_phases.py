@@ -92,8 +92,8 @@ def read_phases(phases: Node, *, text: str, where: Where, state: bool) -> tuple[
     drafts: list[Draft] = []
     problems: list[Problem] = []
     kinds: dict[str, type] = {}
-    for item in phases.items:
-        reader = _Record(node=item, where=where, state=state, problems=problems)
+    for number, item in enumerate(phases.items, start=1):
+        reader = _Record(node=item, number=number, where=where, state=state, problems=problems)
         draft = reader.read(text)
         if draft is not None:
             drafts.append(draft)
@@ -130,9 +130,10 @@ def warning(code: str, message: str, where: str) -> Problem:
 
 @dataclass(kw_only=True, slots=True)
 class _Record:
-    """Reads one record's fields, noting what does not fit."""
+    """Reads one record's fields, noting what does not fit; `number` is its place in the list, from 1."""
 
     node: Node
+    number: int
     where: Where
     state: bool
     problems: list[Problem]
@@ -161,14 +162,20 @@ class _Record:
 
     def refuse(self, key: str, code: str, message: str) -> None:
         at = self.node.keys.get(key, self.node)
-        self.problems.append(Problem(code=code, message=message, where=self.where(at.start)))
+        self.problems.append(Problem(code=code, message=f"{self._describe()}: {message}", where=self.where(at.start)))
 
     def missing(self, key: str, assumed: str = "") -> None:
         at = self.where(self.node.start)
         if assumed and self.state:
-            self.problems.append(warning("missing_required_field", f"has no {key!r}; assumed: {assumed}", at))
+            message = f"{self._describe()} has no {key!r}; assumed: {assumed}"
+            self.problems.append(warning("missing_required_field", message, at))
         else:
             self.refuse(key, "missing_required_field", f"a phase must have {key!r}")
+
+    def _describe(self) -> str:
+        """The phase in words: in a file of one line, lines tell nobody which one is meant."""
+        found = self.node.get("id")
+        return f"phase {self.number}" if found is None or not _id_text(found.value) else f"phase {found.value!r}"
 
     def _definition(self) -> object:
         """What people own of the record: in a state file everything but its books."""
@@ -201,7 +208,7 @@ class _Record:
         several = self.node.get("agents")
         if found is None and several is not None and several.items:
             if len(several.items) > 1:
-                message = f"has {len(several.items)} agents; assumed: the first does the work"
+                message = f"{self._describe()} has {len(several.items)} agents; assumed: the first does the work"
                 self.problems.append(warning("several_agents", message, self.where(several.start)))
             found = several.items[0]
         if found is None:
