@@ -14,6 +14,7 @@ from drumline.core.ids import RunId, Stream
 from drumline.core.plan import Marks, Reading, Status, Step
 from drumline.core.schedule import assignee
 from drumline.core.state import RunState, fold_run
+from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.planfiles import open_plan
 from drumline.planfiles.source import digest
 from drumline.ports.journal import Addition
@@ -100,6 +101,10 @@ def make_repository(folder: Path) -> Path:
     return folder
 
 
+LOOKS = 500
+"""Steps after which the beginning of a checkpoint is looked for; a driver looks in every round."""
+
+
 def record_run(store: SqliteStore, reading: Reading, *, done: int) -> RunId:
     """Record a run that landed the first `done` steps, event by event as a driver does; returns its id.
 
@@ -116,6 +121,9 @@ def record_run(store: SqliteStore, reading: Reading, *, done: int) -> RunId:
     anyio.run(_append, store, [started, pinned])
     for first in range(0, len(steps), TOGETHER):
         anyio.run(_land_all, store, run, steps[first : first + TOGETHER], reading)
+        if first // LOOKS != (first + TOGETHER) // LOOKS:
+            loaded = load_run(store, RUN)
+            keep_checkpoint(store, loaded.state, seq=loaded.seq, checked=loaded.checked)
     return RUN
 
 

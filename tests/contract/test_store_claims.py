@@ -190,3 +190,14 @@ def test_settling_a_message_that_does_not_exist_is_a_conflict(store: Store) -> N
         append(store, {OF_RUN: add("x")}, settles=[17])
 
     assert store.tail(RUN) == []
+
+
+def test_a_claim_is_refused_when_another_is_there_that_was_not_seen(store: Store) -> None:
+    first = store.take(RUN, A, ME)
+
+    blind = store.take(RUN, B, ME, seen=())
+    knowing = store.take(RUN, B, ME, seen=[A])
+
+    assert first is not None
+    assert blind is None
+    assert knowing is not None

@@ -29,6 +29,7 @@ from drumline.views.status import run_state, status_json, step_state
 
 ONE = [step_of("step-1")]
 TWO = [step_of("step-1"), step_of("step-2", "step-1")]
+BY_HAND = [step_of("step-1", manual=["look"]), step_of("step-2", "step-1")]
 
 
 def steps_of(status: dict[str, object]) -> dict[str, dict[str, object]]:
@@ -79,7 +80,7 @@ def test_a_finished_step_is_in_the_state_it_finished_in(state: str) -> None:
         (Scene(steps=TWO, events=[ev.StepsDeclared(steps=(StepId("step-1"),))]), "ready"),
         (Scene(steps=TWO, events=[finish("step-1")], owners={"step-2": "d1"}), "running"),
         (Scene(steps=TWO, events=[finish("step-1"), gate_for("g", "step-2")]), "parked"),
-        (Scene(steps=TWO, events=[finish("step-1"), gate_for("wave-1")]), "waiting"),
+        (Scene(steps=BY_HAND, events=[finish("step-1"), gate_for("wave-1")]), "waiting"),
         (Scene(steps=TWO, events=[ev.StepsDeclared(steps=(StepId("step-2"),))]), "done"),
         (Scene(steps=TWO, started=run_started(selection=["step-1"])), "waiting"),
         (Scene(steps=TWO, events=[finish("step-1")], marks={"step-2": Marks(status=Status.BLOCKED)}), "blocked"),

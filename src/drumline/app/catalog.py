@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from drumline.core import events as ev
 from drumline.core.ids import RunId, Stream
 from drumline.core.state import RunState, fold_run
+from drumline.engine.loading import load_run
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Journal
 
@@ -43,7 +44,7 @@ class RunBrief:
 
 def read_run(store: Journal, run: RunId) -> RunState:
     """The run folded from its own stream."""
-    return fold_run(RunState(id=run), [r.event for r in store.read(Stream(run))])
+    return load_run(store, run).state
 
 
 def list_runs(store: Journal, *, plan: str | None = None) -> list[RunBrief]:

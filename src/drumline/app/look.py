@@ -12,6 +12,7 @@ from drumline.core.recorded import Recorded
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState, fold_step
+from drumline.engine.loading import load_run
 from drumline.engine.outbox import parse_iso
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Store
@@ -76,12 +77,14 @@ class Watcher:
             self._read_step(also)
 
     def _open(self) -> None:
-        recorded = self.store.read(Stream(self.run))
-        if not recorded:
+        loaded = load_run(self.store, self.run)
+        if loaded.state.version == 0:
             raise InvalidInput(f"there is no run {self.run!r}", hint="drumline runs")
-        fold_run(self.state, [r.event for r in recorded])
-        self._times = [recorded[0].at, recorded[-1].at]
-        self._seen = recorded[-1].seq
+        self.state, self._seen = loaded.state, loaded.seq
+        own = Stream(self.run)
+        first = self.store.read(own, kinds=("RunStarted",))[0]
+        last = self.store.read(own, after=self.state.version - 1)[0]
+        self._times = [first.at, last.at]
         for step in list(self.state.working):
             self._read_step(step)
 

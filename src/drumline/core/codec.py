@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from drumline.core import events
 from drumline.core.events import Event
@@ -16,6 +16,8 @@ from drumline.core.plan import Check, Marks, Status, Step
 from drumline.errors import StoreError
 
 VERSION = 1
+_LISTS = frozenset({"needs", "files", "not_run", "manual"})
+E = TypeVar("E", bound=Event)
 
 
 def _kinds() -> Mapping[str, type[Event]]:
@@ -31,8 +33,9 @@ KINDS = _kinds()
 
 
 def encode(event: Event) -> str:
-    """The event's body as compact JSON, without its kind."""
-    return _JSON.encode({name: getattr(event, name) for name in _NAMES[type(event).__name__]})
+    """The event's body as compact JSON, without its kind and without fields at their default."""
+    fields = _FIELDS[type(event).__name__]
+    return _JSON.encode({name: value for name, usual in fields if (value := getattr(event, name)) != usual})
 
 
 def decode(kind: str, version: int, body: str) -> Event:
@@ -68,6 +71,20 @@ def _build(kind: str, version: int, raw: dict[str, Any]) -> Event:
         ) from error
 
 
+def to_plain(record: Event | Step | Marks) -> dict[str, Any]:
+    """An event, a step or marks as plain data."""
+    if isinstance(record, Event):
+        fields = _FIELDS[type(record).__name__]
+        return {name: _plain(value) for name, usual in fields if (value := getattr(record, name)) != usual}
+    found: dict[str, Any] = _plain(record)
+    return found
+
+
+def from_plain(kind: type[E], raw: dict[str, Any]) -> E:
+    """The event of this kind that `to_plain` took apart."""
+    return cast(E, _build(kind.__name__, VERSION, raw))
+
+
 def step_to_json(step: Step) -> dict[str, Any]:
     """A step's definition as plain data; fields at their default are left out."""
     found: dict[str, Any] = {}
@@ -81,9 +98,10 @@ def step_to_json(step: Step) -> dict[str, Any]:
 def step_from_json(raw: Mapping[str, Any]) -> Step:
     """The step that `step_to_json` wrote."""
     data = dict(raw)
-    data["checks"] = tuple(Check(**c) for c in data.get("checks", ()))
-    for name in ("needs", "files", "not_run", "manual"):
-        data[name] = tuple(data.get(name, ()))
+    if "checks" in data:
+        data["checks"] = tuple([Check(**check) for check in data["checks"]])
+    for name in _LISTS & data.keys():
+        data[name] = tuple(data[name])
     return Step(**data)
 
 
@@ -132,7 +150,12 @@ def _converters(cls: type[Event]) -> tuple[tuple[str, Callable[[Any], Any]], ...
     return tuple(found)
 
 
+def _usual(field: dataclasses.Field[Any]) -> object:
+    """The value a field has when nothing is said of it."""
+    return field.default_factory() if callable(field.default_factory) else field.default
+
+
 # Made once: every append pays for encoding. `_plain` is asked only for what JSON itself does not know.
 _JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_plain)
-_NAMES = {kind: tuple(f.name for f in dataclasses.fields(cls)) for kind, cls in KINDS.items()}
+_FIELDS = {kind: tuple((f.name, _usual(f)) for f in dataclasses.fields(cls)) for kind, cls in KINDS.items()}
 _CONVERTERS = {kind: _converters(cls) for kind, cls in KINDS.items()}

@@ -119,14 +119,14 @@ def _pinned(state: RunState, event: ev.PlanPinned) -> None:
         express=event.express,
         steps=event.steps,
     )
-    _survey(state)
+    survey(state)
     state.digests = dict(event.digests)
     state.marks = {StepId(step): marks for step, marks in event.marks.items()}
     state.inherited = set(event.inherited)
 
 
-def _survey(state: RunState) -> None:
-    """What scheduling asks about the plan at every decision, worked out once."""
+def survey(state: RunState) -> None:
+    """Work out once what scheduling asks about the plan at every decision."""
     state.depth = depths(state.plan.steps)
     state.has_loners = any(step.alone for step in state.plan.steps)
     chosen = state.selected()
@@ -146,7 +146,7 @@ def _changed(state: RunState, event: ev.PlanChanged) -> None:
     state.plan = state.plan.with_steps([steps[step_id] for step_id in order if step_id in steps])
     state.digests.update(event.digests)
     state.marks.update({StepId(step): marks for step, marks in event.marks.items()})
-    _survey(state)
+    survey(state)
 
 
 def _declared(state: RunState, event: ev.StepsDeclared) -> None:

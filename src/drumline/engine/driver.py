@@ -25,6 +25,7 @@ from drumline.core.state import RunState, fold_run
 from drumline.engine.acts import Acts
 from drumline.engine.books import Books
 from drumline.engine.kit import Kit, Observer
+from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import outcome_of
 from drumline.engine.outbox import Outbox, parse_iso
 from drumline.engine.walk import Recover, Walk
@@ -54,7 +55,7 @@ class Driver:
     def __post_init__(self) -> None:
         self.run = RunState(id=self.run_id)
         self.stopping = False
-        self._seen = 0
+        self._seen = self._checked = 0
         self._complained: tuple[Problem, ...] = ()
         self._reading: Reading | None = None
         self._walks: dict[StepId, anyio.CancelScope] = {}
@@ -124,6 +125,7 @@ class Driver:
         for command in commands:
             acted = await self._carry_out(command, tasks, around) or acted
         self._sync()
+        self._keep_checkpoint()
         return acted
 
     # --- reading ------------------------------------------------------------------------------------------------
@@ -131,15 +133,23 @@ class Driver:
     def _sync(self) -> None:
         """Fold in what was appended since the last look, by this driver or another."""
         if self.run.version == 0:
-            recorded: Sequence[Recorded] = self.kit.store.read(Stream(self.run_id))
+            recorded = self._take_up()
         else:
             recorded = self.kit.store.tail(self.run_id, after=self._seen)
-        own = [r for r in recorded if r.stream.step == ""]
-        fold_run(self.run, [r.event for r in own])
+            fold_run(self.run, [entry.event for entry in recorded if entry.stream.step == ""])
         self._books.note(recorded)
         if recorded:
             self._seen = max(self._seen, recorded[-1].seq)
             self.observe(recorded)
+
+    def _take_up(self) -> Sequence[Recorded]:
+        """Begin from the run's checkpoint; formats that keep books want to hear the whole history."""
+        loaded = load_run(self.kit.store, self.run_id, whole=self.kit.planfiles.keeps_books)
+        self.run, self._seen, self._checked = loaded.state, loaded.seq, loaded.checked
+        return loaded.recorded
+
+    def _keep_checkpoint(self) -> None:
+        self._checked = keep_checkpoint(self.kit.store, self.run, seq=self._seen, checked=self._checked)
 
     def _surroundings(self, claimed: frozenset[StepId]) -> Surroundings:
         reading = self._reading or self.run.reading()

@@ -137,7 +137,7 @@ class FolderFiles:
         self._prefix = "" if self._path == "." else f"{self._path}/"
         self._lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
         self._name = re.sub(r"[^A-Za-z0-9_-]+", "-", root.name).strip("-") or "plan"
-        self._stamps = Stamps()
+        self._stamps = Stamps(self._lock.with_suffix(".stamps") if self._lock else None)
         self._judged: object = None
         self._verdict: Sequence[Problem] = ()
 
@@ -230,6 +230,7 @@ class FolderFiles:
                 self._keep_beside(scan, name, data)
             elif fresh or not self._layout.own_marks:
                 scan.fresh[path] = data
+        self._stamps.save()
         return scan, changed or bool(scan.problems)
 
     def _names(self) -> list[str]:

@@ -6,13 +6,19 @@ within the same tick would leave no trace.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import stat
 import time
+from pathlib import Path
 from typing import NamedTuple
 
 GRAIN = 2_000_000_000
 """Nanoseconds; the coarsest clock of a file system in use ticks every two seconds."""
+
+WORTH_SAVING = 200
+"""Files read since the cache was written last."""
 
 
 class Stamp(NamedTuple):
@@ -25,11 +31,16 @@ class Stamp(NamedTuple):
 
 
 class Stamps:
-    """The digests of files by their stamps, for one reader."""
+    """The digests of files by their stamps, for one reader.
 
-    def __init__(self, *, grain: int = GRAIN) -> None:
+    With a `cache` they outlive the reader; a cache that is missing or damaged only costs time.
+    """
+
+    def __init__(self, cache: Path | None = None, *, grain: int = GRAIN) -> None:
         self._grain = grain
-        self._digests: dict[str, tuple[Stamp, str]] = {}
+        self._cache = cache
+        self._digests: dict[str, list[int | str]] = _load(cache) if cache else {}
+        self._news = 0
 
     def take(self, file: str) -> Stamp | None:
         """The file's stamp, to be taken before it is read; None if none would count."""
@@ -44,9 +55,30 @@ class Stamps:
     def recall(self, file: str, stamp: Stamp | None) -> str | None:
         """The digest of the file's bytes if it has not been touched since it was read."""
         kept = self._digests.get(file)
-        return kept[1] if kept is not None and kept[0] == stamp else None
+        return str(kept[-1]) if kept is not None and stamp is not None and kept[:-1] == [*stamp] else None
 
     def keep(self, file: str, stamp: Stamp | None, digest: str) -> None:
         """Remember the digest of bytes that were read after the stamp was taken."""
         if stamp is not None:
-            self._digests[file] = (stamp, digest)
+            self._digests[file] = [*stamp, digest]
+            self._news += 1
+
+    def save(self) -> None:
+        """Write the cache once it has learnt enough to be worth it."""
+        if self._cache is None or self._news < WORTH_SAVING:
+            return
+        self._news = 0
+        text = json.dumps(self._digests, separators=(",", ":"))
+        aside = self._cache.with_name(f"{self._cache.name}.{os.getpid()}")
+        with contextlib.suppress(OSError):
+            self._cache.parent.mkdir(parents=True, exist_ok=True)
+            aside.write_text(text, encoding="utf-8", errors="surrogateescape")
+            aside.replace(self._cache)
+
+
+def _load(cache: Path) -> dict[str, list[int | str]]:
+    try:
+        raw = json.loads(cache.read_text(encoding="utf-8", errors="surrogateescape"))
+    except (OSError, ValueError):
+        return {}
+    return raw if isinstance(raw, dict) and all(isinstance(entry, list) for entry in raw.values()) else {}

@@ -19,6 +19,15 @@ class Addition:
     expected: int | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checkpoint:
+    """A cached fold of a run's stream up to `version`, whose last event is at `seq`."""
+
+    version: int
+    seq: int
+    body: str
+
+
 class Journal(Protocol):
     """Append-only record of every stream."""
 
@@ -43,6 +52,14 @@ class Journal(Protocol):
 
     def runs(self) -> Sequence[RunId]:
         """Every run that has events, oldest first."""
+        ...
+
+    def checkpoint(self, run: RunId) -> Checkpoint | None:
+        """The checkpoint kept last for the run, if there is one."""
+        ...
+
+    def keep_checkpoint(self, run: RunId, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint in place of an older one; a newer one that is there stays."""
         ...
 
     def position(self) -> int:

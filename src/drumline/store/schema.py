@@ -44,7 +44,9 @@ _FIRST = (
     "CREATE INDEX inbox_unread ON inbox (run) WHERE settled = 0",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST,)
+_CHECKPOINTS = ("CREATE TABLE checkpoints (run TEXT PRIMARY KEY, version INTEGER, seq INTEGER, body TEXT NOT NULL)",)
+
+MIGRATIONS: tuple[Sequence[str], ...] = (_FIRST, _CHECKPOINTS)
 
 
 def read_version(connection: sqlite3.Connection, known: int) -> int:

@@ -21,7 +21,7 @@ from drumline.core import codec
 from drumline.core.events import Event
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
 from drumline.errors import Conflict, StaleToken, StoreError
-from drumline.ports.journal import Addition, Claim, Message, Recorded
+from drumline.ports.journal import Addition, Checkpoint, Claim, Message, Recorded
 from drumline.store.database import Database
 from drumline.store.faults import report_damage
 
@@ -51,6 +51,11 @@ _UNREAD = f"SELECT id, {_MESSAGE} FROM inbox WHERE run = ? AND settled = 0 ORDER
 
 _Row = tuple[int, RunId, StepId, int, float, str, int, str]
 _UNREADABLE = (ValueError, TypeError, AttributeError, KeyError)
+
+_CHECKPOINT = (
+    "INSERT INTO checkpoints (run, version, seq, body) VALUES (?, ?, ?, ?) ON CONFLICT (run) DO UPDATE SET "
+    "version = excluded.version, seq = excluded.seq, body = excluded.body WHERE excluded.version > version"
+)
 
 
 class _Entry(NamedTuple):
@@ -137,6 +142,16 @@ class SqliteStore:
     def runs(self) -> Sequence[RunId]:
         """Every run that has events, oldest first."""
         return [RunId(run) for (run,) in self._database.fetch("SELECT run FROM runs ORDER BY place")]
+
+    def checkpoint(self, run: RunId) -> Checkpoint | None:
+        """The checkpoint kept last for the run, if there is one."""
+        rows = self._database.fetch("SELECT version, seq, body FROM checkpoints WHERE run = ?", (run,))
+        return next((Checkpoint(version=version, seq=seq, body=body) for version, seq, body in rows), None)
+
+    def keep_checkpoint(self, run: RunId, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint in place of an older one; a newer one that is there stays."""
+        values = (run, checkpoint.version, checkpoint.seq, checkpoint.body)
+        self._database.transact(lambda: self._database.execute(_CHECKPOINT, values))
 
     def position(self) -> int:
         """A number that grows whenever anything was written, by any process."""

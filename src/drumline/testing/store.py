@@ -14,7 +14,7 @@ import anyio.lowlevel
 from drumline.core import codec
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
 from drumline.errors import Conflict, StaleToken
-from drumline.ports.journal import Addition, Claim, Message, Recorded
+from drumline.ports.journal import Addition, Checkpoint, Claim, Message, Recorded
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +48,7 @@ class MemoryStore:
         self._inbox: list[tuple[RunId, Message]] = []
         self._settled: set[int] = set()
         self._writes = 0
+        self._checkpoints: dict[RunId, Checkpoint] = {}
 
     async def append(
         self, batch: Mapping[Stream, Addition], *, token: Token | None = None, settles: Sequence[int] = ()
@@ -82,6 +83,17 @@ class MemoryStore:
     def position(self) -> int:
         """A number that grows whenever anything was written."""
         return self._writes
+
+    def checkpoint(self, run: RunId) -> Checkpoint | None:
+        """The checkpoint kept last for the run, if there is one."""
+        return self._checkpoints.get(run)
+
+    def keep_checkpoint(self, run: RunId, checkpoint: Checkpoint) -> None:
+        """Keep a checkpoint in place of an older one; a newer one that is there stays."""
+        known = self._checkpoints.get(run)
+        if known is None or known.version < checkpoint.version:
+            self._checkpoints[run] = checkpoint
+            self._writes += 1
 
     def take(
         self,

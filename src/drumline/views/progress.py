@@ -7,7 +7,7 @@ is told twice: a second driver of the same session reads the run's stream again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -64,6 +64,7 @@ class Progress:
     tracks: dict[StepId, Track] = field(default_factory=dict)
     _plan: Plan | None = field(default=None, repr=False)
     _chosen: frozenset[StepId] = field(default=frozenset(), repr=False)
+    _primed: bool = field(default=False, repr=False)
 
     def chosen(self, run: RunState) -> frozenset[StepId]:
         """The steps the run is about; worked out once per plan, as a long history asks for it at every step."""
@@ -73,9 +74,21 @@ class Progress:
             self.over &= self._chosen
         return self._chosen
 
+    def _prime(self, entries: Sequence[Recorded], run: RunState) -> None:
+        """Count what was over before the first entry, if the history begins with a checkpoint."""
+        if self._primed or not entries:
+            return
+        self._primed = True
+        told = {entry.event.step for entry in entries if isinstance(entry.event, ev.StepFinished)}
+        over = {step for step, finished in run.finished.items() if finished.state in SETTLING} | run.declared
+        if not any(isinstance(entry.event, ev.RunStarted) for entry in entries):
+            self.over |= (over - told) & self.chosen(run)
+
     def feed(self, entries: Iterable[Recorded], run: RunState) -> list[Line]:
         """The lines for entries in journal order; `run` has them folded in already."""
         lines: list[Line] = []
+        entries = list(entries)
+        self._prime(entries, run)
         for entry in entries:
             if entry.seq <= self.seen:
                 continue

@@ -1,0 +1,135 @@
+"""A fold kept as a cache, so that taking up a long run does not mean reading all of its history again.
+
+A checkpoint is never the truth: one that cannot be read, or was written by another version, is as good as none.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from drumline.core import events as ev
+from drumline.core.codec import from_plain, marks_from_json, to_plain
+from drumline.core.ids import GateId, RunId, StepId
+from drumline.core.plan import Check, Marks, Plan, Status, Step
+from drumline.core.state import Gate, RunState, survey
+from drumline.errors import StoreError
+
+FORMAT = 1
+DONE = Marks(status=Status.DONE)
+_PACKED = ("id", "title", "path", "line", "text_digest", "needs", "checks")
+_PLAN_WORDS = ("name", "path", "format", "title", "autonomy", "ticket", "complexity", "express")
+
+
+def dump(state: RunState) -> str:
+    """The fold as JSON."""
+    kept = {step: marks for step, marks in state.marks.items() if not _is_mirrored(state, step)}
+    written = {event.path: event.digest for event in state.mirrored.values()}
+    found = {
+        "format": FORMAT,
+        "version": state.version,
+        "started": to_plain(state.begun),
+        "plan": {word: getattr(state.plan, word) for word in _PLAN_WORDS},
+        "steps": [_pack(step) for step in state.plan.steps],
+        "digests": {path: digest for path, digest in state.digests.items() if written.get(path) != digest},
+        "marks": {step: to_plain(marks) for step, marks in kept.items()},
+        "inherited": sorted(state.inherited),
+        "working": state.working,
+        "finished": [to_plain(finished) for finished in state.finished.values()],
+        "declared": sorted(state.declared),
+        "rounds": state.rounds,
+        "gates": [[to_plain(g.opened), to_plain(g.answer) if g.answer else None] for g in state.gates.values()],
+        "unanswered": list(state.unanswered),
+        "mirrored": [_shorten(state, mirrored) for mirrored in state.mirrored.values()],
+        "mode": state.mode,
+        "cancel": to_plain(state.cancel) if state.cancel else None,
+        "parked": state.parked,
+        "ended": to_plain(state.ended) if state.ended else None,
+    }
+    return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+
+
+def load(run: RunId, text: str) -> RunState | None:
+    """The fold that `dump` wrote; None if it is of another format or holds what this version does not know."""
+    try:
+        raw = json.loads(text)
+        return _build(run, raw) if raw["format"] == FORMAT else None
+    except (ValueError, KeyError, TypeError, AttributeError, StoreError):
+        return None
+
+
+def _build(run: RunId, raw: dict[str, Any]) -> RunState:
+    state = RunState(id=run, version=raw["version"], mode=raw["mode"], parked=raw["parked"])
+    state.started = from_plain(ev.RunStarted, raw["started"])
+    steps = tuple([_unpack(packed) for packed in raw["steps"]])
+    state.plan = Plan(**raw["plan"], steps=steps)
+    state.inherited = {StepId(step) for step in raw["inherited"]}
+    state.working = raw["working"]
+    state.declared = {StepId(step) for step in raw["declared"]}
+    state.rounds = raw["rounds"]
+    finished = (from_plain(ev.StepFinished, f) for f in raw["finished"])
+    state.finished = {event.step: event for event in finished}
+    mirrored = [_lengthen(state, entry) for entry in raw["mirrored"]]
+    state.mirrored = {event.step: event for event in mirrored}
+    state.digests = {event.path: event.digest for event in mirrored} | raw["digests"]
+    state.marks = {StepId(step): marks_from_json(marks) for step, marks in raw["marks"].items()}
+    state.marks.update({step: event.marks for step, event in state.mirrored.items() if step not in state.marks})
+    state.cancel = from_plain(ev.CancelRequested, raw["cancel"]) if raw["cancel"] is not None else None
+    state.ended = from_plain(ev.RunEnded, raw["ended"]) if raw["ended"] is not None else None
+    _add_gates(state, raw)
+    survey(state)
+    return state
+
+
+def _pack(step: Step) -> list[object]:
+    """A step as a list: what every step has without names, the rest by name."""
+    rest = to_plain(step)
+    for name in _PACKED:
+        rest.pop(name, None)
+    checks = [part for check in step.checks for part in (check.command, check.line, check.source)]
+    return [step.id, step.title, step.path, step.line, step.text_digest, step.needs, checks, *([rest] if rest else [])]
+
+
+def _unpack(packed: list[Any]) -> Step:
+    step_id, title, path, line, digest, needs, checks, *rest = packed
+    named: dict[str, Any] = rest[0] if rest else {}
+    more: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in named.items()}
+    return Step(
+        id=step_id,
+        title=title,
+        path=path,
+        line=line,
+        text_digest=digest,
+        needs=tuple(needs),
+        checks=tuple([Check(command=c, line=n, source=s) for c, n, s in zip(*[iter(checks)] * 3, strict=True)]),
+        **more,
+    )
+
+
+def _shorten(state: RunState, event: ev.PlanMirrored) -> list[object] | dict[str, Any]:
+    """What was written into a step's file; nearly always it is that the step is done."""
+    step = state.plan.by_id.get(event.step)
+    if event.marks == DONE and step is not None and step.path == event.path:
+        return [event.step, event.digest, *event.ticked]
+    return to_plain(event)
+
+
+def _lengthen(state: RunState, entry: list[Any] | dict[str, Any]) -> ev.PlanMirrored:
+    if isinstance(entry, dict):
+        return from_plain(ev.PlanMirrored, entry)
+    step, digest, *ticked = entry
+    path = state.plan.by_id[step].path
+    return ev.PlanMirrored(step=step, marks=DONE, path=path, digest=digest, ticked=tuple(ticked))
+
+
+def _add_gates(state: RunState, raw: dict[str, Any]) -> None:
+    for opened, answer in raw["gates"]:
+        event = from_plain(ev.GateOpened, opened)
+        said = from_plain(ev.GateAnswered, answer) if answer is not None else None
+        state.gates[event.gate] = Gate(opened=event, answer=said)
+    state.unanswered = {GateId(gate): state.gates[GateId(gate)] for gate in raw["unanswered"]}
+
+
+def _is_mirrored(state: RunState, step: StepId) -> bool:
+    last = state.mirrored.get(step)
+    return last is not None and last.marks == state.marks[step]
