@@ -96,18 +96,19 @@ def script_finder(folder: Path) -> Callable[[str], str]:
 def _read_bytes(path: Path, found: Findings) -> bytes | None:
     try:
         # Without O_NONBLOCK a named pipe would hang the reader.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                found.error(1, code="not_a_file", message="is not a regular file; name the flow's YAML file")
-                return None
-            data = file.read(MAX_BYTES + 1)
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+            data = file.read(MAX_BYTES + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    except IsADirectoryError:
+        data = None
     except FileNotFoundError:
         found.error(1, code="missing_file", message="does not exist; name the flow's YAML file")
         return None
     except (OSError, ValueError) as error:
         message = f"cannot be read ({getattr(error, 'strerror', None) or error}); look at its name and permissions"
         found.error(1, code="unreadable", message=message)
+        return None
+    if data is None:
+        found.error(1, code="not_a_file", message="is not a regular file; name the flow's YAML file")
         return None
     if len(data) > MAX_BYTES:
         message = f"has more than {MAX_BYTES:,} bytes, which no flow needs; move texts into files that scripts read"

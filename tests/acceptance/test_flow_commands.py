@@ -1,0 +1,120 @@
+"""`drumline flow validate` and `drumline flow graph`, as people and scripts type them. No repository is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.acceptance.userland import User
+
+GOOD = """\
+name: loop
+start: work
+nodes:
+  work: {type: agent, agent: coder, prompt: Go., next: prove}
+  prove: {type: check, checks: ["make test"], on_pass: done, on_fail: choose}
+  choose: {type: route, cases: [{when: 'tries < "3]"', to: work}], otherwise: lost}
+  done: {type: end, output: ok}
+  lost: {type: end, status: failed}
+"""
+BAD = """\
+name: broken
+start: a
+nodes:
+  a: {type: llm, promt: p, next: b}
+  b: {type: set, values: {}, next: a}
+  c: {type: rag, documents: [x]}
+  d: {type: end}
+"""
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> User:
+    """Somebody with two flow files in a folder that is no repository."""
+    found = User(folder=tmp_path, repo=tmp_path / "flows")
+    found.repo.mkdir()
+    (tmp_path / "home").mkdir()
+    (found.repo / "good.yaml").write_text(GOOD, encoding="utf-8")
+    (found.repo / "bad.yaml").write_text(BAD, encoding="utf-8")
+    return found
+
+
+def test_a_valid_flow_is_called_valid(user: User) -> None:
+    ran = user.drumline("flow", "validate", "good.yaml")
+
+    assert ran.code == 0
+    assert ran.out == "good.yaml: valid (0 errors, 0 warnings)\nloop: 5 nodes, starts at work\n"
+    assert "drumline flow graph good.yaml" in ran.err
+
+
+def test_an_invalid_flow_is_refused_with_everything_that_is_wrong(user: User) -> None:
+    ran = user.drumline("flow", "validate", "bad.yaml")
+
+    assert ran.code == 3
+    assert "bad.yaml: not valid (3 errors, 4 warnings)" in ran.out
+    assert "bad.yaml:4: warning: node 'a' has the unknown key 'promt'" in ran.err
+    assert "bad.yaml:4: error: node 'a' (llm) lacks `prompt`" in ran.err
+    assert "bad.yaml:6: error: node 'c' has the type 'rag', which is not run" in ran.err
+    assert "a → b → a" in ran.err
+    assert "[illegal_cycle]" in ran.err
+    assert "drumline flow validate bad.yaml" in ran.err
+
+
+def test_scripts_get_one_object_with_the_shape_and_the_problems(user: User) -> None:
+    good = user.drumline("flow", "validate", "good.yaml", "--json")
+    bad = user.drumline("flow", "validate", "bad.yaml", "--json")
+
+    assert (good.code, good.err, good.json["schema_version"], good.json["ok"]) == (0, "", 1, True)
+    assert good.json["problems"] == []
+    flow = good.json["flow"]
+    assert isinstance(flow, dict)
+    assert (flow["name"], flow["start"], len(flow["nodes"])) == ("loop", "work", 5)
+    assert {"from": "prove", "to": "choose", "kind": "failed", "label": "failed"} in flow["edges"]
+    assert (bad.code, bad.json["ok"]) == (3, False)
+    assert {problem["code"] for problem in bad.json["problems"]} >= {"refused_type", "illegal_cycle"}  # type: ignore[attr-defined]
+
+
+def test_a_file_that_is_not_there_is_one_problem(user: User) -> None:
+    ran = user.drumline("flow", "validate", "gone.yaml", "--json")
+
+    assert ran.code == 3
+    assert ran.json["flow"] is None
+    assert [(p["where"], p["code"]) for p in ran.json["problems"]] == [("gone.yaml:1", "missing_file")]  # type: ignore[attr-defined]
+
+
+def test_a_flow_is_drawn_in_mermaid(user: User) -> None:
+    ran = user.drumline("flow", "graph", "good.yaml")
+
+    assert ran.code == 0
+    assert ran.out.splitlines() == [
+        "flowchart TD",
+        '    n0[["work: agent"]]:::start',
+        '    n1{"prove: check"}',
+        '    n2{"choose: route"}',
+        '    n3(("done: end"))',
+        '    n4(("lost: end #40;failed#41;"))',
+        "    n0 --> n1",
+        '    n1 -->|"passed"| n3',
+        '    n1 -->|"failed"| n2',
+        '    n2 -->|"tries #60; #34;3#93;#34;"| n0',
+        '    n2 -->|"otherwise"| n4',
+        "    classDef start stroke-width:3px",
+    ]
+
+
+def test_a_flow_is_drawn_in_dot(user: User) -> None:
+    ran = user.drumline("flow", "graph", "good.yaml", "--as", "dot")
+
+    assert ran.code == 0
+    assert ran.out.startswith("digraph flow {\n")
+    assert '  "work" [label="work: agent", shape=component, penwidth=3];' in ran.out
+    assert '  "choose" -> "work" [label="tries < \\"3]\\""];' in ran.out
+
+
+def test_a_flow_that_cannot_be_read_is_not_drawn(user: User) -> None:
+    ran = user.drumline("flow", "graph", "bad.yaml")
+
+    assert ran.code == 3
+    assert ran.out == ""
+    assert "bad.yaml cannot be drawn" in ran.err
+    assert "next: drumline flow validate bad.yaml" in ran.err
