@@ -240,3 +240,15 @@ def test_a_plan_is_found_by_ticket_by_slug_and_as_the_newest_unfinished_one(tmp_
     assert "the newest unfinished plan is .ai/specs/77-demo/implement.md" in ran.err
     assert ran.code == 0, ran.text
     assert user.git("log", "-1", "--format=%s", user.branch()) == "#77 [3] Do thing 3"
+
+
+def test_the_file_beside_a_plan_is_no_change_of_the_users(tmp_path: Path) -> None:
+    user = setup(tmp_path, FORMATS[3])
+    agent = ("--agent", "command:echo good > $DRUMLINE_STEP.txt")
+
+    first = user.drumline("run", "chunks.json", *agent, "--only", "c1")
+    second = user.drumline("run", "chunks.json", *agent, "--new")
+
+    assert (first.code, second.code) == (0, 0), second.text
+    assert (user.repo / "chunks.json.drumline.json").exists()
+    assert "uncommitted" not in second.err

@@ -113,6 +113,32 @@ def test_the_mode_is_asked_for_with_its_recommendation(terminal: Terminal) -> No
     assert terminal.user.status()["mode"] == "sequential"
 
 
+def test_the_mode_question_names_steps_that_own_the_same_files(terminal: Terminal) -> None:
+    terminal.user.path("step-4").write_text(step_text("step-4"), encoding="utf-8")
+    terminal.user.path("step-5").write_text(step_text("step-5"), encoding="utf-8")
+    terminal.user.edit("step-1", "status: ready", 'files: ["src/**"]\nstatus: ready')
+    terminal.user.edit("step-2", "status: ready", "files: [./src/a.py]\nstatus: ready")
+
+    terminal.type_command("run", PLAN, "--agent", SCRIPTED)
+    asked = terminal.await_text("Mode: sequential (recommended")
+    terminal.press("Enter")
+    terminal.await_text("exit=0")
+
+    assert "2 of 5 steps can run side by side, in 2 batches." in asked
+    assert "not side by side: step-1, step-2 (they own src/**)" in asked
+    assert terminal.user.status()["mode"] == "sequential"
+
+
+def test_the_mode_is_not_asked_for_when_one_step_is_left(terminal: Terminal) -> None:
+    for step in ("step-1", "step-2"):
+        terminal.user.edit(step, "status: ready", "status: done")
+
+    terminal.type_command("run", PLAN, "--agent", SCRIPTED)
+    end = terminal.await_text("exit=0")
+
+    assert "Mode: " not in end
+
+
 def test_a_gate_is_asked_and_answered_by_typing(terminal: Terminal) -> None:
     terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "verbose", "--step", "step-1")
     terminal.await_text("Answer (")

@@ -21,7 +21,7 @@ from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview
 from drumline.cli.session import Session
 from drumline.core.ids import RunId, StepId
-from drumline.core.plan import Reading
+from drumline.core.plan import Reading, Status
 from drumline.core.profile import profile
 from drumline.errors import InvalidInput, InvalidPlan, NeedsPerson
 from drumline.settings import digest
@@ -233,7 +233,7 @@ def _mode(request: Request) -> str:
         return "sequential"
     if request.site.settings.mode != "ask":
         return request.site.settings.mode
-    alone = shape.eligible <= 1 or bool(request.choice.step)
+    alone = shape.eligible <= 1 or bool(request.choice.step) or _count_left(request.reading) <= 1
     if alone or request.as_json or request.detached or not is_terminal():
         return shape.mode
     say(f"{shape.eligible} of {shape.total} steps can run side by side, in {len(shape.batches)} batches.")
@@ -245,10 +245,16 @@ def _mode(request: Request) -> str:
     return str(click.prompt(question, type=choices, default=shape.mode, show_choices=False, err=True))
 
 
+def _count_left(reading: Reading) -> int:
+    """Steps that are still to be worked on here."""
+    over = {step for step, marks in reading.marks.items() if marks.status in (Status.DONE, Status.SKIPPED)}
+    return sum(1 for step in reading.plan.steps if not step.elsewhere and step.id not in over)
+
+
 def _say_once(request: Request, *, first: bool) -> None:
     """What a person should know before a run begins."""
     site, plan = request.site, request.reading.plan
-    changed = site.repository.uncommitted(exclude=[*_plan_paths(plan.path), ".drumline"])
+    changed = site.repository.uncommitted(exclude=[*_plan_paths(request.reading), ".drumline"])
     if changed:
         word = "change is" if len(changed) == 1 else "changes are"
         say(f"{len(changed)} uncommitted {word} not part of the run and untouched in your checkout")
@@ -258,15 +264,18 @@ def _say_once(request: Request, *, first: bool) -> None:
         if site.settings.setup:
             say(f"first run of this plan; it will execute this in every new workspace: {site.settings.setup}")
         checks = "1 check" if len(shown) == 1 else f"{len(shown)} different checks"
-        say(f"first run of this plan; it will execute {checks}:")
+        told = f"it will execute {checks}:" if shown else "it has no checks, so nothing will prove its steps"
+        say(f"first run of this plan; {told}")
         for text in shown[:20]:
             say(f"  {text}")
         if len(shown) > 20:
             say(f"  … and {len(shown) - 20} more (drumline run {plan.path} --dry-run shows all)")
 
 
-def _plan_paths(path: str) -> list[str]:
-    return [] if path == "." else [path]
+def _plan_paths(reading: Reading) -> list[str]:
+    """The plan, and its files that lie beside it."""
+    path = reading.plan.path
+    return [] if path == "." else [path, *(file for file in reading.digests if not file.startswith(f"{path}/"))]
 
 
 def _anchored(request: Request) -> str:
