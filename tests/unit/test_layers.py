@@ -17,7 +17,7 @@ LAYERS = (
     {"core"},
     {"ports", "views", "settings"},
     {"engine"},
-    {"store", "agents", "workspace", "planfiles", "flowfiles", "processes", "testing"},
+    {"store", "agents", "workspace", "planfiles", "flowfiles", "expressions", "processes", "testing"},
     {"app"},
     {"wiring"},
     {"health"},

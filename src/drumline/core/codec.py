@@ -6,11 +6,12 @@ import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar, cast
 
 from drumline.core import events
 from drumline.core.events import Event
+from drumline.core.flow import events as flow_events
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Status, Step
 from drumline.errors import StoreError
@@ -20,16 +21,18 @@ _LISTS = frozenset({"needs", "files", "not_run", "manual"})
 E = TypeVar("E", bound=Event)
 
 
-def _kinds() -> Mapping[str, type[Event]]:
+def _kinds(module: ModuleType) -> Mapping[str, type[Event]]:
     found = {
         name: value
-        for name, value in vars(events).items()
+        for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, Event) and value is not Event
     }
     return MappingProxyType(found)
 
 
-KINDS = _kinds()
+KINDS = _kinds(events)
+FLOW_KINDS = _kinds(flow_events)
+_KNOWN = {**KINDS, **FLOW_KINDS}
 
 
 def encode(event: Event) -> str:
@@ -53,7 +56,7 @@ def decode_all(entries: Sequence[tuple[str, int, str]]) -> list[Event]:
 
 
 def _build(kind: str, version: int, raw: dict[str, Any]) -> Event:
-    cls = KINDS.get(kind)
+    cls = _KNOWN.get(kind)
     if cls is None or version > VERSION:
         raise StoreError(
             f"the journal holds an event this version does not know: {kind!r} version {version}",
@@ -157,5 +160,5 @@ def _usual(field: dataclasses.Field[Any]) -> object:
 
 # Made once: every append pays for encoding. `_plain` is asked only for what JSON itself does not know.
 _JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_plain)
-_FIELDS = {kind: tuple((f.name, _usual(f)) for f in dataclasses.fields(cls)) for kind, cls in KINDS.items()}
-_CONVERTERS = {kind: _converters(cls) for kind, cls in KINDS.items()}
+_FIELDS = {kind: tuple((f.name, _usual(f)) for f in dataclasses.fields(cls)) for kind, cls in _KNOWN.items()}
+_CONVERTERS = {kind: _converters(cls) for kind, cls in _KNOWN.items()}

@@ -1,0 +1,90 @@
+"""What can happen in a flow: the events of one walk, keyed by scope, node and visit.
+
+A flow's own scope is "" at the top, or that of the node it was called from; the items of a map have a scope each
+(`scopes.py`). Events carry deltas. What each means for recovery:
+
+- `FlowStarted`   the walk stands before its first node; nothing has to be made again.
+- `NodeStarted`   intent, recorded before a node acts. Left open by a dead driver, it is closed by `NodeLost`. Nodes
+                  that only compute (`set`, `route`, a map as a whole) have none: folding works them out again.
+- `NodeEnded`     the node is over for good and is never repeated. Its writes count when the whole round is over, so
+                  that a fan-out resumes with only its unfinished branches and they see what they would have seen.
+- `NodeLost`      the same visit is due again; it costs no visit.
+- `FlowEnded`     nothing is due any more.
+
+Everything else (which nodes are due, joins, merged values, collected items) follows from these by folding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from drumline.core.events import Event
+from drumline.core.flow.model import Json, NodeId
+from drumline.core.ids import NO_DRIVER, DriverId
+
+PROTOCOL = 1
+NO_NODE = NodeId("")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowStarted(Event):
+    """A walk began. The flow is pinned by its digest; `values` is what the caller adds to its initial state."""
+
+    flow: str
+    digest: str = ""
+    path: str = ""
+    scope: str = ""
+    values: Mapping[str, Json] = field(default_factory=dict)
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    protocol: int = PROTOCOL
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeStarted(Event):
+    """Intent: this visit of the node acts from here on."""
+
+    node: NodeId
+    visit: int
+    scope: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeEnded(Event):
+    """A visit is over: what it wrote and where it leads, or why it failed.
+
+    `output` is what a map collects from an item, or the answer or verdict that chose the way. `spent` is the working
+    time since the event before, which is what time budgets count: waiting for a person is not in it.
+    """
+
+    node: NodeId
+    visit: int
+    scope: str = ""
+    writes: Mapping[str, Json] = field(default_factory=dict)
+    next: tuple[NodeId, ...] = ()
+    output: Json = None
+    failure: str = ""
+    spent: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeLost(Event):
+    """Recovery closed a visit that a dead driver had left open."""
+
+    node: NodeId
+    visit: int
+    scope: str = ""
+    driver: DriverId = NO_DRIVER
+    spent: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowEnded(Event):
+    """The walk is over: done, failed, blocked, rejected or cancelled, with the output of the end it came to."""
+
+    status: str
+    scope: str = ""
+    node: NodeId = NO_NODE
+    output: str = ""
+    reason: str = ""
+    writes: Mapping[str, Json] = field(default_factory=dict)

@@ -1,0 +1,170 @@
+"""What a node's work came to, and what that means: its writes, where it leads, or why it failed.
+
+A write is what a node declares or returns, whether or not it differs from the value before. What a node's updates
+call `output`, `choice` or `input` is bound for them alone and leaves no trace in the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from drumline.core.flow.answers import accept_input
+from drumline.core.flow.model import (
+    AgentNode,
+    ApprovalNode,
+    CheckNode,
+    InputNode,
+    Json,
+    LlmNode,
+    Node,
+    NodeId,
+    RouteNode,
+    ScriptNode,
+    SetNode,
+)
+from drumline.core.flow.templates import render_lenient, resolve_all
+from drumline.core.flow.values import name_type, overlay
+from drumline.errors import InvalidInput
+
+Values = Mapping[str, Json]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What came of a node's work.
+
+    `output` is, by kind of node: the object a script printed; a model's or an agent's text, or its validated value
+    where it has an `output_schema`; the choice or the text of a person; the verdict of a check, an object with
+    `passed`; the target a route chose; nothing for `set`. `failure` says why there is none, `stage` at which point of
+    a model's work (for example `structured-extraction`).
+    """
+
+    output: Json = None
+    failure: str = ""
+    stage: str = ""
+    spent: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Conclusion:
+    """What an outcome means for the walk. `bound` is what the node's updates saw as their own result."""
+
+    writes: Mapping[str, Json] = field(default_factory=dict)
+    next: tuple[NodeId, ...] = ()
+    failure: str = ""
+    said: Json = None
+    bound: Json = None
+
+
+def draw_conclusion(node: Node, values: Values, outcome: Outcome) -> Conclusion:
+    """Writes, targets or failure. InvalidInput if a person's answer is not acceptable: it is to be asked again."""
+    if outcome.failure:
+        return _fail(node, values, outcome)
+    return _BY_KIND[type(node)](node, values, outcome.output)
+
+
+def apply_updates(updates: Mapping[str, str] | None, values: Values, bound: Values) -> dict[str, Json]:
+    """The texts that a node's updates write, in the file's order: each sees those before it."""
+    if not updates:
+        return {}
+    written: dict[str, Json] = {}
+    seen = overlay(written, bound, values)
+    for key, template in updates.items():
+        written[key] = render_lenient(template, seen)
+    return written
+
+
+def choose_case(node: RouteNode, values: Values, evaluate: Callable[[str, Values], Json]) -> Outcome:
+    """Where a route leads: to the first case whose condition is true, else to `otherwise`."""
+    for case in node.cases:
+        try:
+            held = evaluate(case.when, values)
+        except InvalidInput as error:
+            return Outcome(failure=f"condition {case.when!r}: {error}")
+        if not isinstance(held, bool):
+            return Outcome(failure=f"condition {case.when!r} is {name_type(held)}, it must be true or false")
+        if held:
+            return Outcome(output=case.to)
+    return Outcome(output=node.otherwise)
+
+
+def _fail(node: Node, values: Values, outcome: Outcome) -> Conclusion:
+    if isinstance(node, LlmNode):
+        said = f"LLM node {outcome.stage + ' ' if outcome.stage else ''}failed: {outcome.failure}"
+        if node.fallback is None:
+            return Conclusion(failure=f"LLM node failed and no fallback declared: {outcome.failure}")
+        writes = apply_updates(node.state_updates, values, {"output": said})
+        return Conclusion(writes=writes, next=(node.fallback,), said=said)
+    if isinstance(node, ScriptNode) and node.fallback is not None:
+        return Conclusion(next=(node.fallback,), said=outcome.failure)
+    return Conclusion(failure=outcome.failure)
+
+
+def _conclude_script(node: ScriptNode, values: Values, output: Json) -> Conclusion:
+    if not isinstance(output, Mapping):
+        return _fail(node, values, Outcome(failure=f"output must be a JSON object, got {name_type(output)}"))
+    writes = dict(output)
+    route = writes.pop("_next", None)
+    if node.state_updates:
+        writes |= apply_updates(node.state_updates, overlay(writes, values), {})
+    chosen = (NodeId(route),) if isinstance(route, str) else node.next
+    return Conclusion(writes=writes, next=chosen)
+
+
+def _conclude_answer(node: LlmNode | AgentNode, values: Values, output: Json) -> Conclusion:
+    merged: dict[str, Json] = {}
+    if node.output_schema is not None and isinstance(output, Mapping):
+        merged = dict(output)
+    if node.state_updates:
+        around = overlay(merged, values) if merged else values
+        merged = merged | apply_updates(node.state_updates, around, {"output": output})
+    return Conclusion(writes=merged, next=node.next, bound=output)
+
+
+def _conclude_approval(node: ApprovalNode, values: Values, output: Json) -> Conclusion:
+    choice = str(output)
+    writes = apply_updates(node.state_updates, values, {"choice": choice})
+    return Conclusion(writes=writes, next=(node.routes.get(choice, node.on_other),), said=choice)
+
+
+def _conclude_input(node: InputNode, values: Values, output: Json) -> Conclusion:
+    text = accept_input(node, values, str(output))
+    writes = apply_updates(node.state_updates, values, {"input": text})
+    return Conclusion(writes=writes, next=node.next[:1], said=text)
+
+
+def _conclude_check(node: CheckNode, values: Values, output: Json) -> Conclusion:
+    if not isinstance(output, Mapping) or not isinstance(output.get("passed"), bool):
+        return Conclusion(failure="the check came to no verdict")
+    writes = {node.into: output, **apply_updates(node.state_updates, values, {"output": output})}
+    passed = output["passed"] is True
+    return Conclusion(writes=writes, next=(node.passed if passed else node.failed,), said=passed)
+
+
+def _conclude_route(node: RouteNode, values: Values, output: Json) -> Conclusion:
+    writes = apply_updates(node.state_updates, values, {})
+    return Conclusion(writes=writes, next=(NodeId(str(output)),))
+
+
+def _conclude_set(node: SetNode, values: Values, output: Json) -> Conclusion:
+    try:
+        writes = {key: resolve_all(value, values) for key, value in node.values.items()}
+    except InvalidInput as error:
+        return Conclusion(failure=str(error))
+    if node.state_updates:
+        writes |= apply_updates(node.state_updates, overlay(writes, values), {})
+    return Conclusion(writes=writes, next=node.next)
+
+
+_BY_KIND: dict[type[Node], Callable[[Any, Values, Json], Conclusion]] = {
+    ScriptNode: _conclude_script,
+    LlmNode: _conclude_answer,
+    AgentNode: _conclude_answer,
+    ApprovalNode: _conclude_approval,
+    InputNode: _conclude_input,
+    CheckNode: _conclude_check,
+    RouteNode: _conclude_route,
+    SetNode: _conclude_set,
+}

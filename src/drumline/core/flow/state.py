@@ -1,0 +1,297 @@
+"""Where a walk stands: a fold over its events, round by round.
+
+A round is the set of nodes that run at the same time. They all see the values as they were when it began; when the
+last has ended, their writes are merged and their targets become the next round. Folding never fails because of what a
+flow says: it records why the walk cannot go on, and the next command ends it. Values are never copied as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from drumline.core.events import Event
+from drumline.core.flow import events as ev
+from drumline.core.flow.chart import Chart
+from drumline.core.flow.merging import Result, merge_results
+from drumline.core.flow.model import EndNode, Json, MapNode, NodeId
+from drumline.core.flow.scopes import call_scope, parent_scope, split_item
+from drumline.core.flow.templates import resolve_raw
+from drumline.core.flow.values import is_list, name_type, overlay
+from drumline.errors import InvalidInput, NotAllowed
+
+
+class Key(NamedTuple):
+    """What an act in a walk is known by."""
+
+    scope: str
+    node: NodeId
+    visit: int
+
+
+@dataclass(kw_only=True, slots=True)
+class Gathering:
+    """A map at work: which items wait, run, and what came of the others."""
+
+    node: MapNode
+    visit: int
+    items: Sequence[Json]
+    waiting: dict[int, None]
+    running: dict[int, None] = field(default_factory=dict)
+    results: dict[int, Json] = field(default_factory=dict)
+
+
+@dataclass(kw_only=True, slots=True)
+class FlowState:
+    """Everything the events of one flow say; `walk.py` reads it, only `fold_flow` changes it."""
+
+    chart: Chart
+    scope: str = ""
+    started: ev.FlowStarted | None = None
+    values: dict[str, Json] = field(default_factory=dict)
+    visits: dict[NodeId, int] = field(default_factory=dict)
+    waiting: dict[NodeId, None] = field(default_factory=dict)
+    running: dict[NodeId, None] = field(default_factory=dict)
+    maps: dict[str, Gathering] = field(default_factory=dict)
+    results: list[Result] = field(default_factory=list)
+    held: tuple[NodeId, ...] = ()
+    end: NodeId | None = None
+    failures: dict[str, str] = field(default_factory=dict)
+    broken: str = ""
+    spent: float = 0.0
+    ended: ev.FlowEnded | None = None
+
+    @property
+    def acting(self) -> list[Key]:
+        """The visits that were started and have not ended."""
+        found = [Key(self.scope, node, self.visits[node]) for node in self.running]
+        for scope, gathering in self.maps.items():
+            found.extend(Key(f"{scope}[{index}]", gathering.node.branch, 1) for index in gathering.running)
+        return found
+
+    @property
+    def reason(self) -> str:
+        """Why the walk cannot go on; empty while it can."""
+        return self.broken or "; ".join(f"node '{node}': {why}" for node, why in sorted(self.failures.items()))
+
+    def find_item(self, scope: str) -> tuple[Gathering, int]:
+        """The map and the index that an item's scope names; NotAllowed if that map is not at work."""
+        place = split_item(scope)
+        if place is None or place[0] not in self.maps:
+            raise NotAllowed(f"nothing is at work in {scope!r} of flow {self.chart.flow.name!r}", hint="drumline logs")
+        return self.maps[place[0]], place[1]
+
+    def check_due(self, key: Key) -> None:
+        """NotAllowed unless this visit waits or is at work: an outcome that comes twice must not count twice."""
+        if key.scope == self.scope:
+            due = self.visits.get(key.node) == key.visit and (key.node in self.running or key.node in self.waiting)
+        else:
+            gathering, index = self.find_item(key.scope)
+            due = index in gathering.running or index in gathering.waiting
+        if not due:
+            raise NotAllowed(
+                f"visit {key.visit} of node {key.node!r} in {key.scope!r} is not due in flow {self.chart.flow.name!r}",
+                hint="drumline logs",
+            )
+
+    def view(self, key: Key) -> Mapping[str, Json]:
+        """The values as a visit sees them, to be read only."""
+        if key.scope == self.scope:
+            return self.values
+        gathering, index = self.find_item(key.scope)
+        return overlay({gathering.node.item: gathering.items[index]}, self.values)
+
+
+def fold_flow(state: FlowState, events: Iterable[Event]) -> FlowState:
+    """Apply events of this flow, its maps' items included, in order; returns the same object."""
+    for event in events:
+        _APPLY[type(event)](state, event)
+    return state
+
+
+def fold_flows(
+    flows: dict[str, FlowState], events: Iterable[Event], *, find_chart: Callable[[ev.FlowStarted], Chart]
+) -> dict[str, FlowState]:
+    """Apply the events of a flow and of the flows it calls, each to its own state by scope; returns the same object."""
+    for event in events:
+        scope: str = event.scope  # type: ignore[attr-defined]  # every event of a flow has one
+        if isinstance(event, ev.FlowStarted):
+            flows[scope] = FlowState(chart=find_chart(event), scope=scope)
+        fold_flow(flows[scope if scope in flows else parent_scope(scope)], (event,))
+    return flows
+
+
+def _flow_started(state: FlowState, event: ev.FlowStarted) -> None:
+    flow = state.chart.flow
+    if event.protocol > ev.PROTOCOL or event.digest != flow.digest:
+        raise NotAllowed(
+            f"flow {event.flow!r} was started with protocol {event.protocol} and digest {event.digest!r}; at hand are "
+            f"{ev.PROTOCOL} and {flow.digest!r}",
+            hint="restore the file as it was, or cancel the run and start a new one; nothing was changed",
+        )
+    state.started = event
+    state.values = {**flow.initial_state, **event.values}
+    _enter(state, (flow.start,))
+    _settle(state)
+
+
+def _node_started(state: FlowState, event: ev.NodeStarted) -> None:
+    state.check_due(Key(event.scope, event.node, event.visit))
+    if event.scope == state.scope:
+        del state.waiting[event.node]
+        state.running[event.node] = None
+    else:
+        gathering, index = state.find_item(event.scope)
+        del gathering.waiting[index]
+        gathering.running[index] = None
+
+
+def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
+    state.check_due(Key(event.scope, event.node, event.visit))
+    state.spent += event.spent
+    if event.scope == state.scope:
+        del state.running[event.node]
+        state.waiting[event.node] = None
+    else:
+        gathering, index = state.find_item(event.scope)
+        del gathering.running[index]
+        gathering.waiting[index] = None
+
+
+def _node_ended(state: FlowState, event: ev.NodeEnded) -> None:
+    state.check_due(Key(event.scope, event.node, event.visit))
+    state.spent += event.spent
+    if event.scope != state.scope:
+        _item_ended(state, event)
+        return
+    state.running.pop(event.node, None)
+    state.waiting.pop(event.node, None)
+    if event.failure:
+        state.failures[event.node] = event.failure
+        return
+    state.results.append(Result(event.node, event.writes, event.next))
+    _settle(state)
+
+
+def _item_ended(state: FlowState, event: ev.NodeEnded) -> None:
+    gathering, index = state.find_item(event.scope)
+    gathering.running.pop(index, None)
+    gathering.waiting.pop(index, None)
+    name = gathering.node.id
+    if event.failure:
+        state.failures[f"{name}[{index}]"] = f"map node '{name}': sub-branch [{index}] failed: {event.failure}"
+        return
+    gathering.results[index] = event.output
+    if len(gathering.results) == len(gathering.items):
+        _gathered(state, gathering)
+        _settle(state)
+
+
+def _flow_ended(state: FlowState, event: ev.FlowEnded) -> None:
+    state.ended = event
+    state.values.update(event.writes)
+    for gathering in state.maps.values():
+        gathering.running.clear()
+    state.running.clear()
+
+
+def _gathered(state: FlowState, gathering: Gathering) -> None:
+    """A map is over: results stand in the order of the items, whatever the order they came in."""
+    node = gathering.node
+    state.maps.pop(call_scope(state.scope, node.id, gathering.visit), None)
+    collected = [gathering.results[index] for index in range(len(gathering.items))]
+    state.results.append(Result(node.id, {node.collect_into: collected}, node.next))
+
+
+def _settle(state: FlowState) -> None:
+    """Close the round if nothing of it is left, and open the next; maps of nothing are over as they begin."""
+    while state.results and not (state.waiting or state.running or state.maps or state.failures or state.broken):
+        results, state.results = state.results, []
+        try:
+            merge_results(state.values, results, state.chart.reducers)
+        except InvalidInput as error:
+            state.broken = str(error)
+            return
+        if state.end is None:
+            _enter(state, _collect_targets(state, results))
+
+
+def _collect_targets(state: FlowState, results: Sequence[Result]) -> tuple[NodeId, ...]:
+    if len(results) == 1 and not state.held:
+        targets = results[0].next
+        state.broken = "" if targets else f"node '{results[0].node}' has no `next`"
+        return targets if len(targets) < 2 else tuple(dict.fromkeys(targets))
+    stuck = [result.node for result in results if not result.next]
+    if stuck:
+        state.broken = f"node '{min(stuck)}' has no `next`"
+    return tuple(dict.fromkeys((*(target for result in results for target in result.next), *state.held)))
+
+
+def _enter(state: FlowState, targets: tuple[NodeId, ...]) -> None:
+    """Open a round with these nodes, but for those that have to wait for another branch."""
+    unknown = [target for target in targets if target not in state.chart.nodes]
+    if unknown:
+        state.broken = f"next node '{unknown[0]}' is not in the flow"
+    if state.broken:
+        return
+    state.held = ()
+    if len(targets) > 1:
+        targets = _hold(state, targets)
+    for node in targets:
+        _visit(state, node)
+
+
+def _hold(state: FlowState, targets: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
+    """Keep back what another target can still reach; the others, in the file's order."""
+    ordered = sorted(targets, key=state.chart.order.__getitem__)
+    due = [node for node in ordered if state.chart.find_sources(node).isdisjoint(targets)]
+    # Circles with several entrances can make all wait for each other: then the first in the file goes on.
+    due = due or ordered[:1]
+    state.held = tuple(node for node in ordered if node not in due)
+    ends = [node for node in due if isinstance(state.chart.nodes[node], EndNode)]
+    if len(ends) > 1:
+        state.broken = f"multiple End targets ({', '.join(sorted(ends))})"
+        return ()
+    return tuple(due)
+
+
+def _visit(state: FlowState, name: NodeId) -> None:
+    node = state.chart.nodes[name]
+    count = state.visits[name] = state.visits.get(name, 0) + 1
+    limit = state.chart.flow.settings.max_loop_iterations
+    if count > limit:
+        state.broken = (
+            f"node '{name}' was visited more than {limit} times (max_loop_iterations). Possible infinite loop"
+        )
+    elif isinstance(node, EndNode):
+        state.end = name
+    elif isinstance(node, MapNode):
+        _gather(state, node, count)
+    else:
+        state.waiting[name] = None
+
+
+def _gather(state: FlowState, node: MapNode, visit: int) -> None:
+    try:
+        items = resolve_raw(node.over, state.values)
+    except InvalidInput as error:
+        state.broken = f"map node '{node.id}': {error}"
+        return
+    if not is_list(items):
+        state.broken = f"map node '{node.id}': `over` must be an array, got {name_type(items)}"
+        return
+    gathering = Gathering(node=node, visit=visit, items=items, waiting=dict.fromkeys(range(len(items))))
+    if items:
+        state.maps[call_scope(state.scope, node.id, visit)] = gathering
+    else:
+        _gathered(state, gathering)
+
+
+_APPLY: dict[type[Event], Callable[[FlowState, Any], None]] = {
+    ev.FlowStarted: _flow_started,
+    ev.NodeStarted: _node_started,
+    ev.NodeEnded: _node_ended,
+    ev.NodeLost: _node_lost,
+    ev.FlowEnded: _flow_ended,
+}

@@ -1,0 +1,204 @@
+"""What a walk does next, and what an outcome means for it. Pure: the same events give the same commands.
+
+The shell's part is small: fold, ask `next_nodes`, record `NodeStarted` before an act, act, and record what `conclude`
+returns. `walk_on` does all of it for nodes that only compute. Time is data: commands carry how long an act may take,
+outcomes how long the work took.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+
+from drumline.core.events import Event
+from drumline.core.flow import events as ev
+from drumline.core.flow.chart import Chart
+from drumline.core.flow.model import EndNode, Json, Node, NodeId, RouteNode, SetNode
+from drumline.core.flow.outcome import Conclusion, Outcome, apply_updates, choose_case, draw_conclusion
+from drumline.core.flow.state import FlowState, Gathering, Key, fold_flow
+from drumline.core.flow.templates import render_lenient
+from drumline.core.flow.values import overlay
+from drumline.core.ids import NO_DRIVER, DriverId
+
+Evaluate = Callable[[str, Mapping[str, Json]], Json]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunNode:
+    """Let this visit of a node happen, in at most `timeout` seconds of work (None: no limit)."""
+
+    key: Key
+    node: Node
+    timeout: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finish:
+    """End the walk: at an end node, or because it cannot go on."""
+
+    node: NodeId = ev.NO_NODE
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stretch:
+    """A piece of a walk: events to record, already folded, and the acts that are due then."""
+
+    events: tuple[Event, ...]
+    due: tuple[RunNode, ...]
+
+
+def begin_flow(
+    chart: Chart, *, prompt: str = "", scope: str = "", variables: Mapping[str, Json] | None = None
+) -> ev.FlowStarted:
+    """The first event of a walk, with the caller's text as `initial_prompt`."""
+    flow = chart.flow
+    return ev.FlowStarted(
+        flow=flow.name,
+        digest=flow.digest,
+        path=flow.path,
+        scope=scope,
+        values={"initial_prompt": prompt},
+        variables=variables or {},
+    )
+
+
+def next_nodes(state: FlowState) -> list[RunNode | Finish]:
+    """What may begin now, within the caps on concurrency; nothing while it is up to the acts under way.
+
+    After a failure nothing new begins; when the last act under way has ended, so does the walk.
+    """
+    if state.ended is not None or state.started is None:
+        return []
+    if reason := state.reason or _overdue(state):
+        return [] if state.acting else [Finish(reason=reason)]
+    if state.waiting or state.maps:
+        return list(_list_due(state))
+    return [Finish(node=state.end)] if state.end is not None and not state.running else []
+
+
+def start_node(command: RunNode) -> ev.NodeStarted:
+    """The intent to record before a node acts."""
+    return ev.NodeStarted(node=command.key.node, visit=command.key.visit, scope=command.key.scope)
+
+
+def conclude(state: FlowState, key: Key, outcome: Outcome) -> list[Event]:
+    """What to record when a visit is over. InvalidInput if a person's answer is refused: ask again."""
+    state.check_due(key)
+    node = state.chart.nodes[key.node]
+    drawn = draw_conclusion(node, state.view(key), outcome)
+    if key.scope != state.scope:
+        return [_collect(state, key, outcome, drawn=drawn)]
+    return [
+        ev.NodeEnded(
+            node=key.node,
+            visit=key.visit,
+            scope=key.scope,
+            writes=drawn.writes,
+            next=drawn.next,
+            output=drawn.said,
+            failure=drawn.failure,
+            spent=outcome.spent,
+        )
+    ]
+
+
+def finish(state: FlowState, command: Finish) -> ev.FlowEnded:
+    """The last event: an end node's updates first, then its output; or a failure with its reason."""
+    node = state.chart.nodes.get(command.node)
+    if not isinstance(node, EndNode):
+        return ev.FlowEnded(status="failed", scope=state.scope, reason=command.reason)
+    writes = apply_updates(node.state_updates, state.values, {})
+    output = render_lenient(node.output, overlay(writes, state.values) if writes else state.values)
+    return ev.FlowEnded(status=node.status, scope=state.scope, node=node.id, output=output, writes=writes)
+
+
+def expire(state: FlowState) -> ev.FlowEnded:
+    """The last event of a walk whose time ran out while nodes were at work; the shell has stopped them."""
+    names = ", ".join(sorted({key.node for key in state.acting})) or "nothing"
+    limit = state.chart.flow.settings.timeout or 0.0
+    reason = f"timed out after {limit:g}s during super-step ({names})"
+    return ev.FlowEnded(status="failed", scope=state.scope, reason=reason)
+
+
+def close_lost(state: FlowState, *, driver: DriverId = NO_DRIVER) -> list[ev.NodeLost]:
+    """What recovery records: every visit that a dead driver left open becomes due again."""
+    return [ev.NodeLost(node=key.node, visit=key.visit, scope=key.scope, driver=driver) for key in state.acting]
+
+
+def compute(state: FlowState, command: RunNode, evaluate: Evaluate) -> Outcome | None:
+    """The outcome of a node that needs nothing but the values; None for one that acts."""
+    if isinstance(command.node, RouteNode):
+        return choose_case(command.node, state.view(command.key), evaluate)
+    return Outcome() if isinstance(command.node, SetNode) else None
+
+
+def walk_on(state: FlowState, evaluate: Evaluate) -> Stretch:
+    """Go on until something has to act or the walk is over. The state is folded: record the events before acting."""
+    events: list[Event] = []
+    while True:
+        commands = next_nodes(state)
+        computed = [event for command in commands for event in _settle(state, command, evaluate)]
+        if not computed:
+            return Stretch(events=tuple(events), due=tuple(c for c in commands if isinstance(c, RunNode)))
+        fold_flow(state, computed)
+        events.extend(computed)
+
+
+def _settle(state: FlowState, command: RunNode | Finish, evaluate: Evaluate) -> list[Event]:
+    if isinstance(command, Finish):
+        return [finish(state, command)]
+    outcome = compute(state, command, evaluate)
+    return [] if outcome is None else conclude(state, command.key, outcome)
+
+
+def _list_due(state: FlowState) -> Iterator[RunNode]:
+    remaining = _remaining(state)
+    cap = max(1, state.chart.flow.settings.max_concurrency)
+    for name in islice(state.waiting, max(0, cap - len(state.running))):
+        node = state.chart.nodes[name]
+        key = Key(state.scope, name, state.visits[name])
+        yield RunNode(key=key, node=node, timeout=_limit(node, remaining))
+    for scope, gathering in state.maps.items():
+        yield from _list_items(state, scope, gathering, remaining=remaining)
+
+
+def _list_items(state: FlowState, scope: str, gathering: Gathering, *, remaining: float | None) -> Iterator[RunNode]:
+    node = state.chart.nodes[gathering.node.branch]
+    cap = max(1, gathering.node.max_concurrency or state.chart.flow.settings.max_concurrency)
+    for index in islice(gathering.waiting, max(0, cap - len(gathering.running))):
+        yield RunNode(key=Key(f"{scope}[{index}]", node.id, 1), node=node, timeout=_limit(node, remaining))
+
+
+def _limit(node: Node, remaining: float | None) -> float | None:
+    own: float | None = getattr(node, "timeout", None)
+    if own is None or remaining is None:
+        return remaining if own is None else own
+    return min(own, remaining)
+
+
+def _remaining(state: FlowState) -> float | None:
+    limit = state.chart.flow.settings.timeout
+    return None if limit is None else max(0.0, limit - state.spent)
+
+
+def _overdue(state: FlowState) -> str:
+    limit = state.chart.flow.settings.timeout
+    return f"timed out after {limit:g}s" if limit is not None and state.spent >= limit else ""
+
+
+def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion) -> ev.NodeEnded:
+    """An item's end: of all it wrote only what the map collects is kept; where it leads does not count."""
+    wanted = state.find_item(key.scope)[0].node.output_key
+    output: Json = None
+    failure = drawn.failure
+    if wanted in drawn.writes:
+        output = drawn.writes[wanted]
+    elif wanted == "output" and drawn.bound is not None:
+        output = drawn.bound
+    elif not failure:
+        failure = outcome.failure or f"it wrote no '{wanted}' (output_key)"
+    return ev.NodeEnded(
+        node=key.node, visit=key.visit, scope=key.scope, output=output, failure=failure, spent=outcome.spent
+    )
