@@ -27,6 +27,7 @@ from drumline.core.flow.model import (
     SetNode,
     Variable,
 )
+from drumline.docs.flowformat import EXAMPLE
 from drumline.flowfiles import FlowReading, check_flow, read_flow
 
 SIMPLE = """\
@@ -265,7 +266,7 @@ FAULTS: Mapping[str, tuple[str, list[tuple[str, str]], str]] = {
         [("7", "bad_value")],
         "whole number",
     ),
-    "a negative number": (SIMPLE + "settings: {max_concurrency: -1}\n", [("6", "bad_value")], "at least 0, not -1"),
+    "a negative number": (SIMPLE + "settings: {max_concurrency: -1}\n", [("6", "bad_value")], "above 0, not -1"),
     "half a number": (SIMPLE + "settings: {max_concurrency: 1.5}\n", [("6", "bad_value")], "not 1.5"),
     "no time at all": (f"{HEAD}  n: {{type: script, script: s.sh, timeout: 0}}\n", [("4", "bad_value")], "above 0"),
     "a status nobody knows": (
@@ -466,6 +467,14 @@ def test_a_flow_with_a_fix_loop_and_a_revision_loop_is_valid(folder: Path) -> No
     assert {problem.code for problem in found.problems} == {"unreachable"}
     assert found.flow is not None
     assert len(found.flow.nodes) == 16
+
+
+def test_the_example_of_the_reference_page_is_valid(folder: Path) -> None:
+    (folder / "graph.yaml").write_text(EXAMPLE.removeprefix("```yaml\n").removesuffix("```"), encoding="utf-8")
+
+    found = check_flow(Path("graph.yaml"))
+
+    assert found.problems == ()
 
 
 STEP = """\

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import time
 from collections.abc import Collection, Mapping
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
+import drumline
 from drumline.core.flow.edges import EdgeKind, edges_of, fan_out, plain_cycles, reachable
 from drumline.core.flow.fields import FLOW_FIELDS, KINDS, kind_name
 from drumline.core.flow.inspection import Surroundings
@@ -33,7 +36,9 @@ from drumline.core.flow.model import (
 from drumline.core.flow.schema import flow_schema, render_schema
 from drumline.core.flow.validation import validate
 from drumline.core.plan import Problem, Severity
+from drumline.docs.flowproblems import FLOW_PROBLEMS
 
+SOURCE = Path(drumline.__file__).parent
 OBJECT: Mapping[str, Json] = {"type": "object", "properties": {"summary": {"type": "string"}}}
 
 
@@ -655,3 +660,18 @@ def test_the_schema_tells_the_defaults_of_the_model() -> None:
     assert schema["map"]["properties"]["output_key"]["default"] == "output"
     assert "default" not in schema["llm"]["properties"]["timeout"]
     assert "default" not in schema["set"]["properties"]["values"]
+
+
+def codes_in(module: Path) -> set[str]:
+    """Every `code="…"` of a module."""
+    calls = (node for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+    values = (word.value for call in calls for word in call.keywords if word.arg == "code")
+    return {value.value for value in values if isinstance(value, ast.Constant) and isinstance(value.value, str)}
+
+
+def test_the_table_of_problems_is_complete() -> None:
+    modules = [*(SOURCE / "core" / "flow").glob("*.py"), *(SOURCE / "flowfiles").glob("*.py")]
+
+    in_code = {code for module in modules for code in codes_in(module)}
+
+    assert {code for code, _, _ in FLOW_PROBLEMS} == in_code

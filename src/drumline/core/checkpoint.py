@@ -31,6 +31,7 @@ def dump(state: RunState) -> str:
         "started": to_plain(state.begun),
         "plan": {word: getattr(state.plan, word) for word in _PLAN_WORDS},
         "steps": [_pack(step) for step in state.plan.steps],
+        "depth": [state.depth.get(step.id) for step in state.plan.steps],
         "digests": {path: digest for path, digest in state.digests.items() if written.get(path) != digest},
         "marks": {step: to_plain(marks) for step, marks in kept.items()},
         "inherited": sorted(state.inherited),
@@ -67,8 +68,7 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.working = raw["working"]
     state.declared = {StepId(step) for step in raw["declared"]}
     state.rounds = raw["rounds"]
-    finished = (from_plain(ev.StepFinished, f) for f in raw["finished"])
-    state.finished = {event.step: event for event in finished}
+    state.finished = {f["step"]: from_plain(ev.StepFinished, f) for f in raw["finished"]}
     mirrored = [_lengthen(state, entry) for entry in raw["mirrored"]]
     state.mirrored = {event.step: event for event in mirrored}
     state.digests = {event.path: event.digest for event in mirrored} | raw["digests"]
@@ -77,7 +77,8 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.cancel = from_plain(ev.CancelRequested, raw["cancel"]) if raw["cancel"] is not None else None
     state.ended = from_plain(ev.RunEnded, raw["ended"]) if raw["ended"] is not None else None
     _add_gates(state, raw)
-    survey(state)
+    depth = {step.id: level for step, level in zip(steps, raw["depth"], strict=True) if level is not None}
+    survey(state, depth)
     return state
 
 

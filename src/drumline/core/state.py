@@ -125,9 +125,9 @@ def _pinned(state: RunState, event: ev.PlanPinned) -> None:
     state.inherited = set(event.inherited)
 
 
-def survey(state: RunState) -> None:
-    """Work out once what scheduling asks about the plan at every decision."""
-    state.depth = depths(state.plan.steps)
+def survey(state: RunState, depth: dict[StepId, int] | None = None) -> None:
+    """Work out once what scheduling asks about the plan at every decision; `depth` if that is known already."""
+    state.depth = depths(state.plan.steps) if depth is None else depth
     state.has_loners = any(step.alone for step in state.plan.steps)
     chosen = state.selected()
     deepest = max((state.depth.get(step.id, 0) for step in chosen), default=0)

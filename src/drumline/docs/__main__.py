@@ -10,6 +10,7 @@ import click
 
 from drumline.docs.commands import commands_page
 from drumline.docs.contracts import contracts_page
+from drumline.docs.flowformat import flow_format_page
 from drumline.docs.formats import formats_page
 from drumline.docs.picture import board_svg
 from drumline.docs.tables import events_page, exit_codes_page, failures_page, life_page, problems_page, settings_page
@@ -22,6 +23,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "reference/failures.md": failures_page,
     "reference/plan-problems.md": problems_page,
     "reference/format-tables.md": formats_page,
+    "reference/flow-format.md": flow_format_page,
     "reference/exit-codes.md": exit_codes_page,
     "reference/json.md": contracts_page,
     "images/board.svg": board_svg,

@@ -23,8 +23,17 @@ def commands_page() -> str:
     for name in cli.list_commands(parent):
         command = cli.get_command(parent, name)
         if command is not None:
-            parts += [f"## drumline {name}", _fence(command.get_help(_context(command, name, parent)))]
+            parts += _command(command, _context(command, name, parent))
     return join(*parts)
+
+
+def _command(command: click.Command, context: click.Context) -> list[str]:
+    """A command's help, and behind it that of the commands in it if it is a group."""
+    parts = [f"## {context.command_path}", _fence(command.get_help(context))]
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            parts += _command(inner, _context(inner, name, context))
+    return parts
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:

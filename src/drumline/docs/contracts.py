@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 
+from drumline.cli.flow import flow_validation_json
 from drumline.cli.validate import validation_json
+from drumline.core.flow.edges import EdgeKind
+from drumline.core.flow.model import AgentNode, EndNode, Flow, NodeId
 from drumline.core.ids import StepId
 from drumline.docs.sample import sample_history, sample_reading, sample_snapshot
 from drumline.docs.tables import join, table
+from drumline.flowfiles import FlowReading
 from drumline.views.progress import Progress
 from drumline.views.report import report_json, step_report
 from drumline.views.runs import run_row, runs_json
@@ -37,6 +41,14 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("cancelled", "A person stopped the run."),
     ("report", "At the end of a run of one step: what came of it."),
     ("summary", "The run has ended; and once more, with all figures, before the last line."),
+)
+SAMPLE_FLOW = Flow(
+    name="small",
+    start=NodeId("work"),
+    nodes={
+        NodeId("work"): AgentNode(id=NodeId("work"), line=4, agent="coder", prompt="Go.", next=(NodeId("done"),)),
+        NodeId("done"): EndNode(id=NodeId("done"), line=8),
+    },
 )
 _ERROR = {"message": "there is no plan at 'x'", "hint": "drumline validate PATH/TO/PLAN", "exit_code": 3}
 
@@ -71,6 +83,10 @@ def contracts_page() -> str:
         _fence(why_json(why(snapshot, StepId("step-5")))),
         "## drumline runs --json",
         _fence(runs_json([run_row(snapshot)])),
+        "## drumline flow validate FILE --json",
+        "`flow` is null if the file is too broken to show a shape. An edge's `kind` is one of "
+        f"{', '.join(kind.value for kind in EdgeKind)}; its `label` is the answer, condition or verdict that chooses it.",
+        _fence(flow_validation_json(FlowReading(flow=SAMPLE_FLOW, draft=SAMPLE_FLOW))),
         "## The others",
         "`answer`, `retry`, `skip` and `cancel` print `ok`, `run` and `driven`; `driven` says "
         "whether a driver is there to act on it. `init` prints `created`, `logs` prints `logs` with `name`, `path` and "

@@ -58,7 +58,7 @@ class _Refused(Exception):
 
     def __init__(self, *, code: str, line: int, message: str) -> None:
         super().__init__(message)
-        self.flaw = Flaw(code, line, message)
+        self.flaw = Flaw(code=code, line=line, message=message)
 
 
 def parse_tree(text: str) -> Tree | Flaw:
@@ -72,7 +72,7 @@ def parse_tree(text: str) -> Tree | Flaw:
         return _explain(error)
     except yaml.YAMLError as error:
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
-        return Flaw("bad_yaml", line, "has a character that YAML does not allow; remove it")
+        return Flaw(code="bad_yaml", line=line, message="has a character that YAML does not allow; remove it")
 
 
 def plain(item: Item) -> Json:
@@ -123,7 +123,7 @@ class _Builder:
                 raise _Refused(code="bad_yaml", line=line, message=message)
             if event.value in found:
                 message = f"the key {event.value!r} is written twice; keep one of them"
-                self.flaws.append(Flaw("duplicate_key", line, message))
+                self.flaws.append(Flaw(code="duplicate_key", line=line, message=message))
             found[event.value] = Item(line, self._item(next(self._events), depth + 1).value)
         return found
 
@@ -175,4 +175,5 @@ def _explain(error: yaml.MarkedYAMLError) -> Flaw:
     mark = error.problem_mark or error.context_mark
     sentence = " ".join(word for word in (error.context, error.problem) if word)
     advice = "mind the indentation, and put texts with ': ' or a leading special character in quotes"
-    return Flaw("bad_yaml", mark.line + 1 if mark else 1, f"malformed YAML: {sentence}; {advice}")
+    line = mark.line + 1 if mark else 1
+    return Flaw(code="bad_yaml", line=line, message=f"malformed YAML: {sentence}; {advice}")

@@ -37,7 +37,7 @@ class Shape(Enum):
     TEXT = "a text"
     TEXTS = "a list of texts"
     FLAG = "true or false"
-    COUNT = "a whole number of at least 0"
+    COUNT = "a whole number above 0"
     NUMBER = "a number"
     SECONDS = "a number of seconds above 0"
     NODE = "the id of a node"

@@ -32,7 +32,7 @@ _TYPES: dict[Shape, Schema] = {
     Shape.TEXT: _TEXT,
     Shape.TEXTS: _TEXTS,
     Shape.FLAG: {"type": "boolean"},
-    Shape.COUNT: {"type": "integer", "minimum": 0},
+    Shape.COUNT: {"type": "integer", "minimum": 1},
     Shape.NUMBER: {"type": "number"},
     Shape.SECONDS: {"type": "number", "exclusiveMinimum": 0},
     Shape.NODE: _NODE,
