@@ -85,7 +85,8 @@ def contracts_page() -> str:
         _fence(runs_json([run_row(snapshot)])),
         "## drumline flow validate FILE --json",
         "`flow` is null if the file is too broken to show a shape. An edge's `kind` is one of "
-        f"{', '.join(kind.value for kind in EdgeKind)}; its `label` is the answer, condition or verdict that chooses it.",
+        f"{', '.join(kind.value for kind in EdgeKind)}; its `label` is the answer, condition or verdict that chooses "
+        "it.",
         _fence(flow_validation_json(FlowReading(flow=SAMPLE_FLOW, draft=SAMPLE_FLOW))),
         "## The others",
         "`answer`, `retry`, `skip` and `cancel` print `ok`, `run` and `driven`; `driven` says "

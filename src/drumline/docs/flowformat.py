@@ -1,0 +1,112 @@
+"""The reference of flow files: every key of every kind of node, from the tables that the reader reads by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from drumline.core.flow.fields import (
+    CASE_FIELDS,
+    FLOW_FIELDS,
+    KINDS,
+    NODE_FIELDS,
+    REFUSED_KINDS,
+    SETTINGS_FIELDS,
+    VARIABLE_FIELDS,
+    FieldRule,
+    KindRule,
+    Record,
+    default_of,
+)
+from drumline.core.flow.model import REDUCERS, VERSION, Case, Flow, FlowSettings, Node, Variable
+from drumline.docs.flowproblems import FLOW_PROBLEMS
+from drumline.docs.tables import join, table
+
+EXAMPLE = """\
+```yaml
+# yaml-language-server: $schema=flow.schema.json
+name: small
+start: work
+initial_state: {tries: 0}
+nodes:
+  work: {type: agent, agent: coder, prompt: "{{initial_prompt}}", next: prove}
+  prove: {type: check, checks: ["make test"], on_pass: done, on_fail: ask}
+  ask:
+    type: approval
+    question: The tests fail. Try again?
+    options: [again, stop]
+    routes: {again: work, stop: lost}
+    on_other: lost
+  done: {type: end, output: The tests pass.}
+  lost: {type: end, status: failed}
+```"""
+
+
+def flow_format_page() -> str:
+    """All keys, the rules about cycles and names, and every problem that validation can find."""
+    return join(
+        "# Flow files",
+        "A flow is a graph of nodes in a YAML file. `drumline flow validate FILE` tells everything that is wrong with "
+        "one, `drumline flow graph FILE` draws it. The schema for editors is shipped with the package as "
+        "`drumline/schemas/flow.schema.json`.",
+        EXAMPLE,
+        f'The version of the format is "{VERSION}". Unknown keys are ignored; one that looks like a known key gets '
+        "a warning. A key without a value counts as missing. `yes` and `no` are texts. YAML aliases and tags are "
+        "refused.",
+        "## The flow",
+        _fields(FLOW_FIELDS, Flow),
+        f"Reducers: {_listed(REDUCERS)}.",
+        "### settings",
+        _fields(SETTINGS_FIELDS, FlowSettings),
+        "### variables",
+        _fields(VARIABLE_FIELDS, Variable),
+        "## Nodes",
+        f"`type` is one of {_listed(KINDS)}. Every node may also have:",
+        _fields(NODE_FIELDS, Node),
+        *[_kind(kind) for kind in KINDS.values()],
+        *[f"`{name}` nodes of the format are refused: {why}." for name, why in REFUSED_KINDS.items()],
+        "## Cycles",
+        "A cycle is legal only if somebody decides whether to go round once more: through the edges of a `route`, a "
+        "`check` or an `approval`, or through the `_next` of a script, which no file declares. A cycle that consists "
+        "of `next`, `fallback` and `branch` alone is an error. `max_loop_iterations` bounds every cycle.",
+        "## At the same time",
+        "The nodes that one `next` lists run at the same time. None of them may ask a person; a key that several of "
+        "them write needs a reducer; none may read what another one writes; and a script among them says under "
+        "`state_updates`, which may be empty, what it writes. What counts as written: keys of `state_updates`, "
+        "`values`, `into`, `collect_into`, and the top-level properties of an `output_schema`.",
+        "## Problems",
+        "All are told at once, each as `file:line: severity: message [code]`. Errors keep a flow from being run (exit "
+        "code 3) unless it says `validate_before_run: false`, which does not help a file that cannot be read. The "
+        "codes do not change.",
+        table(("code", "severity", "meaning"), [(f"`{code}`", level, said) for code, level, said in FLOW_PROBLEMS]),
+    )
+
+
+def _kind(kind: KindRule) -> str:
+    parts = [f"### {kind.name}", kind.about, _fields(kind.fields, kind.make)]
+    if kind.name == "route":
+        parts += ["A case:", _fields(CASE_FIELDS, Case)]
+    return "\n\n".join(parts)
+
+
+def _fields(rules: Sequence[FieldRule], make: Record) -> str:
+    rows = [(f"`{rule.name}`", _shape(rule), _default(rule, make), rule.about) for rule in rules]
+    return table(("key", "value", "default", "meaning"), rows)
+
+
+def _shape(rule: FieldRule) -> str:
+    return f"one of {_listed(rule.choices)}" if rule.choices else rule.shape.value
+
+
+def _default(rule: FieldRule, make: Record) -> str:
+    if rule.required:
+        return "required"
+    found = default_of(make, rule)
+    if found is None or found == "":
+        return ""
+    whole = int(found) if isinstance(found, float) and found.is_integer() else found
+    return f"`{json.dumps(whole)}`" if not isinstance(found, str) else f"`{found}`"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
