@@ -647,6 +647,19 @@ def test_the_prompt_of_a_session_holds_what_its_plan_says(tmp_path: Path, named:
     assert "Make the core." in prompt
 
 
+def test_a_session_is_proved_by_the_checks_its_plan_lists(tmp_path: Path) -> None:
+    (tmp_path / "x-impl-plan.md").write_text(MARKDOWN)
+    linked = STATE_YAML.replace("task: ", "implementation_plan: x-impl-plan.md\ntask: ")
+    files = opened(tmp_path / "active-session.md", linked)
+
+    found = files.read()
+
+    step = found.plan.steps[0]
+    assert [(check.command, check.line) for check in step.checks] == [("make test", 0)]
+    assert step.not_run == ("Look at it",)
+    assert not [problem for problem in found.problems if problem.where.endswith(":0")]
+
+
 def test_a_plan_outside_the_repository_is_not_read_for_the_prompt(tmp_path: Path) -> None:
     (tmp_path / "x-impl-plan.md").write_text(MARKDOWN)
     file = tmp_path / "repo" / "active-session.md"

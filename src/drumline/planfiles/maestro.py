@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Problem, Reading, Severity, Step
+from drumline.core.plan import Check, Marks, Problem, Reading, Severity, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles.annotated import AnnotatedFiles
 from drumline.planfiles.dataedit import Editor, Span
@@ -189,6 +189,14 @@ class MaestroFiles(AnnotatedFiles):
         section = PlanDialect(markdown=True).parse(_text(plan), "").texts.get(step.id, "") if plan is not None else ""
         return f"{found}\n\n{section}" if section else found
 
+    def _with_checks(self, doc: Parsed) -> Parsed:
+        """A state file has no place for checks: those that its implementation plan lists for a phase count."""
+        plan = self._plan_beside()
+        if plan is None:
+            return doc
+        listed = {step.id: step for step in PlanDialect(markdown=True).parse(_text(plan), "").steps}
+        return replace(doc, steps=tuple(_prove_by(step, listed.get(step.id)) for step in doc.steps))
+
     def _plan_beside(self) -> Path | None:
         """The implementation plan that a state file names, if it lies in the repository or in the plans beside it."""
         text = _text(self._file)
@@ -199,7 +207,7 @@ class MaestroFiles(AnnotatedFiles):
         return next((place for place in places if _lies_in(place, self._repo)), None)
 
     def _reading(self, doc: Parsed, notes: Sidecar | Problem, digests: Mapping[str, str]) -> Reading:
-        found = super()._reading(doc, notes, digests)
+        found = super()._reading(self._with_checks(doc), notes, digests)
         # A document that cannot be read is one finding, not a plan without steps as well.
         known = found.problems if doc.steps or not doc.problems else doc.problems
         return replace(found, problems=known)
@@ -234,6 +242,14 @@ def _choose(place: Path) -> Path | None:
             return state
     plans = [file for folder in (place / "plans", place) for file in sorted(folder.glob(f"*{PLAN_ENDING}"))]
     return plans[-1] if plans else None
+
+
+def _prove_by(step: Step, listed: Step | None) -> Step:
+    """The step with the other's checks, which stand in another file and have no boxes here."""
+    if step.checks or listed is None:
+        return step
+    checks = tuple(Check(command=check.command) for check in listed.checks)
+    return replace(step, checks=checks, not_run=listed.not_run, manual=listed.manual)
 
 
 def _session_id(file: Path) -> str:
