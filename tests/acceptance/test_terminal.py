@@ -108,7 +108,7 @@ def test_the_mode_is_asked_for_with_its_recommendation(terminal: Terminal) -> No
     terminal.press("sequential", "Enter")
     terminal.await_text("exit=0")
 
-    assert "2 of 3 steps can run side by side" in asked
+    assert "2 of 3 steps are free to run side by side" in asked
     assert "recommended" in asked
     assert terminal.user.status()["mode"] == "sequential"
 
@@ -124,7 +124,7 @@ def test_the_mode_question_names_steps_that_own_the_same_files(terminal: Termina
     terminal.press("Enter")
     terminal.await_text("exit=0")
 
-    assert "2 of 5 steps can run side by side, in 2 batches." in asked
+    assert "2 of 5 steps are free to run side by side, in 2 batches." in asked
     assert "not side by side: step-1, step-2 (they own src/**)" in asked
     assert terminal.user.status()["mode"] == "sequential"
 

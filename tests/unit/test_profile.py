@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -65,3 +66,14 @@ def test_the_profile_prints_as_json() -> None:
     assert found["batches"] == [["a", "b"]]
     assert found["mode"] == "parallel"
     assert "2 of 2" in found["reason"]
+
+
+def test_steps_that_share_files_or_run_alone_are_not_free_in_their_batch() -> None:
+    one, two, three, four, five = steps(a="", b="", c="", d="", e="")
+
+    found = profile(
+        [replace(one, files=("src/**",)), replace(two, files=("src/x.py",)), replace(three, alone=True), four, five]
+    )
+
+    assert (found.width, found.eligible, found.mode) == (5, 2, "sequential")
+    assert found.reason == "2 of 5 steps are free to run side by side: not more than half"

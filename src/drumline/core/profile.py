@@ -17,7 +17,11 @@ SEQUENTIAL = "sequential"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
-    """The shape of a plan: batches hold the steps of one depth, `eligible` counts those that can run beside another."""
+    """The shape of a plan: batches hold the steps of one depth.
+
+    `eligible` counts the steps that are free to run beside the others of their batch: neither alone nor sharing files
+    with one of them.
+    """
 
     total: int
     depths: int
@@ -74,7 +78,7 @@ def profile_json(found: Profile) -> dict[str, object]:
 
 
 def _count_eligible(batches: Sequence[Sequence[StepId]], steps: Sequence[Step], clashes: Sequence[Overlap]) -> int:
-    """Steps that really have another to run beside: those that run alone or share files in their batch have none."""
+    """Steps that are free in a batch with another free one: those that run alone or share files in it are not."""
     loners = {step.id for step in steps if step.alone or step.elsewhere}
     clashing: dict[StepId, list[int]] = {}
     for number, clash in enumerate(clashes):
@@ -91,8 +95,8 @@ def _count_eligible(batches: Sequence[Sequence[StepId]], steps: Sequence[Step], 
 
 def _recommend(eligible: int, total: int) -> tuple[str, str]:
     if eligible <= 1:
-        return SEQUENTIAL, "no two steps can run at the same time"
-    share = f"{eligible} of {total} steps can run beside another"
+        return SEQUENTIAL, "no two steps of a batch are free to run side by side"
+    share = f"{eligible} of {total} steps are free to run side by side"
     if eligible * 2 > total:
         return PARALLEL, f"{share}: more than half"
     return SEQUENTIAL, f"{share}: not more than half"
