@@ -60,6 +60,16 @@ def test_an_invalid_flow_is_refused_with_everything_that_is_wrong(user: User) ->
     assert "drumline flow validate bad.yaml" in ran.err
 
 
+def test_a_condition_that_reaches_for_more_than_values_is_refused(user: User) -> None:
+    (user.repo / "sly.yaml").write_text(GOOD.replace("""'tries < "3]"'""", "\"__import__('os')\""), encoding="utf-8")
+
+    ran = user.drumline("flow", "validate", "sly.yaml")
+
+    assert ran.code == 3
+    assert "sly.yaml:6: error: node 'choose': the condition" in ran.err
+    assert "[bad_expression]" in ran.err
+
+
 def test_scripts_get_one_object_with_the_shape_and_the_problems(user: User) -> None:
     good = user.drumline("flow", "validate", "good.yaml", "--json")
     bad = user.drumline("flow", "validate", "bad.yaml", "--json")

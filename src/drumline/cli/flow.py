@@ -8,8 +8,10 @@ import click
 
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, problem_json, say, show_problems
+from drumline.core.flow.inspection import Surroundings
 from drumline.core.plan import Severity
 from drumline.errors import InvalidInput
+from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles import FlowReading, check_flow, read_flow
 from drumline.views.flowgraph import flow_dot, flow_json, flow_mermaid
 
@@ -28,7 +30,7 @@ def command() -> None:
 @json_option
 def validate_command(file: Path, as_json: bool) -> int:
     """Check the flow in FILE and show every problem at once."""
-    reading = check_flow(file)
+    reading = check_flow(file, around=Surroundings(parse_expression=SafeExpressions().check))
     ok = not reading.errors
     if as_json:
         print_json(flow_validation_json(reading))

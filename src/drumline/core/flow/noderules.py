@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection
 
 from drumline.core.flow.inspection import Inspection, listed
+from drumline.core.flow.lengths import OPERATORS, parse_length_rule
 from drumline.core.flow.model import (
     AgentNode,
     ApprovalNode,
@@ -20,11 +21,11 @@ from drumline.core.flow.model import (
     RouteNode,
     ScriptNode,
 )
+from drumline.errors import InvalidInput
 
 SCRIPT_TYPES = (".sh", ".py", ".ts")
 MCP = "mcp:"
 
-_VALIDATION = re.compile(r"\s*len\(input\)\s*(>=|<=|==|>|<)\s*[0-9]+\s*")
 _SKILL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -114,10 +115,13 @@ def _check_approval(inspection: Inspection, node: ApprovalNode) -> None:
 
 
 def _check_input(inspection: Inspection, node: InputNode) -> None:
-    if node.validation is not None and not _VALIDATION.fullmatch(node.validation):
-        message = (
-            f"the validation {node.validation!r} is not known; write `len(input) OP N`, OP being >, >=, <, <= or =="
-        )
+    if node.validation is None:
+        return
+    try:
+        parse_length_rule(node.validation)
+    except InvalidInput:
+        known = ", ".join(OPERATORS)
+        message = f"the validation {node.validation!r} is not known; write `len(input) OP N`, OP one of {known}"
         inspection.error(node, ("validation",), code="bad_validation", message=message)
 
 

@@ -6,7 +6,6 @@ write needs a reducer, and nobody may read what a sibling writes: what it would 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from drumline.core.flow.edges import fan_out
@@ -26,10 +25,10 @@ from drumline.core.flow.model import (
     ScriptNode,
     SetNode,
 )
+from drumline.core.flow.templates import list_references
 
 BRANCHES = ("script", "agent", "llm")
 
-_REFERENCE = re.compile(r"\{\{([a-zA-Z0-9_]+)[a-zA-Z0-9_.\[\]]*\}\}")
 _OWN_WORD: Mapping[type[Node], str] = {
     AgentNode: "output",
     LlmNode: "output",
@@ -158,10 +157,16 @@ def _schema_keys(node: Node) -> list[str]:
 def _reads(node: Node) -> Iterator[str]:
     """Keys that a node's templates take from the state; its own result does not come from there."""
     for text in _templates(node):
-        yield from _REFERENCE.findall(text)
+        yield from _roots(text)
     own = _OWN_WORD.get(type(node), "")
     for text in (node.state_updates or {}).values():
-        yield from (key for key in _REFERENCE.findall(text) if key != own)
+        yield from (key for key in _roots(text) if key != own)
+
+
+def _roots(template: str) -> Iterator[str]:
+    """The keys of the state that a template's references begin with."""
+    for path in list_references(template):
+        yield path.partition(".")[0].partition("[")[0]
 
 
 def _templates(node: Node) -> Iterator[str]:
