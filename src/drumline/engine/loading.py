@@ -30,7 +30,7 @@ class Loaded:
 def load_run(store: Journal, run: RunId, *, whole: bool = False) -> Loaded:
     """Fold the run; from its checkpoint on, or from the beginning if there is none or the `whole` history is wanted."""
     kept = None if whole else store.checkpoint(run)
-    with _uncollected():
+    with uncollected(freeze=True):
         state = checkpoint.load(run, kept.body) if kept is not None else None
     if kept is None or state is None or state.version != kept.version:
         kept, state = None, RunState(id=run)
@@ -41,14 +41,18 @@ def load_run(store: Journal, run: RunId, *, whole: bool = False) -> Loaded:
 
 
 @contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """A fold holds no cycles: looking for some while it is built, and ever after, would cost more than building it."""
+def uncollected(*, freeze: bool = False) -> Iterator[None]:
+    """Events and folds hold no cycles: looking for some while they are built would cost more than building them.
+
+    With `freeze`, what is there by then is never looked at again: it stays as long as the process.
+    """
     collects = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        gc.freeze()
+        if freeze:
+            gc.freeze()
         if collects:
             gc.enable()
 

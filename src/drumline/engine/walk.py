@@ -75,12 +75,18 @@ class Walk:
         await self._clean_up()
         command = await self._begin(pending)
         while not isinstance(command, Finish | Park):
-            # What has landed is recorded before a stop is heard: it is neither lost nor to be skipped.
-            with anyio.CancelScope(shield=isinstance(command, Land)):
-                pending = await self.acts.perform(command, self.state)
-                fold_step(self.state, pending.step)
-                command = await self._begin(pending)
+            if isinstance(command, Land):
+                # What has landed is recorded before a stop is heard: it is neither lost nor to be skipped.
+                with anyio.CancelScope(shield=True):
+                    command = await self._go_on(command)
+            else:
+                command = await self._go_on(command)
         await self._after(command)
+
+    async def _go_on(self, command: Command) -> Command:
+        pending = await self.acts.perform(command, self.state)
+        fold_step(self.state, pending.step)
+        return await self._begin(pending)
 
     async def _begin(self, pending: Note) -> Command:
         """Decide what comes next and record it together with what came of the last."""

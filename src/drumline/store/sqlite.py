@@ -6,20 +6,20 @@ Every request of such a group is judged on its own and applied completely or not
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
 import hashlib
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from drumline.core import codec
 from drumline.core.events import Event
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
+from drumline.engine.loading import uncollected
 from drumline.errors import Conflict, StaleToken, StoreError
 from drumline.ports.journal import Addition, Checkpoint, Claim, Message, Recorded
 from drumline.store.database import Database
@@ -39,7 +39,9 @@ _READ_KINDS = f"""
 # The plus keeps SQLite from the (run, step, version) index: walking on from `after` is what a poller needs.
 _TAIL = f"{_EVENTS} WHERE +run = ? AND seq > ? ORDER BY seq"
 _VERSION = "SELECT version FROM events WHERE run = ? AND step = ? ORDER BY version DESC LIMIT 1"
-_INSERT = "INSERT INTO events (run, step, version, kind, v, at, body, blob) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_ROW = ("run", "step", "version", "kind", "v", "at", "body", "blob")
+MOST_AT_ONCE = 50
+"""Rows of one statement: an outcome and the next intent go together, a plan's first events stay under every limit."""
 _INSERT_MESSAGE = """
     INSERT INTO inbox (run, kind, subject, value, comment, said_by, channel, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING
@@ -324,12 +326,14 @@ class SqliteStore:
         if version == 0 and part.entries:
             self._database.execute("INSERT OR IGNORE INTO runs (run) VALUES (?)", (run,))
         now = time.time()
+        values: list[object] = []
         for number, (kind, body, digest) in enumerate(part.entries, version + 1):
             if digest is not None:
                 self._database.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (digest, body))
-            inline = body if digest is None else None
-            values = (run, step, number, kind, codec.VERSION, now, inline, digest)
-            last = self._database.execute(_INSERT, values).lastrowid
+            values += (run, step, number, kind, codec.VERSION, now, body if digest is None else None, digest)
+        for first in range(0, len(values), MOST_AT_ONCE * len(_ROW)):
+            rows = values[first : first + MOST_AT_ONCE * len(_ROW)]
+            last = self._database.execute(_insert_rows(len(rows) // len(_ROW)), rows).lastrowid
         self._versions[part.stream] = version + len(part.entries)
         return last
 
@@ -338,7 +342,7 @@ class SqliteStore:
         return int(last)
 
     def _record(self, rows: Sequence[_Row]) -> Sequence[Recorded]:
-        with _uncollected():
+        with uncollected():
             try:
                 events = codec.decode_all([row[5:] for row in rows])
             except _UNREADABLE:
@@ -356,16 +360,11 @@ class SqliteStore:
             raise report_damage(self._database.path, f"event {row[0]} cannot be read: {error}") from error
 
 
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Events hold no cycles: looking for some after every few hundred of them would double the time of a long read."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
+@cache
+def _insert_rows(count: int) -> str:
+    """One statement for so many events costs less than one for each."""
+    places = f"({', '.join('?' * len(_ROW))})"
+    return f"INSERT INTO events ({', '.join(_ROW)}) VALUES {', '.join([places] * count)}"  # noqa: S608 - constants
 
 
 def _encode(event: Event) -> _Entry:
