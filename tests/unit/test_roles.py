@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drumline.core.roles import ROLES, Capability, find_role
+from drumline.core.roles import READ_ONLY, ROLES, Capability, find_role
 from drumline.core.validation import TIERS
 
 
@@ -71,3 +71,10 @@ def test_every_role_is_complete() -> None:
         assert find_role(name) is role
         assert role.tier in TIERS
         assert role.prompt.endswith(".")
+
+
+def test_a_role_that_may_only_read_is_told_so() -> None:
+    told = {role.name for role in ROLES.values() if READ_ONLY in role.briefing}
+
+    assert told == {role.name for role in ROLES.values() if not role.capability.writes}
+    assert all(role.briefing.startswith(role.prompt) for role in ROLES.values())

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
+READ_ONLY = "This role may only read: report what you find. Files you change are put back, and the attempt has failed."
+
 
 class Capability(Enum):
     """What a role may do in its workspace; only the last two may change files."""
@@ -37,6 +39,11 @@ class Role:
     temperature: float
     tier: str
     prompt: str
+
+    @property
+    def briefing(self) -> str:
+        """What the agent is told of its role, and whether it may change files."""
+        return self.prompt if self.capability.writes else f"{self.prompt} {READ_ONLY}"
 
 
 Limits = tuple[int, int, float]

@@ -192,7 +192,7 @@ class Acts:
             feedback=state.feedback,
             complaint=state.complaint,
             comment=command.comment,
-            role=role.prompt if role else "",
+            role=role.briefing if role else "",
             fresh=state.fresh,
         )
         prompt = write_prompt(brief)
