@@ -328,6 +328,12 @@ NODES: Mapping[str, tuple[Flow, Surroundings, list[str], str]] = {
     ),
     "a skill with a path for a name": (flow(end(), skills=("../x",)), NOTHING, ["E bad_skill_name"], "'../x'"),
     "a skill where the flow has no list": (flow(llm("m", "end", skills=REVIEW), end()), NOTHING, [], ""),
+    "a skill where the flow's list is empty": (
+        flow(llm("m", "end", skills=REVIEW), end(), skills=()),
+        NOTHING,
+        ["E skill_not_enabled"],
+        "'code-review'",
+    ),
     "a skill nobody has": (flow(end(), skills=("tidy",)), KNOWN, ["E unknown_skill"], "'tidy'"),
     "an answer of the right length": (lone(ask("i", "end", validation="  len(input)   >=   1  ")), NOTHING, [], ""),
     "an answer by pattern": (
@@ -600,6 +606,7 @@ def test_reach_goes_by_every_kind_of_edge() -> None:
 
     assert list(reachable(graph)) == ["s", "a", "b", "c", "d", "m", "w"]
     assert fan_out(graph.nodes[NodeId("s")]) == ("a", "b")
+    assert fan_out(agent("x", "y", "y")) == ()
 
 
 def test_every_kind_of_node_has_a_word() -> None:
