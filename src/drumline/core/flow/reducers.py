@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeAlias
 
 from drumline.core.flow.model import Json
 from drumline.core.flow.values import MISSING, Missing, is_list, name_type
 from drumline.errors import InvalidInput
 
-Current = Json | Missing
-Reducer = Callable[[Current, Json], Json]
+Current: TypeAlias = "Json | Missing"
+Reducer: TypeAlias = "Callable[[Current, Json], Json]"
 
 
 def reduce_value(name: str, current: Current, incoming: Json) -> Json:

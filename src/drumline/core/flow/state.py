@@ -245,10 +245,14 @@ def _enter(state: FlowState, targets: tuple[NodeId, ...]) -> None:
 def _hold(state: FlowState, targets: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
     """Keep back what another target can still reach; the others, in the file's order."""
     ordered = sorted(targets, key=state.chart.order.__getitem__)
-    due = [node for node in ordered if state.chart.find_sources(node).isdisjoint(targets)]
-    # Circles with several entrances can make all wait for each other: then the first in the file goes on.
-    due = due or ordered[:1]
-    state.held = tuple(node for node in ordered if node not in due)
+    active = set(targets)
+    late = [node for node in ordered if not state.chart.find_sources(node).isdisjoint(active)]
+    if len(late) == len(ordered):
+        # Circles with several entrances can make all wait for each other: then the first in the file goes on.
+        del late[0]
+    state.held = tuple(late)
+    waiting = set(late)
+    due = [node for node in ordered if node not in waiting]
     ends = [node for node in due if isinstance(state.chart.nodes[node], EndNode)]
     if len(ends) > 1:
         state.broken = f"multiple End targets ({', '.join(sorted(ends))})"
