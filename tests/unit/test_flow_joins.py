@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.unit.flows import end, ending, flow, printing, script, visited, walk
 
 from drumline.core.flow.chart import Chart
@@ -153,6 +155,30 @@ def test_branches_that_lead_into_each_other_still_go_on() -> None:
 
     assert at == "end"
     assert sorted(set(found)) == ["p", "q", "s"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), count=st.integers(2, 7))
+def test_nodes_never_all_wait_for_each_other(data: st.DataObject, count: int) -> None:
+    names = [f"n{i}" for i in range(count)]
+    some = st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True)
+    chart = flow(*(script(n, " ".join(data.draw(some))) for n in names))
+    active = {NodeId(n) for n in data.draw(st.lists(st.sampled_from(names), min_size=2, unique=True))}
+
+    free = [node for node in active if not chart.find_sources(node) & active]
+
+    assert free
+
+
+def test_a_branch_that_goes_back_to_the_fan_out_does_not_hold_the_others() -> None:
+    chart = flow(
+        script("s", "a b"), ask("a", yes="j", other="s"), ask("b", yes="j", other="s"), script("j", "end"), end()
+    )
+
+    found, at = walk_asking(chart, {"a": answers("no", "yes"), "b": answers("yes", "yes")})
+
+    assert found == ["s", "a", "b", "s", "a", "b", "j"]
+    assert at == "end"
 
 
 def test_thousands_of_nodes_side_by_side_are_joined() -> None:

@@ -54,6 +54,7 @@ def test_references_are_replaced(template: str, expected: str) -> None:
         ("Hello {{nobody}}", ["'nobody'"]),
         ("{{x}} and {{y}}", ["'x'", "'y'"]),
         ("{{items[5]}}", ["'items[5]'"]),
+        ("{{items[3]}}", ["'items[3]'"]),
         ("{{name.first}}", ["'name.first'"]),
         ("{{object[0]}}", ["'object[0]'"]),
         ("{{a..b}}{{[0]}}{{items[x]}}", ["'a..b'", "'[0]'", "'items[x]'"]),

@@ -63,6 +63,12 @@ def test_an_end_updates_first_and_then_says_its_output_leniently(
     assert set(updates or {}) <= set(state.values)
 
 
+def test_what_the_caller_says_overrules_the_initial_state() -> None:
+    state, _ = walk(flow(end(output="{{initial_prompt}}"), state={"initial_prompt": "from the file"}))
+
+    assert ending(state).output == "go"
+
+
 def test_branches_of_a_fan_out_join_their_writes_by_reducer() -> None:
     chart = flow(
         script("dispatch", "worker_a worker_b"),
@@ -216,8 +222,13 @@ def test_a_flow_keeps_its_cap() -> None:
     state = begin(chart)
     give(state, start_all(state)[0], Outcome(output={}))
 
-    assert due(state) == ["a", "b"]
-    give(state, start_all(state)[0], Outcome(output={}))
+    running = start_all(state)
+
+    assert [command.node.id for command in running] == ["a", "b"]
+    assert due(state) == []
+
+    give(state, running[0], Outcome(output={}))
+
     assert due(state) == ["c"]
 
 

@@ -3,11 +3,13 @@
 The rule of joins is here: a node that is due waits while another active branch can reach it by declared edges. A way
 that goes round a circle in which the node itself lies does not count, for that is a new round and fires the node
 again; and a fallback into an end does not count, for an end reached by failure need not wait for further failures.
+Nodes never wait for each other in a ring: the node of such a ring that is met first from the start is the head of a
+circle around all of them, and the way into it is the one that does not count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from drumline.core.flow.edges import Edge, EdgeKind, edges_of
 from drumline.core.flow.model import EndNode, Flow, NodeId
@@ -16,7 +18,7 @@ from drumline.core.flow.model import EndNode, Flow, NodeId
 class Chart:
     """One flow with what walking it asks again and again; worked out when first asked, then kept."""
 
-    __slots__ = ("_before", "_bodies", "_circling", "_sources", "flow", "nodes", "order", "reducers")
+    __slots__ = ("_before", "_circles", "_circling", "_sources", "flow", "nodes", "order", "reducers")
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
@@ -24,8 +26,8 @@ class Chart:
         self.reducers = flow.reducers
         self.order = {node: place for place, node in enumerate(flow.nodes)}
         self._before: dict[NodeId, list[NodeId]] | None = None
-        self._circling: set[tuple[NodeId, NodeId]] = set()
-        self._bodies: dict[tuple[NodeId, NodeId], frozenset[NodeId]] = {}
+        self._circling: dict[NodeId, set[NodeId]] = {}
+        self._circles: dict[NodeId, frozenset[NodeId]] = {}
         self._sources: dict[NodeId, frozenset[NodeId]] = {}
 
     def find_sources(self, node: NodeId) -> frozenset[NodeId]:
@@ -54,18 +56,18 @@ class Chart:
         return all(kind is EdgeKind.FALLBACK for kind in kinds)
 
     def _is_new_round(self, before: NodeId, head: NodeId, node: NodeId) -> bool:
-        """Whether the edge closes a circle in which `node` lies."""
-        back = (before, head)
-        if back not in self._circling:
+        """Whether the edge goes back to the head of circles in one of which `node` lies."""
+        tails = self._circling.get(head, ())
+        if before not in tails:
             return False
-        if back not in self._bodies:
-            self._bodies[back] = self._circle(before, head)
-        return node in self._bodies[back]
+        if head not in self._circles:
+            self._circles[head] = self._surround(head, tails)
+        return node in self._circles[head]
 
-    def _circle(self, tail: NodeId, head: NodeId) -> frozenset[NodeId]:
-        """The nodes of the circle that the edge from `tail` back to `head` closes."""
+    def _surround(self, head: NodeId, tails: Collection[NodeId]) -> frozenset[NodeId]:
+        """The nodes of all circles that edges from `tails` back to `head` close."""
         found = {head}
-        waiting = [tail]
+        waiting = list(tails)
         while waiting:
             here = waiting.pop()
             if here not in found:
@@ -94,9 +96,9 @@ def _targets(flow: Flow, node: NodeId) -> dict[NodeId, None]:
     return {edge.target: None for edge in _ways(flow, node)}
 
 
-def _find_circling(flow: Flow) -> set[tuple[NodeId, NodeId]]:
-    """Edges that lead back to a node on the way they came, seen from the start; without them there is no circle."""
-    found: set[tuple[NodeId, NodeId]] = set()
+def _find_circling(flow: Flow) -> dict[NodeId, set[NodeId]]:
+    """Heads of circles, seen from the start, each with the nodes that lead straight back to it."""
+    found: dict[NodeId, set[NodeId]] = {}
     done: set[NodeId] = set()
     for root in (flow.start, *flow.nodes):
         if root in done:
@@ -109,7 +111,7 @@ def _find_circling(flow: Flow) -> set[tuple[NodeId, NodeId]]:
                 done.add(here)
                 del path[here]
             elif target in path:
-                found.add((here, target))
+                found.setdefault(target, set()).add(here)
             elif target not in done:
                 path[target] = iter(_targets(flow, target))
     return found

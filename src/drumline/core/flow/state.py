@@ -243,13 +243,10 @@ def _enter(state: FlowState, targets: tuple[NodeId, ...]) -> None:
 
 
 def _hold(state: FlowState, targets: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
-    """Keep back what another target can still reach; the others, in the file's order."""
+    """Keep back what another target can still reach; the others, in the file's order. They never all wait."""
     ordered = sorted(targets, key=state.chart.order.__getitem__)
     active = set(targets)
     late = [node for node in ordered if not state.chart.find_sources(node).isdisjoint(active)]
-    if len(late) == len(ordered):
-        # Circles with several entrances can make all wait for each other: then the first in the file goes on.
-        del late[0]
     state.held = tuple(late)
     waiting = set(late)
     due = [node for node in ordered if node not in waiting]
