@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Iterable, Sequence
 
 from drumline.core import events as ev
-from drumline.core.codec import KINDS, VERSION
+from drumline.core.codec import FLOW_KINDS, KINDS, VERSION
 from drumline.core.life import OPEN, TRANSITIONS
 from drumline.core.taxonomy import RULES, WAITS
 from drumline.docs.problems import FORMAT_PROBLEMS, PROBLEMS
@@ -16,7 +16,15 @@ from drumline.settings import settings_table
 from drumline.views.states import EXIT_CODES
 
 ANYWHERE = (ev.StepClaimed, ev.StepReleased, ev.StepRestarted)
-TYPES = {"StepId": "str", "RunId": "str", "GateId": "str", "DriverId": "str", "Commit": "str", "Tree": "str"}
+TYPES = {
+    "StepId": "str",
+    "RunId": "str",
+    "GateId": "str",
+    "DriverId": "str",
+    "Commit": "str",
+    "Tree": "str",
+    "NodeId": "str",
+}
 
 
 def settings_page() -> str:
@@ -57,6 +65,10 @@ def events_page() -> str:
         "## A step's stream",
         "Which of them may follow in which phase is in [a step's life](step-life.md).",
         *[_event(kind) for kind in steps],
+        "## A flow's walk",
+        "They stand among the events of the run or step that walks the flow. `scope` is empty for the flow itself, "
+        "`node#visit` for a flow that a node calls and `node#visit[index]` for an item of a map; scopes nest with `/`.",
+        *[_event(kind) for kind in FLOW_KINDS.values()],
     )
 
 
