@@ -27,6 +27,7 @@ RUN = RunId("bench")
 DRIVER = DriverId("bench-driver")
 COMMIT = Commit("c" * 40)
 TREE = Tree("d" * 40)
+CHECKS = 11
 NOWHERE = Path("/dev/null/bench")
 """No act of an idle walk touches a file; if one did, it would fail here."""
 
@@ -111,8 +112,8 @@ def begun(plan: Plan) -> ev.RunStarted:
 
 
 def idle_step(number: int) -> Step:
-    """A step with three checks: it walks through seven transitions."""
-    checks = tuple(Check(command=f"make check-{part}", line=20 + part) for part in range(3))
+    """A step with eleven checks: a chain of fifteen nodes."""
+    checks = tuple(Check(command=f"make check-{part}", line=20 + part) for part in range(CHECKS))
     name = f"step-{number}"
     return Step(id=StepId(name), title=f"Do part {number}", checks=checks, path=f"plans/bench/{name}.md")
 

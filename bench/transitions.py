@@ -11,15 +11,15 @@ from pathlib import Path
 from statistics import median
 
 from bench.figures import Figure, take_turns
-from bench.idle import RUN, begun, claim_walks, idle_run, idle_step, walk_together
+from bench.idle import CHECKS, RUN, begun, claim_walks, idle_run, idle_step, walk_together
 from drumline.core import codec
 from drumline.core.ids import Stream
 from drumline.core.plan import Plan, Step
 from drumline.ports.journal import Addition
 from drumline.store.sqlite import SqliteStore
 
-TRANSITIONS = 7
-"""Appends of one walk of `idle_step`: prepare, attempt, three checks, land, finish."""
+TRANSITIONS = CHECKS + 4
+"""Appends of one walk of `idle_step`: prepare, attempt, checks, land, finish."""
 CHAINS = 8
 WARM = 300
 TURNS = 40
