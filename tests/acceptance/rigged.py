@@ -23,7 +23,8 @@ from drumline.engine.driver import Driver
 from drumline.engine.kit import Kit
 from drumline.errors import StaleToken, StoreError
 from drumline.ports.workspaces import Landing
-from drumline.store.sqlite import SqliteStore, _Request
+from drumline.store.requests import Request
+from drumline.store.sqlite import SqliteStore
 from drumline.wiring import STORE, Site, open_site
 from drumline.workspace.workspaces import GitWorkspaces
 
@@ -35,7 +36,11 @@ class RiggedStore(SqliteStore):
     strike_at = 0
     judged = 0
 
-    def _judge(self, request: _Request) -> int | StoreError:
+    def _write_alone(self, request: Request) -> bool:
+        """Everything goes the long way, past the rigged places."""
+        return False
+
+    def _judge(self, request: Request) -> int | StoreError:
         outcome = super()._judge(request)
         self.judged += 1
         if self.judged == self.strike_at:

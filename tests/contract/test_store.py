@@ -17,7 +17,8 @@ from drumline.core.events import CheckEnded, Event, ModeChanged, RunEnded, StepR
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token, Tree
 from drumline.errors import Conflict, StaleToken
 from drumline.ports.journal import Addition, Message, Recorded, Store
-from drumline.store.sqlite import BLOB_OVER, SqliteStore
+from drumline.store.requests import BLOB_OVER
+from drumline.store.sqlite import SqliteStore
 from drumline.testing.store import MemoryStore
 
 RUN = RunId("r1")

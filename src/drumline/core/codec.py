@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-defined]  # unknown to the stubs
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar, cast
 
@@ -38,7 +39,7 @@ _KNOWN = {**KINDS, **FLOW_KINDS}
 def encode(event: Event) -> str:
     """The event's body as compact JSON, without its kind and without fields at their default."""
     fields = _FIELDS[type(event).__name__]
-    return _JSON.encode({name: value for name, usual in fields if (value := getattr(event, name)) != usual})
+    return "".join(_chunks({name: value for name, usual in fields if (value := getattr(event, name)) != usual}, 0))
 
 
 def decode(kind: str, version: int, body: str) -> Event:
@@ -159,6 +160,11 @@ def _usual(field: dataclasses.Field[Any]) -> object:
 
 
 # Made once: every append pays for encoding. `_plain` is asked only for what JSON itself does not know.
-_JSON = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_plain)
+# What `JSONEncoder.encode` makes anew for every call, where the C accelerator is there, and itself where it is not.
+_chunks: Callable[[object, int], Iterable[str]] = (
+    c_make_encoder(None, _plain, encode_basestring, None, ":", ",", False, False, True)
+    if c_make_encoder is not None
+    else lambda value, _: json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, default=_plain).iterencode(value)
+)
 _FIELDS = {kind: tuple((f.name, _usual(f)) for f in dataclasses.fields(cls)) for kind, cls in _KNOWN.items()}
 _CONVERTERS = {kind: _converters(cls) for kind, cls in _KNOWN.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import anyio
 
@@ -40,12 +41,12 @@ class Walk:
     state: StepState = field(default_factory=StepState)
     recorded: int = 0
 
-    @property
+    @cached_property
     def step(self) -> StepId:
         """The step this walk is about."""
         return self.acts.orders.step.id
 
-    @property
+    @cached_property
     def stream(self) -> Stream:
         """The step's stream."""
         return Stream(self.run.id, self.step)

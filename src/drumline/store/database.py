@@ -75,6 +75,24 @@ class Database:
         self.commits += self._connection.total_changes != before
         return result
 
+    def change(self, statement: str, values: Sequence[object]) -> int | None:
+        """Run one statement as a transaction of its own; the last rowid it wrote, or None if it wrote nothing.
+
+        Neither a broken constraint nor a lock in other hands is an error here: the long way judges, and waits.
+        """
+        try:
+            cursor = self.execute(statement, values)
+        except sqlite3.IntegrityError:
+            return None
+        except sqlite3.Error as error:
+            if is_busy(error):
+                return None
+            raise translate(error, self.path) from error
+        if cursor.rowcount < 1:
+            return None
+        self.commits += 1
+        return cursor.lastrowid
+
     def patiently(self, call: Callable[[], T]) -> T:
         """Do `call`, again and again while another process has the lock, up to the busy limit."""
         deadline = 0.0

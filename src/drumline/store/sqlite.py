@@ -6,15 +6,12 @@ Every request of such a group is judged on its own and applied completely or not
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from drumline.core import codec
 from drumline.core.events import Event
@@ -24,9 +21,7 @@ from drumline.errors import Conflict, StaleToken, StoreError
 from drumline.ports.journal import Addition, Checkpoint, Claim, Message, Recorded
 from drumline.store.database import Database
 from drumline.store.faults import report_damage
-
-# A body of more bytes than this goes into the blob table: journal pages stay small, equal bodies are kept once.
-BLOB_OVER = 32 * 1024
+from drumline.store.requests import MOST_AT_ONCE, ROW, Part, Request, insert_claimed, insert_rows, prepare, row_values
 
 _EVENTS = """
     SELECT seq, run, step, version, at, kind, v, coalesce(events.body, blobs.body)
@@ -39,9 +34,6 @@ _READ_KINDS = f"""
 # The plus keeps SQLite from the (run, step, version) index: walking on from `after` is what a poller needs.
 _TAIL = f"{_EVENTS} WHERE +run = ? AND seq > ? ORDER BY seq"
 _VERSION = "SELECT version FROM events WHERE run = ? AND step = ? ORDER BY version DESC LIMIT 1"
-_ROW = ("run", "step", "version", "kind", "v", "at", "body", "blob")
-MOST_AT_ONCE = 50
-"""Rows of one statement: an outcome and the next intent go together, a plan's first events stay under every limit."""
 _INSERT_MESSAGE = """
     INSERT INTO inbox (run, kind, subject, value, comment, said_by, channel, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING
@@ -50,6 +42,8 @@ _MESSAGE = "kind, subject, value, comment, said_by, channel"
 _ANSWER = f"SELECT {_MESSAGE} FROM inbox WHERE run = ? AND subject = ? AND kind = 'answer'"  # noqa: S608 - constant
 _UNREAD = f"SELECT id, {_MESSAGE} FROM inbox WHERE run = ? AND settled = 0 ORDER BY id"  # noqa: S608 - constant
 
+PATIENCE, PROBE = 3, 8
+"""Who was alone for the last appends looks for company only at every so many-th: a turn of the loop is not free."""
 
 _Row = tuple[int, RunId, StepId, int, float, str, int, str]
 _UNREADABLE = (ValueError, TypeError, AttributeError, KeyError)
@@ -60,42 +54,17 @@ _CHECKPOINT = (
 )
 
 
-class _Entry(NamedTuple):
-    """An event ready to be written; `digest` is set if the body goes into the blob table."""
-
-    kind: str
-    body: str
-    digest: str | None
-
-
-class _Part(NamedTuple):
-    """What a request adds to one stream."""
-
-    stream: Stream
-    expected: int | None
-    entries: Sequence[_Entry]
-
-
-@dataclass(slots=True)
-class _Request:
-    """One append waiting for the next group; `outcome` says how it fared once the group is written."""
-
-    parts: Sequence[_Part]
-    token: Token | None
-    settles: Sequence[int]
-    outcome: int | Exception | None = None
-
-
 class SqliteStore:
     """Journal, claims and inbox in one file. For one thread: that of the event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queue: list[_Request] = []
+        self._queue: list[Request] = []
         # The version each stream had when we last saw it; if others added since, the UNIQUE index says so.
         self._versions: dict[Stream, int] = {}
         self._listed: set[RunId] = set()
         self._wary = False
+        self._alone = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
     @classmethod
@@ -124,14 +93,20 @@ class SqliteStore:
         self, batch: Mapping[Stream, Addition], *, token: Token | None = None, settles: Sequence[int] = ()
     ) -> int:
         """Add to all streams of the batch at once, or to none; return the last sequence number."""
-        parts = [_Part(s, a.expected, [_encode(e) for e in a.events]) for s, a in batch.items()]
+        parts = [Part(s, a.expected, [prepare(e) for e in a.events]) for s, a in batch.items()]
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # A loop that ended with requests queued took those who awaited them along.
             self._loop, self._queue = loop, []
-        request = _Request(parts=parts, token=token, settles=settles)
+        request = Request(parts=parts, token=token, settles=settles)
         self._queue.append(request)
-        return await self._share_turn(request)
+        if self._alone < PATIENCE or self._alone % PROBE == 0:
+            await self._share_turn()
+        if request.outcome is None:
+            self._flush()
+        if isinstance(request.outcome, int):
+            return request.outcome
+        raise request.outcome or AssertionError("a flush leaves no request without an outcome")
 
     def read(self, stream: Stream, *, after: int = 0, kinds: Sequence[str] = ()) -> Sequence[Recorded]:
         """The stream's events with a version above `after`, oldest first; only the given kinds if any are given."""
@@ -239,26 +214,24 @@ class SqliteStore:
 
     # --- group commit -------------------------------------------------------------------------------------------
 
-    async def _share_turn(self, request: _Request) -> int:
+    async def _share_turn(self) -> None:
         """Let everybody who is ready queue up, too; whoever comes back first writes for all."""
         try:
             await asyncio.sleep(0)
         except asyncio.CancelledError:
             self._flush()
             raise
-        if request.outcome is None:
-            self._flush()
-        if isinstance(request.outcome, int):
-            return request.outcome
-        raise request.outcome or AssertionError("a flush leaves no request without an outcome")
 
     def _flush(self) -> None:
         """Write every queued request in one transaction and note with each how it fared."""
         queue, self._queue = self._queue, []
         if not queue:
             return
+        self._alone = self._alone + 1 if len(queue) == 1 else 0
         outcomes: Sequence[int | Exception]
         try:
+            if self._alone and self._write_alone(queue[0]):
+                return
             outcomes = self._write_group(queue)
         except Exception as error:
             outcomes = [_copy(error) for _ in queue]
@@ -267,7 +240,26 @@ class SqliteStore:
             if isinstance(outcome, int):
                 self._listed.update(part.stream.run for part in request.parts if part.entries)
 
-    def _write_group(self, queue: Sequence[_Request]) -> Sequence[int | StoreError]:
+    def _write_alone(self, request: Request) -> bool:
+        """Write the commonest append, a claimed step's next events, as one statement that is a transaction by itself.
+
+        False if it is another kind of append, or if it would be refused: then `_judge` says why.
+        """
+        if request.token is None or len(request.parts) != 1 or request.settles:
+            return False
+        part = request.parts[0]
+        version = self._versions.get(part.stream)
+        if version is None or not part.fits_alone(version):
+            return False
+        values = [*row_values(part, version), *part.stream, request.token]
+        last = self._database.change(insert_claimed(len(part.entries)), values)
+        if last is None:
+            return False
+        self._versions[part.stream] = version + len(part.entries)
+        request.outcome = last
+        return True
+
+    def _write_group(self, queue: Sequence[Request]) -> Sequence[int | StoreError]:
         try:
             return self._database.transact(lambda: [self._judge(request) for request in queue])
         except sqlite3.IntegrityError:
@@ -281,7 +273,7 @@ class SqliteStore:
             self._versions.clear()
             raise
 
-    def _judge(self, request: _Request) -> int | StoreError:
+    def _judge(self, request: Request) -> int | StoreError:
         """Apply one request, or say why it is refused; a refused one has written nothing."""
         try:
             if request.token is not None:
@@ -307,7 +299,7 @@ class SqliteStore:
                     hint="drumline status",
                 )
 
-    def _check_version(self, part: _Part) -> int:
+    def _check_version(self, part: Part) -> int:
         version = self._versions.get(part.stream)
         if version is None and part.expected == 0 and part.entries and not self._wary:
             # Taken for new at its word: if it is not, the index refuses the row and everything is judged warily.
@@ -330,21 +322,19 @@ class SqliteStore:
                     f"the message {message} is not in the inbox or was settled before", hint="drumline status"
                 )
 
-    def _write(self, part: _Part, version: int) -> int | None:
+    def _write(self, part: Part, version: int) -> int | None:
         """Write one part and return the last sequence number it got."""
-        run, step = part.stream
+        run = part.stream.run
         last = None
         if version == 0 and part.entries and run not in self._listed:
             self._database.execute("INSERT OR IGNORE INTO runs (run) VALUES (?)", (run,))
-        now = time.time()
-        values: list[object] = []
-        for number, (kind, body, digest) in enumerate(part.entries, version + 1):
+        for _, body, digest in part.entries:
             if digest is not None:
                 self._database.execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (digest, body))
-            values += (run, step, number, kind, codec.VERSION, now, body if digest is None else None, digest)
-        for first in range(0, len(values), MOST_AT_ONCE * len(_ROW)):
-            rows = values[first : first + MOST_AT_ONCE * len(_ROW)]
-            last = self._database.execute(_insert_rows(len(rows) // len(_ROW)), rows).lastrowid
+        values = row_values(part, version)
+        for first in range(0, len(values), MOST_AT_ONCE * len(ROW)):
+            rows = values[first : first + MOST_AT_ONCE * len(ROW)]
+            last = self._database.execute(insert_rows(len(rows) // len(ROW)), rows).lastrowid
         self._versions[part.stream] = version + len(part.entries)
         return last
 
@@ -369,20 +359,6 @@ class SqliteStore:
             return codec.decode(*row[5:])
         except _UNREADABLE as error:
             raise report_damage(self._database.path, f"event {row[0]} cannot be read: {error}") from error
-
-
-@cache
-def _insert_rows(count: int) -> str:
-    """One statement for so many events costs less than one for each."""
-    places = f"({', '.join('?' * len(_ROW))})"
-    return f"INSERT INTO events ({', '.join(_ROW)}) VALUES {', '.join([places] * count)}"  # noqa: S608 - constants
-
-
-def _encode(event: Event) -> _Entry:
-    body = codec.encode(event)
-    raw = body.encode()
-    digest = hashlib.sha256(raw).hexdigest() if len(raw) > BLOB_OVER else None
-    return _Entry(type(event).__name__, body, digest)
 
 
 def _message(row: Sequence[str]) -> Message:
