@@ -353,3 +353,13 @@ def test_a_removed_file_is_noticed(tmp_path: Path) -> None:
     second = open_plan(tmp_path / "plan", repo=tmp_path).read(first)
 
     assert [step.id for step in second.plan.steps] == ["step-1"]
+
+
+def test_a_plan_of_a_repository_inside_the_repository_is_refused(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    (inner / ".git").mkdir(parents=True)
+    (inner / "plan").mkdir()
+    (inner / "plan" / "root.md").write_text("# Plan\n")
+
+    with pytest.raises(InvalidInput, match="another repository"):
+        open_plan(inner / "plan", repo=tmp_path)

@@ -742,3 +742,30 @@ def test_a_check_that_formats_the_tree_is_run_again_and_the_step_lands(tmp_path:
     assert ran == ["check a", "format a", "check a", "format a"]
     [(landed, _)] = world.workspaces.log()
     assert world.workspaces.files(landed)["formatted"] == "yes\n"
+
+
+def test_a_driver_that_only_waits_says_once_what_for(tmp_path: Path) -> None:
+    world = World(folder=tmp_path, plan=small_plan(step("a")))
+    taken = Marks(status=Status.CLAIMED, assignee="somebody", claimed_at=iso(world.clock.now()))
+    told: list[str] = []
+
+    async def session() -> None:
+        await world.begin()
+        world.planfiles.write(world.plan.steps[0], taken)
+        heard = anyio.Event()
+
+        def hear(reason: str) -> None:
+            told.append(reason)
+            heard.set()
+
+        driver = Driver(kit=world.kit(), run_id=RUN, jobs=1, wait_told=hear)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(driver.drive)
+            with anyio.fail_after(30):
+                await heard.wait()
+            await anyio.sleep(0.5)
+            driver.stop()
+
+    anyio.run(session)
+
+    assert told == [f"claimed by somebody since {taken.claimed_at}"]

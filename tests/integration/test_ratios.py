@@ -22,7 +22,7 @@ from drumline.planfiles import open_plan
 def test_a_durable_transition_costs_little_more_than_a_bare_append_and_less_in_company(tmp_path: Path) -> None:
     alone, in_company = measure_transitions(tmp_path, rounds=4)
 
-    assert min(alone.ratios) <= 2.0
+    assert min(alone.ratios) <= 1.5
     assert min(in_company.ratios) <= 1.0
 
 
@@ -39,10 +39,10 @@ def test_the_version_is_told_nearly_as_fast_as_an_interpreter_starts(tmp_path: P
 
 
 def test_resuming_reads_a_plan_for_little_more_than_looking_at_its_files(tmp_path: Path) -> None:
-    whole, files, _ = measure_resume(tmp_path, rounds=3, count=500)
+    whole, files, _ = measure_resume(tmp_path, rounds=4, count=2_000)
 
     assert min(files.ratios) <= 3.0
-    assert min(whole.ratios) <= 15.0
+    assert min(whole.ratios) <= 5.0  # 3 at 10,000 steps, as `make bench` shows; the fixed part weighs more here
 
 
 def test_resuming_parses_only_files_that_were_edited(tmp_path: Path) -> None:

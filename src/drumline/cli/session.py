@@ -87,6 +87,7 @@ class Session:
             jobs=self.site.settings.jobs,
             observe=self._observe,
             complain=self._complain,
+            wait_told=self._tell_waiting,
         )
         with ExitStack() as stack:
             if self._shows_board():
@@ -126,6 +127,13 @@ class Session:
                 print_json({"schema_version": 1, **line.data})
             else:
                 self._board_say(line.text)
+
+    def _tell_waiting(self, reason: str) -> None:
+        """Nothing can be done here for now; a person who looks on should know what for."""
+        if self.as_json:
+            print_json({"schema_version": 1, "event": "waiting", "run": self.run, "reason": reason})
+        else:
+            self._board_say(f"waiting: {reason}")
 
     def _complain(self, problems: Sequence[Problem]) -> None:
         """An edit of the plan that cannot be used: the run goes on with the plan as it was."""

@@ -51,6 +51,7 @@ class Driver:
     observe: Observer = lambda recorded: None
     recover: Recover = recover
     complain: Callable[[Sequence[Problem]], None] = lambda problems: None
+    wait_told: Callable[[str], None] = lambda reason: None
 
     def __post_init__(self) -> None:
         self.run = RunState(id=self.run_id)
@@ -63,6 +64,7 @@ class Driver:
         self._outbox = Outbox(kit=self.kit)
         self._books = Books()
         self._booked = 0
+        self._waiting = ""
         self._me: DriverId
         self._processes: Processes
         self._agent: Agent
@@ -256,9 +258,18 @@ class Driver:
                 await self._append([ev.RunParked(gates=gates)])
             case cmd.EndRun(state=state, reason=reason):
                 await self._append([ev.RunEnded(state=state, reason=reason)])
+            case cmd.Linger(reason=reason):
+                self._tell_waiting(reason)
+                return False
             case _:
                 return False
         return True
+
+    def _tell_waiting(self, reason: str) -> None:
+        """Say once why this driver does nothing, if it really does nothing."""
+        if not self._walks and reason != self._waiting:
+            self.wait_told(reason)
+        self._waiting = reason
 
     def _claim(self, step: StepId, tasks: TaskGroup, around: Surroundings) -> bool:
         """Take a step in the store, then in its file; somebody else's mark in the file wins."""

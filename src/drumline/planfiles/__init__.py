@@ -72,6 +72,10 @@ def _real_place(plan: Path, repo: Path) -> Path:
     if not place.is_relative_to(repo.resolve()):
         message = f"the plan {str(plan)!r} lies outside the repository {str(repo)!r}"
         raise InvalidInput(message, hint=f"move the plan into the repository, then: {HINT}")
+    inner = next((p for p in (place, *place.parents) if p != repo.resolve() and (p / ".git").exists()), None)
+    if inner is not None and inner.is_relative_to(repo.resolve()):
+        message = f"the plan {str(plan)!r} belongs to another repository, {str(inner)!r}, inside this one"
+        raise InvalidInput(message, hint=f"cd {inner}, then: {HINT}")
     if not place.is_dir() and not place.is_file():
         raise InvalidInput(f"{str(plan)!r} is neither a directory nor a regular file", hint=HINT)
     return place
