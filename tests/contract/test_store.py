@@ -5,62 +5,20 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from pathlib import Path
 
 import anyio
 import pytest
+from tests.contract.stores import OF_A, OF_B, OF_RUN, RUN, YES, YOU, A, B, add, append, claim, mode, names_in
 
 from drumline.core.codec import KINDS
-from drumline.core.events import CheckEnded, Event, ModeChanged, RunEnded, StepReleased
-from drumline.core.ids import DriverId, RunId, StepId, Stream, Token, Tree
+from drumline.core.events import CheckEnded, Event, RunEnded, StepReleased
+from drumline.core.ids import RunId, StepId, Stream, Token, Tree
 from drumline.errors import Conflict, StaleToken
-from drumline.ports.journal import Addition, Message, Recorded, Store
+from drumline.ports.journal import Addition, Store
 from drumline.store.requests import BLOB_OVER
-from drumline.store.sqlite import SqliteStore
 from drumline.testing.store import MemoryStore
-
-RUN = RunId("r1")
-A, B = StepId("a"), StepId("b")
-OF_RUN, OF_A, OF_B = Stream(RUN), Stream(RUN, A), Stream(RUN, B)
-ME, YOU = DriverId("me"), DriverId("you")
-YES = Message(kind="answer", subject="g1", value="yes", comment="fine", by="ann", channel="cli")
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    found: Store = MemoryStore() if request.param == "memory" else SqliteStore.open(tmp_path / "store.db")
-    yield found
-    found.close()
-
-
-def mode(name: str) -> ModeChanged:
-    return ModeChanged(mode=name)
-
-
-def add(*names: str, expected: int | None = None) -> Addition:
-    return Addition(events=[mode(name) for name in names], expected=expected)
-
-
-def append(
-    store: Store, batch: Mapping[Stream, Addition], *, token: Token | None = None, settles: Sequence[int] = ()
-) -> int:
-    async def work() -> int:
-        return await store.append(batch, token=token, settles=settles)
-
-    return anyio.run(work)
-
-
-def names_in(records: Sequence[Recorded]) -> list[str]:
-    return [r.event.mode for r in records if isinstance(r.event, ModeChanged)]
-
-
-def claim(store: Store, step: StepId = A) -> Token:
-    token = store.take(RUN, step, ME)
-    assert token is not None
-    return token
-
 
 # --- journal ----------------------------------------------------------------------------------------------------
 

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from drumline.core.ids import RunId
 from drumline.ports.journal import Checkpoint, Store
-from drumline.store.sqlite import SqliteStore
-from drumline.testing.store import MemoryStore
 
 ONE, OTHER = RunId("one"), RunId("other")
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    found: Store = MemoryStore() if request.param == "memory" else SqliteStore.open(tmp_path / "store.db")
-    yield found
-    found.close()
 
 
 def test_a_run_without_a_checkpoint_has_none(store: Store) -> None:

@@ -2,60 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-
-import anyio
 import pytest
+from tests.contract.stores import ME, NO, OF_RUN, RUN, YES, YOU, A, B, add, append, claim, names_in
 
-from drumline.core.events import ModeChanged
-from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
+from drumline.core.ids import RunId
 from drumline.errors import Conflict
-from drumline.ports.journal import Addition, Claim, Message, Recorded, Store
-from drumline.store.sqlite import SqliteStore
-from drumline.testing.store import MemoryStore
+from drumline.ports.journal import Claim, Message, Store
 
-RUN = RunId("r1")
-A, B = StepId("a"), StepId("b")
-OF_RUN = Stream(RUN)
-ME, YOU = DriverId("me"), DriverId("you")
-YES = Message(kind="answer", subject="g1", value="yes", comment="fine", by="ann", channel="cli")
-NO = Message(kind="answer", subject="g1", value="no", by="bob", channel="web")
 CANCEL = Message(kind="cancel", by="ann")
-
-
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    found: Store = MemoryStore() if request.param == "memory" else SqliteStore.open(tmp_path / "store.db")
-    yield found
-    found.close()
-
-
-def mode(name: str) -> ModeChanged:
-    return ModeChanged(mode=name)
-
-
-def add(*names: str, expected: int | None = None) -> Addition:
-    return Addition(events=[mode(name) for name in names], expected=expected)
-
-
-def append(
-    store: Store, batch: Mapping[Stream, Addition], *, token: Token | None = None, settles: Sequence[int] = ()
-) -> int:
-    async def work() -> int:
-        return await store.append(batch, token=token, settles=settles)
-
-    return anyio.run(work)
-
-
-def names_in(records: Sequence[Recorded]) -> list[str]:
-    return [r.event.mode for r in records if isinstance(r.event, ModeChanged)]
-
-
-def claim(store: Store, step: StepId = A) -> Token:
-    token = store.take(RUN, step, ME)
-    assert token is not None
-    return token
 
 
 # --- claims -----------------------------------------------------------------------------------------------------

@@ -6,25 +6,19 @@ import asyncio
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
 import pytest
+from tests.contract.stores import ME, NO, OF_A, OF_B, OF_RUN, RUN, YES, YOU, A, add, append, claim, mode, names_in
 
 from drumline.core.events import ModeChanged
-from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
+from drumline.core.ids import StepId, Stream
 from drumline.errors import Conflict, StoreError
-from drumline.ports.journal import Addition, Claim, Message, Recorded, Store
+from drumline.ports.journal import Addition, Claim, Store
 from drumline.store.locks import find_writer
 from drumline.store.sqlite import SqliteStore
-
-RUN = RunId("r1")
-A, B = StepId("a"), StepId("b")
-OF_RUN, OF_A, OF_B = Stream(RUN), Stream(RUN, A), Stream(RUN, B)
-ME, YOU = DriverId("me"), DriverId("you")
-YES = Message(kind="answer", subject="g1", value="yes", comment="fine", by="ann", channel="cli")
-NO = Message(kind="answer", subject="g1", value="no", by="bob", channel="web")
 
 
 @pytest.fixture
@@ -34,33 +28,6 @@ def shared(tmp_path: Path) -> Iterator[tuple[SqliteStore, SqliteStore]]:
     yield one, other
     one.close()
     other.close()
-
-
-def mode(name: str) -> ModeChanged:
-    return ModeChanged(mode=name)
-
-
-def add(*names: str, expected: int | None = None) -> Addition:
-    return Addition(events=[mode(name) for name in names], expected=expected)
-
-
-def append(
-    store: Store, batch: Mapping[Stream, Addition], *, token: Token | None = None, settles: Sequence[int] = ()
-) -> int:
-    async def work() -> int:
-        return await store.append(batch, token=token, settles=settles)
-
-    return anyio.run(work)
-
-
-def names_in(records: Sequence[Recorded]) -> list[str]:
-    return [r.event.mode for r in records if isinstance(r.event, ModeChanged)]
-
-
-def claim(store: Store, step: StepId = A) -> Token:
-    token = store.take(RUN, step, ME)
-    assert token is not None
-    return token
 
 
 async def append_chains(store: Store, chains: int, length: int) -> None:
