@@ -43,7 +43,7 @@ test: lint
 	$(PYTEST) -m 'not long'
 
 test-full: lint
-	$(PYTEST)
+	HYPOTHESIS_EXAMPLES=fresh $(PYTEST)
 
 demo: $(STAMP)
 	$(BIN)/python -m drumline.demo

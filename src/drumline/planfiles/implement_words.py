@@ -135,11 +135,12 @@ def _last_tag(content: str, begin: int, end: int) -> Tag | None:
     opening = head.rfind("[")
     if not head.endswith("]") or opening < 0 or "]" in head[opening:-1]:
         return None
-    start = len(head[:opening].rstrip(" \t"))
+    # Without a title, the blanks before the tag are those behind the id.
+    start = len(content[: begin + opening].rstrip(" \t"))
     return Tag(
         text=head[opening + 1 : -1].strip(),
-        written=head[start:],
-        start=begin + start,
+        written=content[start : begin + len(head)],
+        start=start,
         inner=begin + opening + 1,
         end=begin + len(head),
     )
