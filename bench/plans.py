@@ -101,7 +101,7 @@ def make_repository(folder: Path) -> Path:
     return folder
 
 
-LOOKS = 500
+LOOKS = 200
 """Steps after which the beginning of a checkpoint is looked for; a driver looks in every round."""
 
 

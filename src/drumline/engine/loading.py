@@ -13,7 +13,7 @@ from drumline.core.recorded import Recorded
 from drumline.core.state import RunState, fold_run
 from drumline.ports.journal import Checkpoint, Journal
 
-EVERY = 2_000
+EVERY = 800
 """Events of a run's stream after which a new checkpoint is worth its writing."""
 
 

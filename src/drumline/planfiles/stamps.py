@@ -48,9 +48,11 @@ class Stamps:
             found = os.lstat(file)
         except OSError:
             return None
-        if not stat.S_ISREG(found.st_mode) or time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) <= self._grain:
+        modified, changed = found.st_mtime_ns, found.st_ctime_ns
+        newest = modified if modified > changed else changed
+        if not stat.S_ISREG(found.st_mode) or time.time_ns() - newest <= self._grain:
             return None
-        return Stamp(found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        return Stamp(found.st_ino, found.st_size, modified, changed)
 
     def recall(self, file: str, stamp: Stamp | None) -> str | None:
         """The digest of the file's bytes if it has not been touched since it was read."""
