@@ -77,15 +77,19 @@ def shared(one: Step, other: Step) -> str:
 def overlaps(steps: Sequence[Step]) -> list[Overlap]:
     """All overlaps between steps neither of which reaches the other, grouped by the steps concerned."""
     owners: dict[str, list[StepId]] = {}
-    order = {step_id: place for place, step_id in enumerate(topological(steps))}
-    for step in sorted((s for s in steps if s.id in order), key=lambda s: order[s.id]):
-        for path in dict.fromkeys(step.files):
-            owners.setdefault(take_apart(path).text, []).append(step.id)
+    by_id = {step.id: step for step in steps}
+    sorted_ids = topological(steps)
+    for step_id in sorted_ids:
+        for path in dict.fromkeys(by_id[step_id].files):
+            owners.setdefault(take_apart(path).text, []).append(step_id)
+    order = {step_id: place for place, step_id in enumerate(sorted_ids)}
     if not owners:
         return []
-    before = ancestors(steps)
+    # Most paths have one owner and meet no other: only what is left needs to know who reaches whom.
+    meeting = [(one, other) for one, other in _meeting(owners) if one != other or len(owners[one]) > 1]
+    before = ancestors(steps) if meeting else {}
     grouped: dict[tuple[StepId, ...], list[str]] = {}
-    for one, other in _meeting(owners):
+    for one, other in meeting:
         concerned = _concurrent(owners[one], owners[other], before, order)
         if concerned:
             grouped.setdefault(concerned, []).append(one)
@@ -133,10 +137,12 @@ def _loose(one: StepId, other: StepId, before: dict[StepId, int], order: dict[St
 def _meeting(owners: dict[str, list[StepId]]) -> Iterator[tuple[str, str]]:
     """Pairs of paths that may name one file, each with itself included; folders keep the search short."""
     patterns = {text: take_apart(text) for text in owners}
-    below: dict[str, list[str]] = {}
-    for text, pattern in patterns.items():
+    wanted = {_folder(pattern.begins) for pattern in patterns.values() if pattern.glob}
+    below: dict[str, list[str]] = {folder: [] for folder in wanted}
+    for text, pattern in patterns.items() if wanted else ():
         for folder in _folders(pattern.begins):
-            below.setdefault(folder, []).append(text)
+            if folder in below:
+                below[folder].append(text)
     met: set[tuple[str, str]] = set()
     for text, pattern in patterns.items():
         yield text, text
@@ -156,9 +162,10 @@ def _folder(path: str) -> str:
 def _folders(path: str) -> Iterator[str]:
     """Every folder the path lies in, the top ("") first."""
     yield ""
-    for place, character in enumerate(path):
-        if character == "/":
-            yield path[: place + 1]
+    place = path.find("/")
+    while place >= 0:
+        yield path[: place + 1]
+        place = path.find("/", place + 1)
 
 
 def _holds(folder: str, path: str) -> bool:
