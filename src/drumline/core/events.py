@@ -66,6 +66,24 @@ class PlanPinned(Event):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FlowPinned(Event):
+    """This run walks one flow by itself, in `folder`; its nodes' events are in the stream of the step `flow`.
+
+    `agent` and `model`, where given, override what the flow names; `worktree` says that the folder is ours.
+    """
+
+    flow: str
+    path: str
+    digest: str
+    folder: str
+    prompt: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    agent: str = ""
+    model: str = ""
+    worktree: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PlanChanged(Event):
     """A person edited the plan in mid-run; it was validated and is what counts from here on."""
 
@@ -85,7 +103,10 @@ class StepsDeclared(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateOpened(Event):
-    """A durable question to a person."""
+    """A durable question to a person.
+
+    With `free` any text is an answer, if it keeps the `rule` on its length; an empty one stands for the `default`.
+    """
 
     gate: GateId
     kind: str
@@ -94,6 +115,9 @@ class GateOpened(Event):
     step: StepId = NO_STEP
     person_only: bool = False
     detail: str = ""
+    free: bool = False
+    rule: str = ""
+    default: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,7 +12,10 @@ from drumline.core.ids import RunId, StepId
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Assignment:
-    """What an agent is asked to do, and where. `log` takes its transcript, `prompt_file` holds the prompt on disk."""
+    """What an agent is asked to do, and where. `log` takes its transcript, `prompt_file` holds the prompt on disk.
+
+    `scope` and `visit` say where in a flow; with `read_only` it may look at the workspace but not change it.
+    """
 
     run: RunId
     step: StepId
@@ -24,6 +27,10 @@ class Assignment:
     log: Path
     tier: str = "standard"
     timeout: float | None = None
+    scope: str = ""
+    visit: int = 1
+    read_only: bool = False
+    model: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,6 +18,7 @@ class Job:
     stdin: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
+    printed: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

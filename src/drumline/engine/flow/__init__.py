@@ -1,0 +1,1 @@
+"""Walks flows: performs what the pure interpreter decides, and records what came of it."""

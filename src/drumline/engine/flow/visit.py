@@ -1,0 +1,56 @@
+"""One visit of a node, as those who act for it see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from drumline.core.flow.model import Flow, Json
+from drumline.core.flow.scopes import call_scope
+from drumline.core.flow.state import Key
+from drumline.core.ids import RunId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Visit:
+    """Where and with what a node acts: `values` is the state it sees, `folder` where it works, `logs` takes its logs.
+
+    `agent` and `model` are the caller's, which override what the node names; empty if there are none.
+    """
+
+    run: RunId
+    key: Key
+    flow: Flow
+    values: Mapping[str, Json]
+    folder: Path
+    logs: Path
+    timeout: float | None = None
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    agent: str = ""
+    model: str = ""
+
+    @property
+    def source(self) -> Path:
+        """The folder of the flow's file, which its scripts are relative to."""
+        return Path(self.flow.path).parent
+
+    @property
+    def name(self) -> str:
+        """What this visit is called among all of the run: `fix#2/ask#1`."""
+        return call_scope(self.key.scope, self.key.node, self.key.visit)
+
+    def log(self, kind: str, suffix: str = ".log") -> Path:
+        """A fresh file for this visit; an older one of that name, left by a lost visit, is kept aside."""
+        self.logs.mkdir(parents=True, exist_ok=True)
+        stem = f"{self.name.replace('/', '~')}.{kind}"
+        path = self.logs / (stem + suffix)
+        if path.exists():
+            aside = sum(1 for _ in self.logs.glob(f"{_literal(stem)}.lost-*"))
+            path.rename(self.logs / f"{stem}.lost-{aside + 1}{suffix}")
+        return path
+
+
+def _literal(stem: str) -> str:
+    """A name in which `[` does not begin a pattern."""
+    return stem.replace("[", "[[]")

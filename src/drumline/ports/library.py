@@ -1,0 +1,36 @@
+"""Where a flow's names lead: which agent or which flow a node calls, and which skills there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from drumline.core.flow.model import Flow
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Callee:
+    """What a name stands for: a flow's file, or an agent by its spec; `warning` if the name had to be guessed."""
+
+    flow: Path | None = None
+    agent: str = ""
+    tier: str = ""
+    model: str = ""
+    warning: str = ""
+
+
+class Library(Protocol):
+    """Finds what flows name."""
+
+    def find_callee(self, name: str, *, around: Path) -> Callee:
+        """What `agent: NAME` means in a flow whose folder is `around`; InvalidInput if there is nothing to call."""
+        ...
+
+    def load(self, path: Path) -> Flow:
+        """The checked flow in a file; InvalidInput with all its problems. It is kept for the run."""
+        ...
+
+    def recall(self, path: str, digest: str) -> Flow:
+        """A flow as it was when `load` kept it; InvalidInput if neither the copy nor the file has that digest."""
+        ...

@@ -1,0 +1,55 @@
+"""Models behind one port: a question goes in, an answer comes out, with tools used on the way if they are allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from drumline.core.ids import RunId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """What a model is asked, and what it may use.
+
+    `model` is `provider:model`, a tier, `scripted:FILE`, or empty for the configured default. `tools` and
+    `mcp_servers` are everything it may call; tools see nothing outside `workspace`. `max_iterations` caps its turns.
+    `log` takes the transcript. (`scope`, `node`, `visit`, `attempt`) say whose question it is.
+    """
+
+    run: RunId
+    node: str
+    prompt: str
+    workspace: Path
+    log: Path
+    scope: str = ""
+    visit: int = 1
+    attempt: int = 1
+    instructions: str = ""
+    model: str = ""
+    temperature: float | None = None
+    top_p: float | None = None
+    reasoning_effort: str | None = None
+    tools: tuple[str, ...] = ()
+    mcp_servers: tuple[str, ...] = ()
+    max_iterations: int = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What the model said last. `failure` is empty or a class of the failure taxonomy, `message` says why."""
+
+    text: str = ""
+    failure: str = ""
+    message: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+class Models(Protocol):
+    """Answers questions; calls may overlap."""
+
+    async def ask(self, question: Question) -> Answer:
+        """The answer; a failure is an answer too. Nothing it started is left when this returns or is cancelled."""
+        ...
