@@ -145,16 +145,17 @@ def test_cancel_stops_a_live_run_and_its_agent(user: User) -> None:
 
 def test_runs_lists_the_newest_first_and_a_run_may_be_named_by_its_end(user: User) -> None:
     user.run("--step", "step-1")
+    first = user.status()["run"]
     user.run("--step", "step-3", "--new")
+    second = user.status()["run"]
 
     listed = user.drumline("runs", "--json").json["runs"]
     assert isinstance(listed, list)
     names = [str(run["run"]) for run in listed]
     shown = user.drumline("status", names[1][-3:], "--json").json
 
-    assert names == sorted(names, reverse=True)
-    assert len(names) == 2
-    assert shown["run"] == names[1]
+    assert names == [second, first]
+    assert shown["run"] == first
 
 
 def test_logs_show_what_agent_and_check_said(user: User) -> None:

@@ -45,7 +45,7 @@ class Terms:
 
 
 def new_run_id(now: float) -> RunId:
-    """A readable id that sorts by time."""
+    """A readable id that sorts by time, to the second."""
     stamp = time.strftime("%y%m%d-%H%M%S", time.localtime(now))
     return RunId(f"{stamp}-{''.join(secrets.choice(ALPHABET) for _ in range(3))}")
 
