@@ -132,6 +132,11 @@ NODES: Mapping[str, tuple[str, type[Node], Mapping[str, object]]] = {
         AgentNode,
         {"agent": "coder", "prompt": "p", "timeout": 300.0, "output_schema": None, "state_updates": None},
     ),
+    "agent with a fallback": (
+        "{type: agent, agent: coder, prompt: p, fallback: n}",
+        AgentNode,
+        {"fallback": "n", "next": ()},
+    ),
     "script": ("{type: script, script: s.sh}", ScriptNode, {"script": "s.sh", "fallback": None, "timeout": 30.0}),
     "script with everything": (
         "{id: n, type: script, description: d, script: s.py, fallback: n, timeout: 5, state_updates: {}, next: [n]}",

@@ -93,6 +93,23 @@ def test_a_model_that_failed_goes_to_its_fallback_and_its_updates_say_why() -> N
     assert parsed.writes == {"why": "LLM node structured-extraction failed: no JSON"}
 
 
+def test_an_agent_that_failed_goes_to_its_fallback_and_its_updates_know_the_class_of_the_failure() -> None:
+    updates = {"why": "{{output}}", "class": "[{{failure}}]"}
+    node = AgentNode(
+        id=NodeId("n"), agent="a", prompt="p", next=name("on"), fallback=NodeId("fb"), state_updates=updates
+    )
+    left_over: Mapping[str, Json] = {"failure": "old"}
+
+    failed = draw_conclusion(node, left_over, Outcome(failure="no such file", failure_class="permanent"))
+    unnamed = draw_conclusion(node, left_over, Outcome(failure="no such file"))
+    worked = draw_conclusion(node, left_over, Outcome(output="fine"))
+
+    assert (failed.failure, failed.next) == ("", ("fb",))
+    assert failed.writes == {"why": "agent failed: no such file", "class": "[permanent]"}
+    assert unnamed.writes == {"why": "agent failed: no such file", "class": "[]"}
+    assert (worked.next, worked.writes) == (("on",), {"why": "fine", "class": "[]"})
+
+
 @pytest.mark.parametrize("kind", ANSWERING)
 def test_a_failure_without_a_fallback_is_a_failure(kind: str) -> None:
     drawn = draw_conclusion(answering(kind, {"x": "{{output}}"}), {}, Outcome(failure="HTTP 404"))

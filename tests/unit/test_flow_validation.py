@@ -51,8 +51,18 @@ def script(name: str, *following: str, fallback: str = "", updates: Mapping[str,
     return ScriptNode(id=NodeId(name), script="s.sh", next=ids(*following), fallback=back, state_updates=updates)
 
 
-def agent(name: str, *following: str, prompt: str = "go", called: str = "coder") -> AgentNode:
-    return AgentNode(id=NodeId(name), agent=called, prompt=prompt, next=ids(*following))
+def agent(
+    name: str,
+    *following: str,
+    prompt: str = "go",
+    called: str = "coder",
+    fallback: str = "",
+    updates: Mapping[str, str] | None = None,
+) -> AgentNode:
+    back = NodeId(fallback) if fallback else None
+    return AgentNode(
+        id=NodeId(name), agent=called, prompt=prompt, next=ids(*following), fallback=back, state_updates=updates
+    )
 
 
 def llm(
@@ -171,6 +181,11 @@ GRAPHS: Mapping[str, tuple[Flow, list[str], str]] = {
         ["E unknown_node"],
         "'ghost'",
     ),
+    "an agent falls back to nowhere": (
+        flow(agent("a", "end", fallback="ghost"), end()),
+        ["E unknown_node"],
+        "`fallback`",
+    ),
     "an llm falls back to nowhere": (flow(llm("m", "end", fallback="ghost"), end()), ["E unknown_node"], "`fallback`"),
     "one of several leads nowhere": (
         flow(agent("start", "a", "ghost"), agent("a", "end"), end()),
@@ -203,6 +218,11 @@ GRAPHS: Mapping[str, tuple[Flow, list[str], str]] = {
     ),
     "a cycle of fallbacks": (
         flow(script("a", "end", fallback="b"), llm("b", "end", fallback="a"), end()),
+        ["E illegal_cycle"],
+        "a → b → a",
+    ),
+    "a cycle through the fallback of an agent": (
+        flow(agent("a", "end", fallback="b"), agent("b", "a"), end()),
         ["E illegal_cycle"],
         "a → b → a",
     ),
@@ -475,6 +495,19 @@ PARALLEL: Mapping[str, tuple[Flow, list[str], str]] = {
         fan(llm("a", "end", updates={"a_key": OUTPUT}), llm("b", "end", updates={"output": "x"})),
         [],
         "",
+    ),
+    "the class of its own failure is not read from the state": (
+        fan(
+            agent("a", "end", fallback="end", updates={"a_key": "{{failure}}"}),
+            llm("b", "end", updates={"failure": "x"}),
+        ),
+        [],
+        "",
+    ),
+    "without a fallback there is no such class": (
+        fan(agent("a", "end", updates={"a_key": "{{failure}}"}), llm("b", "end", updates={"failure": "x"})),
+        ["E parallel_read"],
+        "'failure'",
     ),
     "a result in a prompt is read from the state": (
         fan(llm("a", "end", prompt=OUTPUT), llm("b", "end", updates={"output": "x"})),

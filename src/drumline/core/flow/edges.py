@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from drumline.core.flow.model import (
+    AgentNode,
     ApprovalNode,
     CheckNode,
     Flow,
@@ -142,7 +143,7 @@ def _own_edges(node: Node) -> Iterator[Edge]:
         yield Edge(source=node.id, target=node.failed, kind=EdgeKind.FAILED, place=("on_fail",), label="failed")
     elif isinstance(node, MapNode):
         yield Edge(source=node.id, target=node.branch, kind=EdgeKind.BRANCH, place=("branch",), label="each")
-    elif isinstance(node, ScriptNode | LlmNode) and node.fallback is not None:
+    elif isinstance(node, ScriptNode | LlmNode | AgentNode) and node.fallback is not None:
         kind = EdgeKind.FALLBACK
         yield Edge(source=node.id, target=node.fallback, kind=kind, place=("fallback",), label="fallback")
 

@@ -93,6 +93,11 @@ _SCHEMA = _rule(
     "output_schema", Shape.VALUES, "JSON Schema the answer must fulfil; its top-level keys go into the state."
 )
 _FALLBACK = _rule("fallback", Shape.NODE, "Where to go when the node fails.")
+_AGENT_FALLBACK = _rule(
+    "fallback",
+    Shape.NODE,
+    "Where to go when the agent fails; updates see why as `output`, and the class of the failure as `failure`.",
+)
 _MODEL_FIELDS = (
     _rule("model", Shape.TEXT, "The model to ask."),
     _rule("temperature", Shape.NUMBER, "How freely the model chooses its words."),
@@ -169,6 +174,7 @@ KINDS: Mapping[str, KindRule] = {
             fields=(
                 _needed("agent", Shape.TEXT, "Which agent, or which other flow."),
                 _needed("prompt", Shape.TEXT, "What it is asked to do; a template."),
+                _AGENT_FALLBACK,
                 _SCHEMA,
                 _rule("timeout", Shape.SECONDS, "How long it may take."),
                 _UPDATES,

@@ -31,10 +31,11 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentNode(Node):
-    """A coding agent works on a prompt."""
+    """A coding agent works on a prompt. `fallback` is ours: the format's agents can only fail."""
 
     agent: str
     prompt: str
+    fallback: NodeId | None = None
     output_schema: Mapping[str, Json] | None = None
     timeout: float = 300.0
 
@@ -189,3 +190,7 @@ class Flow:
     skill_instructions: str | None = None
     conversation_starters: tuple[str, ...] = ()
     digest: str = ""
+
+
+ASKING = (ApprovalNode, InputNode)
+"""Nodes that put a question to a person; while it is open they are neither at work nor over."""

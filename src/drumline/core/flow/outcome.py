@@ -1,7 +1,7 @@
 """What a node's work came to, and what that means: its writes, where it leads, or why it failed.
 
 A write is what a node declares or returns, whether or not it differs from the value before. What a node's updates
-call `output`, `choice` or `input` is bound for them alone and leaves no trace in the state.
+call `output`, `choice`, `input` or `failure` is bound for them alone and leaves no trace in the state.
 """
 
 from __future__ import annotations
@@ -37,12 +37,14 @@ class Outcome:
 
     `output` is, by kind of node: the object a script printed; a model's or an agent's text, or its validated value
     where it has an `output_schema`; the choice or the text of a person; the verdict of a check, an object with
-    `passed`; the target a route chose; nothing for `set`. `failure` says why there is none, `stage` at which point of
-    a model's work (for example `structured-extraction`).
+    `passed`; the target a route chose; nothing for `set`. `failure` says why there is none, `failure_class` of which
+    class of the failure taxonomy that is if anybody knows, `stage` at which point of a model's work it came (for
+    example `structured-extraction`).
     """
 
     output: Json = None
     failure: str = ""
+    failure_class: str = ""
     stage: str = ""
     spent: float = 0.0
 
@@ -97,6 +99,10 @@ def _fail(node: Node, values: Values, outcome: Outcome) -> Conclusion:
             return Conclusion(failure=f"LLM node failed and no fallback declared: {outcome.failure}")
         writes = apply_updates(node.state_updates, values, {"output": said})
         return Conclusion(writes=writes, next=(node.fallback,), said=said)
+    if isinstance(node, AgentNode) and node.fallback is not None:
+        said = f"agent failed: {outcome.failure}"
+        writes = apply_updates(node.state_updates, values, {"output": said, "failure": outcome.failure_class})
+        return Conclusion(writes=writes, next=(node.fallback,), said=said)
     if isinstance(node, ScriptNode) and node.fallback is not None:
         return Conclusion(next=(node.fallback,), said=outcome.failure)
     return Conclusion(failure=outcome.failure)
@@ -119,7 +125,10 @@ def _conclude_answer(node: LlmNode | AgentNode, values: Values, output: Json) ->
         merged = dict(output)
     if node.state_updates:
         around = overlay(merged, values) if merged else values
-        merged = merged | apply_updates(node.state_updates, around, {"output": output})
+        bound: dict[str, Json] = {"output": output}
+        if isinstance(node, AgentNode) and node.fallback is not None:
+            bound["failure"] = ""  # what an earlier failure left in the state is not this one's
+        merged = merged | apply_updates(node.state_updates, around, bound)
     return Conclusion(writes=merged, next=node.next, bound=output)
 
 

@@ -158,9 +158,11 @@ def _reads(node: Node) -> Iterator[str]:
     """Keys that a node's templates take from the state; its own result does not come from there."""
     for text in _templates(node):
         yield from _roots(text)
-    own = _OWN_WORD.get(type(node), "")
+    own = {_OWN_WORD.get(type(node), "")}
+    if isinstance(node, AgentNode) and node.fallback is not None:
+        own.add("failure")
     for text in (node.state_updates or {}).values():
-        yield from (key for key in _roots(text) if key != own)
+        yield from (key for key in _roots(text) if key not in own)
 
 
 def _roots(template: str) -> Iterator[str]:
