@@ -20,6 +20,8 @@ from drumline.core.subject import PLACES
 from drumline.errors import InvalidInput
 
 CONFIG = Path(".drumline", "config.toml")
+TABLES = ("agents", "models", "mcp")
+"""Tables of the configuration that are no settings; `profiles.py` reads them."""
 PREFIX = "DRUMLINE_"
 HINT = "drumline run --help"
 
@@ -80,7 +82,7 @@ def resolve(
     # Lowest first, so that a later source replaces an earlier one; all are checked, even those that lose.
     for values in (
         _check(foreign or {}, lambda key: f"the settings of another tool: {key}", problems),
-        _check(config, lambda key: f"{CONFIG.as_posix()}: {key}", problems),
+        _check(_without_tables(config), lambda key: f"{CONFIG.as_posix()}: {key}", problems),
         _check(plan, lambda key: f"the plan: {key}", problems),
         _check(_from_environ(environ, problems), lambda key: PREFIX + key.upper(), problems),
         _check(given, lambda key: "--" + key.replace("_", "-"), problems),
@@ -292,8 +294,12 @@ def _check(values: Mapping[str, object], place: Callable[[str], str], problems: 
     return right
 
 
+def _without_tables(config: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in config.items() if key not in TABLES}
+
+
 def _suggest(key: str) -> str:
-    close = get_close_matches(key, _BY_KEY, n=1)
+    close = get_close_matches(key, (*_BY_KEY, *TABLES), n=1)
     return f"did you mean {close[0]!r}?" if close else "legal: " + ", ".join(_BY_KEY)
 
 

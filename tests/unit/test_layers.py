@@ -15,7 +15,7 @@ ROOT = Path(drumline.__file__).parent
 LAYERS = (
     {"errors"},
     {"core"},
-    {"ports", "views", "settings"},
+    {"ports", "views", "settings", "profiles"},
     {"engine"},
     {"store", "agents", "workspace", "planfiles", "flowfiles", "expressions", "processes", "testing"},
     {"app"},

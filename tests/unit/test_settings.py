@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from drumline.errors import InvalidInput
-from drumline.settings import Settings, digest, parse_duration, read_config, resolve, settings_table
+from drumline.profiles import McpServer, Profile, Profiles, read_profiles
+from drumline.settings import TABLES, Settings, digest, parse_duration, read_config, resolve, settings_table
 
 
 def problems_of(**sources: dict[str, object]) -> list[str]:
@@ -167,6 +169,112 @@ def test_a_malformed_config_is_refused_with_file_and_line(tmp_path: Path, text: 
         read_config(tmp_path, tmp_path)
 
     assert said in str(caught.value)
+
+
+TABLES_TEXT = """
+agent = "command:usual"
+
+[agents.architect]
+agent = "command:think"
+tier = "strong"
+
+[agents.scribe]
+model = "acme:small"
+
+[models]
+default = "acme:middle"
+fast = "acme:small"
+
+[mcp.tickets]
+command = ["tickets-mcp", "--stdio"]
+env = {TOKEN = "$TICKETS", OTHER = "$NOT_SET", PLAIN = "$5"}
+
+[mcp.docs]
+url = "https://docs.example.org/mcp"
+"""
+
+
+def profile_problems(text: str) -> list[str]:
+    """The lines of the one error that reading these tables raises, without the file's name."""
+    with pytest.raises(InvalidInput) as caught:
+        read_profiles(tomllib.loads(text), {})
+
+    assert caught.value.hint
+    return [line.removeprefix(".drumline/config.toml: ") for line in str(caught.value).splitlines()]
+
+
+def test_tables_give_agents_models_and_servers_their_names() -> None:
+    found = read_profiles(tomllib.loads(TABLES_TEXT), {"TICKETS": "s3cret"})
+
+    tickets = McpServer(name="tickets", command=("tickets-mcp", "--stdio"), env={"TOKEN": "s3cret", "PLAIN": "$5"})
+    assert found == Profiles(
+        agents={"architect": Profile(agent="command:think", tier="strong"), "scribe": Profile(model="acme:small")},
+        tiers={"fast": "acme:small"},
+        model="acme:middle",
+        mcp={"tickets": tickets, "docs": McpServer(name="docs", url="https://docs.example.org/mcp")},
+    )
+    assert "s3cret" not in repr(found)
+
+
+def test_the_tables_are_no_settings_and_no_problem() -> None:
+    config = tomllib.loads(TABLES_TEXT)
+
+    assert resolve({}, {}, {}, config) == replace(Settings(), agent="command:usual")
+    assert set(config) - {"agent"} == set(TABLES)
+
+
+def test_a_misspelt_table_is_answered_with_the_right_one() -> None:
+    assert "did you mean 'agents'?" in problems_of(config={"agnets": {}})[0]
+
+
+def test_without_tables_there_are_no_profiles() -> None:
+    assert read_profiles({"jobs": 3}) == Profiles()
+
+
+def test_all_problems_of_all_tables_are_reported_at_once() -> None:
+    found = profile_problems(
+        """
+        [agents.a]
+        agnet = "command:x"
+        tier = "stong"
+        [agents.b]
+        [agents.default]
+        agent = "command:x"
+        [agents."x:y"]
+        agent = "command:x"
+        [models]
+        quick = "acme:small"
+        strong = 3
+        [mcp.none]
+        [mcp.both]
+        command = "run me"
+        url = "ftp://x"
+        env = {TOKEN = 5}
+        """
+    )
+
+    assert found == [
+        "agents.default: 'default' stands for the default agent; set `agent` at the top of the file instead",
+        "agents.x:y: 'x:y' cannot be a name (legal: letters, digits and marks, without ':' and '/')",
+        "agents.a.agnet: there is no such key (did you mean 'agent'?)",
+        "agents.a.tier: 'stong' is not legal here (legal: fast, standard, strong; did you mean 'strong'?)",
+        "agents.b: says nothing; give it an agent, a tier or a model",
+        "models.quick: there is no such key (legal: default, fast, standard, strong)",
+        "models.strong: 3 is not legal here (legal: a text that is not empty)",
+        "mcp.none: needs either a command or a url",
+        "mcp.both: needs either a command or a url",
+        "mcp.both.url: 'ftp://x' is not legal here (legal: an address with http:// or https://)",
+        "mcp.both.command: 'run me' is not legal here (legal: a list of texts: a program and its arguments)",
+        "mcp.both.env.TOKEN: is not a text",
+    ]
+
+
+@pytest.mark.parametrize("text", ["agents = 1", "models = 1", "mcp = 1", "[agents]\na = 1", "[mcp]\na = 1"])
+def test_what_is_no_table_is_refused(text: str) -> None:
+    found = profile_problems(text)
+
+    assert len(found) == 1
+    assert "is not a table" in found[0]
 
 
 def write_config(folder: Path, text: str) -> None:

@@ -12,6 +12,7 @@ from drumline.core.life import OPEN, TRANSITIONS
 from drumline.core.taxonomy import RULES, WAITS
 from drumline.docs.problems import FORMAT_PROBLEMS, PROBLEMS
 from drumline.errors import DrumlineError
+from drumline.profiles import TABLES
 from drumline.settings import settings_table
 from drumline.views.states import EXIT_CODES
 
@@ -25,6 +26,24 @@ TYPES = {
     "Tree": "str",
     "NodeId": "str",
 }
+
+
+TABLES_EXAMPLE = """\
+```toml
+agent = "command:my-agent --print"
+
+[agents.architect]
+agent = "command:my-agent --think"
+tier = "strong"
+
+[models]
+default = "provider:model"
+fast = "provider:small-model"
+
+[mcp.tickets]
+command = ["tickets-mcp", "--stdio"]
+env = {TOKEN = "$TICKETS_TOKEN"}
+```"""
 
 
 def settings_page() -> str:
@@ -43,6 +62,16 @@ def settings_page() -> str:
         table(("key", "variable", "flag", "default", "meaning"), rows),
         "## What is legal",
         table(("key", "values"), legal),
+        "## Tables",
+        "`config.toml` may also give names to agents, models and MCP servers, for [flows](flow-format.md). They have "
+        "no variables and no flags.",
+        table(
+            ("table", "key", "values", "meaning"), [(f"`[{t.table}]`", f"`{t.key}`", t.legal, t.help) for t in TABLES]
+        ),
+        TABLES_EXAMPLE,
+        "A profile that names no agent is the default agent, with that tier or model. A flow's `agent: NAME` is a "
+        "profile of that name; else a flow of that name beside it, or in `.drumline/flows`; else a shipped flow "
+        "(`coder`, `code-reviewer`); else the default agent, with a warning. `agent: default` is the default agent.",
         "A run keeps the settings it was started with: agent, mode, autonomy, retries, setup and checks are recorded "
         "in its journal. An edit of the configuration counts for the next run. Jobs, timeouts and the lease belong to "
         "the process that drives.",

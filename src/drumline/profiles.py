@@ -1,0 +1,236 @@
+"""The tables of `.drumline/config.toml`: agents by name, models by tier, and MCP servers.
+
+The rule: whatever is wrong in any of them is reported at once, each with its place and with what would be legal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from drumline.core.advance import TIERS
+from drumline.errors import InvalidInput
+
+PLACE = ".drumline/config.toml"
+HINT = f"correct {PLACE} and try again"
+DEFAULT = "default"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Profile:
+    """Who a name stands for: an agent's spec, and with which tier or model it works. What is empty is the default."""
+
+    agent: str = ""
+    tier: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class McpServer:
+    """A server of tools: either a program to start or an address. `env` may hold secrets and is never shown."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    url: str = ""
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Profiles:
+    """All tables. `tiers` has the models of the tiers that are configured, `model` the one to use without a tier."""
+
+    agents: Mapping[str, Profile] = field(default_factory=dict)
+    tiers: Mapping[str, str] = field(default_factory=dict)
+    model: str = ""
+    mcp: Mapping[str, McpServer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableKey:
+    """One key of a table as people read about it."""
+
+    table: str
+    key: str
+    legal: str
+    help: str
+
+
+_TEXT = "a text that is not empty"
+_MODEL = "a model such as provider:model or scripted:FILE"
+
+TABLES: tuple[TableKey, ...] = (
+    TableKey(table="agents.NAME", key="agent", legal=_TEXT, help="The agent that NAME stands for, as for `--agent`."),
+    TableKey(table="agents.NAME", key="tier", legal=", ".join(TIERS), help="The class of model it works with."),
+    TableKey(table="agents.NAME", key="model", legal=_MODEL, help="The model it works with; overrules the tier."),
+    TableKey(table="models", key=DEFAULT, legal=_MODEL, help="The model of `llm` nodes that name none."),
+    *(TableKey(table="models", key=tier, legal=_MODEL, help=f"The model of the tier `{tier}`.") for tier in TIERS),
+    TableKey(
+        table="mcp.NAME",
+        key="command",
+        legal="a list of texts: a program and its arguments",
+        help="What starts the MCP server NAME.",
+    ),
+    TableKey(
+        table="mcp.NAME", key="url", legal="an address with http:// or https://", help="Where the server is, instead."
+    ),
+    TableKey(
+        table="mcp.NAME",
+        key="env",
+        legal="a table of texts; `$NAME` alone stands for a variable of the environment, if it is set",
+        help="What the server's environment has beside the usual; keep secrets out of the file by `$NAME`.",
+    ),
+)
+
+
+def read_profiles(config: Mapping[str, object], environ: Mapping[str, str] | None = None) -> Profiles:
+    """The tables of a configuration; InvalidInput with every problem of all of them.
+
+    `environ` is where `$NAME` is looked up, the process's own environment unless another is given.
+    """
+    found = _Reading(environ=os.environ if environ is None else environ)
+    agents = {name: found.read_profile(name, table) for name, table in found.tables(config, "agents")}
+    models = found.read_models(config.get("models", {}))
+    servers = {name: found.read_server(name, table) for name, table in found.tables(config, "mcp")}
+    if found.problems:
+        raise InvalidInput("\n".join(found.problems), hint=HINT)
+    return Profiles(agents=agents, tiers=models, model=models.pop(DEFAULT, ""), mcp=servers)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Reading:
+    """Turns tables into records; keeps every problem and goes on."""
+
+    environ: Mapping[str, str]
+    problems: list[str] = field(default_factory=list)
+
+    def tables(self, config: Mapping[str, object], kind: str) -> list[tuple[str, Mapping[str, object]]]:
+        """The tables below `[kind]` that are tables and have a name one can write into a flow."""
+        outer = config.get(kind, {})
+        if not isinstance(outer, Mapping):
+            self._tell(kind, f"is not a table; write [{kind}.NAME]")
+            return []
+        found: list[tuple[str, Mapping[str, object]]] = []
+        for name, table in outer.items():
+            place = f"{kind}.{name}"
+            if not isinstance(table, Mapping):
+                self._tell(place, f"is not a table; write [{kind}.NAME] with its keys below")
+            elif fault := _find_name_fault(name, kind):
+                self._tell(place, fault)
+            else:
+                found.append((name, table))
+        return found
+
+    def read_profile(self, name: str, table: Mapping[str, object]) -> Profile:
+        """One `[agents.NAME]`."""
+        place = f"agents.{name}"
+        self._check_keys(place, table, _keys("agents.NAME"))
+        if not table:
+            self._tell(place, "says nothing; give it an agent, a tier or a model")
+        return Profile(
+            agent=self._text(place, table, "agent"),
+            tier=self._choice(place, table, "tier", TIERS),
+            model=self._text(place, table, "model"),
+        )
+
+    def read_models(self, table: object) -> dict[str, str]:
+        """`[models]`: models by tier, and `default`."""
+        if not isinstance(table, Mapping):
+            self._tell("models", "is not a table; write [models] with fast, standard, strong or default below")
+            return {}
+        keys = _keys("models")
+        self._check_keys("models", table, keys)
+        return {key: text for key in keys if (text := self._text("models", table, key))}
+
+    def read_server(self, name: str, table: Mapping[str, object]) -> McpServer:
+        """One `[mcp.NAME]`."""
+        place = f"mcp.{name}"
+        self._check_keys(place, table, _keys("mcp.NAME"))
+        if ("command" in table) == ("url" in table):
+            self._tell(place, "needs either a command or a url")
+        url = self._text(place, table, "url")
+        if url and not url.startswith(("http://", "https://")):
+            self._refuse(f"{place}.url", url, _legal("mcp.NAME", "url"))
+        return McpServer(
+            name=name,
+            command=self._command(place, table),
+            url=url,
+            env=self._env(place, table.get("env", {})),
+        )
+
+    def _command(self, place: str, table: Mapping[str, object]) -> tuple[str, ...]:
+        value = table.get("command")
+        if value is None:
+            return ()
+        if isinstance(value, list) and value and all(map(_is_text, value)):
+            return tuple(value)
+        self._refuse(f"{place}.command", value, _legal("mcp.NAME", "command"))
+        return ()
+
+    def _env(self, place: str, value: object) -> dict[str, str]:
+        """The server's variables. A value may be a secret: a problem names the variable and nothing more."""
+        if not isinstance(value, Mapping):
+            self._tell(f"{place}.env", f"is not {_legal('mcp.NAME', 'env')}")
+            return {}
+        found: dict[str, str] = {}
+        for name, text in value.items():
+            if not isinstance(text, str) or "\0" in text:
+                self._tell(f"{place}.env.{name}", "is not a text")
+            elif not (text.startswith("$") and text[1:].isidentifier()):
+                found[name] = text
+            elif text[1:] in self.environ:
+                # One that is not set is left out: not everybody has the secrets of every server.
+                found[name] = self.environ[text[1:]]
+        return found
+
+    def _text(self, place: str, table: Mapping[str, object], key: str) -> str:
+        value = table.get(key)
+        if value is None:
+            return ""
+        if not _is_text(value):
+            self._refuse(f"{place}.{key}", value, _TEXT)
+            return ""
+        return str(value)
+
+    def _choice(self, place: str, table: Mapping[str, object], key: str, legal: Sequence[str]) -> str:
+        value = table.get(key)
+        if value is None or value in legal:
+            return str(value or "")
+        close = get_close_matches(str(value), legal, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        self._refuse(f"{place}.{key}", value, ", ".join(legal) + meant)
+        return ""
+
+    def _check_keys(self, place: str, table: Mapping[str, object], legal: Collection[str]) -> None:
+        for key in table:
+            if key not in legal:
+                close = get_close_matches(key, legal, n=1)
+                advice = f"did you mean {close[0]!r}?" if close else f"legal: {', '.join(legal)}"
+                self._tell(f"{place}.{key}", f"there is no such key ({advice})")
+
+    def _refuse(self, place: str, value: object, legal: str) -> None:
+        self._tell(place, f"{value!r} is not legal here (legal: {legal})")
+
+    def _tell(self, place: str, problem: str) -> None:
+        self.problems.append(f"{PLACE}: {place}: {problem}")
+
+
+def _find_name_fault(name: str, kind: str) -> str:
+    if not name.strip() or ":" in name or "/" in name or not name.isprintable():
+        return f"{name!r} cannot be a name (legal: letters, digits and marks, without ':' and '/')"
+    if kind == "agents" and name == DEFAULT:
+        return "'default' stands for the default agent; set `agent` at the top of the file instead"
+    return ""
+
+
+def _keys(table: str) -> tuple[str, ...]:
+    return tuple(row.key for row in TABLES if row.table == table)
+
+
+def _legal(table: str, key: str) -> str:
+    return next(row.legal for row in TABLES if (row.table, row.key) == (table, key))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and "\0" not in value
