@@ -14,6 +14,7 @@ from drumline.ports.journal import Journal
 
 _TELLING = (
     ev.RunStarted,
+    ev.FlowPinned,
     ev.StepsDeclared,
     ev.StepFinished,
     ev.StepReopened,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from drumline.app.catalog import read_run
+from drumline.core.gates import check_reply
 from drumline.core.ids import DriverId, GateId, RunId, StepId, Stream
 from drumline.core.state import RunState, fold_run
 from drumline.engine.messages import outcome_of
@@ -25,7 +26,7 @@ def check_speaker(run: RunId, mark: str, drivers: Collection[DriverId]) -> None:
 
 
 def check_answer(run: RunState, gate: str, choice: str) -> None:
-    """Refuse an answer to a gate that does not exist, has been answered, or has no such option."""
+    """Refuse an answer to a gate that does not exist, has been answered, or does not take this one."""
     found = run.gates.get(GateId(gate))
     if found is None:
         known = ", ".join(run.unanswered) or "none is open"
@@ -33,12 +34,7 @@ def check_answer(run: RunState, gate: str, choice: str) -> None:
     if found.answer is not None:
         who = f" by {found.answer.by}" if found.answer.by else ""
         raise InvalidInput(f"gate {gate!r} was answered {found.answer.choice!r}{who} already", hint="drumline status")
-    if choice not in found.opened.options:
-        legal = ", ".join(found.opened.options)
-        raise InvalidInput(
-            f"{choice!r} is no option of gate {gate!r} (legal: {legal})",
-            hint=f"drumline answer {gate} {found.opened.options[0]}",
-        )
+    check_reply(found.opened, choice)
 
 
 def check_retry(run: RunState, step: str) -> None:

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 
 from drumline.core.events import GateOpened
+from drumline.core.flow.lengths import parse_length_rule
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Step
+from drumline.errors import InvalidInput
 
 YES, NO = "yes", "no"
 APPROVE, REVISE, REJECT = "approve", "revise", "reject"
 CONTINUE, STOP = "continue", "stop"
 TAKE, LEAVE = "take", "leave"
 RESTART = "restart"
+
+
+def check_reply(opened: GateOpened, text: str) -> None:
+    """Refuse an answer that is no option, or too long or short where any text is one: it has to be asked again."""
+    if opened.free:
+        said = text or opened.default
+        if opened.rule and not parse_length_rule(opened.rule).holds(said):
+            size = len(said.encode("utf-8", "surrogatepass"))
+            message = f"the answer to {opened.gate!r} has {size} bytes; legal is {opened.rule.strip()}"
+            raise InvalidInput(message, hint=f"drumline answer {quote(opened.gate)} TEXT")
+    elif text not in opened.options:
+        raise InvalidInput(
+            f"{text!r} is no option of gate {opened.gate!r} (legal: {', '.join(opened.options)})",
+            hint=f"drumline answer {quote(opened.gate)} {quote(opened.options[0])}",
+        )
 
 
 def proceed_id(step: StepId) -> GateId:

@@ -52,6 +52,7 @@ class RunState:
     barrier_at: int = -1
     mirrored: dict[StepId, ev.PlanMirrored] = field(default_factory=dict)
     mode: str = "sequential"
+    flow: ev.FlowPinned | None = None
     cancel: ev.CancelRequested | None = None
     parked: bool = False
     ended: ev.RunEnded | None = None
@@ -133,6 +134,10 @@ def survey(state: RunState, depth: dict[StepId, int] | None = None) -> None:
     deepest = max((state.depth.get(step.id, 0) for step in chosen), default=0)
     with_items = {state.depth.get(step.id, 0) for step in chosen if step.manual}
     state.manual_waves = tuple(sorted(with_items - {deepest}))
+
+
+def _flow_pinned(state: RunState, event: ev.FlowPinned) -> None:
+    state.flow = event
 
 
 def _changed(state: RunState, event: ev.PlanChanged) -> None:
@@ -225,6 +230,7 @@ def _ended(state: RunState, event: ev.RunEnded) -> None:
 _APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {
     ev.RunStarted: _started,
     ev.PlanPinned: _pinned,
+    ev.FlowPinned: _flow_pinned,
     ev.PlanChanged: _changed,
     ev.StepsDeclared: _declared,
     ev.GateOpened: _gate_opened,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from drumline.core import events as ev
+from drumline.core.gates import check_reply
 from drumline.core.ids import GateId, StepId
 from drumline.core.schedule import settled
 from drumline.core.state import RunState
+from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 
 MODES = ("parallel", "sequential")
@@ -18,7 +20,8 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
     step = StepId(message.subject)
     match message.kind:
         case "answer":
-            return _answer(run, message)
+            answered = take_answer(run, message)
+            return [answered] if answered else []
         case "cancel":
             return [] if run.cancel or run.ended else [ev.CancelRequested(by=message.by, reason=message.comment)]
         case "mode" if message.value in MODES and message.value != run.mode and not run.plan.express:
@@ -35,14 +38,18 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return []
 
 
-def _answer(run: RunState, message: Message) -> list[ev.Event]:
+def take_answer(run: RunState, message: Message) -> ev.GateAnswered | None:
+    """The event of an answer; None if its gate is not open or does not take it."""
     gate = GateId(message.subject)
-    if gate not in run.unanswered or message.value not in run.unanswered[gate].opened.options:
-        return []
-    answered = ev.GateAnswered(
+    if gate not in run.unanswered:
+        return None
+    try:
+        check_reply(run.unanswered[gate].opened, message.value)
+    except InvalidInput:
+        return None
+    return ev.GateAnswered(
         gate=gate, choice=message.value, comment=message.comment, by=message.by, channel=message.channel
     )
-    return [answered]
 
 
 def _landed(run: RunState, step: StepId) -> bool:

@@ -29,7 +29,10 @@ NO_NODE = NodeId("")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowStarted(Event):
-    """A walk began. The flow is pinned by its digest; `values` is what the caller adds to its initial state."""
+    """A walk began. The flow is pinned by its digest; `values` is what the caller adds to its initial state.
+
+    `timeout` is how much working time the caller leaves it, beside the flow's own limit.
+    """
 
     flow: str
     digest: str = ""
@@ -37,6 +40,7 @@ class FlowStarted(Event):
     scope: str = ""
     values: Mapping[str, Json] = field(default_factory=dict)
     variables: Mapping[str, Json] = field(default_factory=dict)
+    timeout: float | None = None
     protocol: int = PROTOCOL
 
 

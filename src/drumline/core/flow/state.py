@@ -71,6 +71,15 @@ class FlowState:
         return found
 
     @property
+    def limit(self) -> float | None:
+        """How much working time the walk may take: its own limit or its caller's, whichever is shorter."""
+        own = self.chart.flow.settings.timeout
+        given = self.started.timeout if self.started else None
+        if own is None or given is None:
+            return given if own is None else own
+        return min(own, given)
+
+    @property
     def reason(self) -> str:
         """Why the walk cannot go on; empty while it can."""
         return self.broken or "; ".join(f"node '{node}': {why}" for node, why in sorted(self.failures.items()))

@@ -14,7 +14,7 @@ from itertools import islice
 from drumline.core.events import Event
 from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
-from drumline.core.flow.model import EndNode, Json, Node, NodeId, RouteNode, SetNode
+from drumline.core.flow.model import ASKING, EndNode, Json, Node, NodeId, RouteNode, SetNode
 from drumline.core.flow.outcome import Conclusion, Outcome, apply_updates, choose_case, draw_conclusion
 from drumline.core.flow.state import FlowState, Gathering, Key, fold_flow
 from drumline.core.flow.templates import render_lenient
@@ -50,7 +50,12 @@ class Stretch:
 
 
 def begin_flow(
-    chart: Chart, *, prompt: str = "", scope: str = "", variables: Mapping[str, Json] | None = None
+    chart: Chart,
+    *,
+    prompt: str = "",
+    scope: str = "",
+    variables: Mapping[str, Json] | None = None,
+    timeout: float | None = None,
 ) -> ev.FlowStarted:
     """The first event of a walk, with the caller's text as `initial_prompt`."""
     flow = chart.flow
@@ -61,6 +66,7 @@ def begin_flow(
         scope=scope,
         values={"initial_prompt": prompt},
         variables=variables or {},
+        timeout=timeout,
     )
 
 
@@ -117,7 +123,7 @@ def finish(state: FlowState, command: Finish) -> ev.FlowEnded:
 def expire(state: FlowState) -> ev.FlowEnded:
     """The last event of a walk whose time ran out while nodes were at work; the shell has stopped them."""
     names = ", ".join(sorted({key.node for key in state.acting})) or "nothing"
-    limit = state.chart.flow.settings.timeout or 0.0
+    limit = state.limit or 0.0
     reason = f"timed out after {limit:g}s during super-step ({names})"
     return ev.FlowEnded(status="failed", scope=state.scope, reason=reason)
 
@@ -155,11 +161,14 @@ def _settle(state: FlowState, command: RunNode | Finish, evaluate: Evaluate) -> 
 
 def _list_due(state: FlowState) -> Iterator[RunNode]:
     remaining = _remaining(state)
-    cap = max(1, state.chart.flow.settings.max_concurrency)
-    for name in islice(state.waiting, max(0, cap - len(state.running))):
+    places = max(1, state.chart.flow.settings.max_concurrency) - len(state.running)
+    for name in state.waiting:
         node = state.chart.nodes[name]
-        key = Key(state.scope, name, state.visits[name])
-        yield RunNode(key=key, node=node, timeout=_limit(node, remaining))
+        # A question takes no place: the nodes beside it need not wait for its answer.
+        places -= not isinstance(node, ASKING)
+        if places >= 0 or isinstance(node, ASKING):
+            key = Key(state.scope, name, state.visits[name])
+            yield RunNode(key=key, node=node, timeout=_limit(node, remaining))
     for scope, gathering in state.maps.items():
         yield from _list_items(state, scope, gathering, remaining=remaining)
 
@@ -179,12 +188,12 @@ def _limit(node: Node, remaining: float | None) -> float | None:
 
 
 def _remaining(state: FlowState) -> float | None:
-    limit = state.chart.flow.settings.timeout
+    limit = state.limit
     return None if limit is None else max(0.0, limit - state.spent)
 
 
 def _overdue(state: FlowState) -> str:
-    limit = state.chart.flow.settings.timeout
+    limit = state.limit
     return f"timed out after {limit:g}s" if limit is not None and state.spent >= limit else ""
 
 

@@ -1,0 +1,170 @@
+"""A flow and the flows it calls, walked as one: the end of one leads its caller on.
+
+All of it is decided before anything is recorded: a move is folded already, and counts once its events are appended.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Protocol
+
+from drumline.core.events import Event
+from drumline.core.flow.chart import Chart
+from drumline.core.flow.events import FlowStarted, NodeLost
+from drumline.core.flow.model import ASKING, AgentNode
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.scopes import call_scope, parent_scope
+from drumline.core.flow.state import FlowState, Key, fold_flow, fold_flows
+from drumline.core.flow.walk import Evaluate, RunNode, close_lost, conclude, start_node, walk_on
+from drumline.core.ids import DriverId
+from drumline.errors import InvalidInput
+
+
+class Calls(Protocol):
+    """What a stack asks about nodes that call a flow."""
+
+    def begin(self, state: FlowState, command: RunNode) -> FlowStarted | None:
+        """The first event of the flow that the node calls; None if it calls none. InvalidInput if it cannot."""
+        ...
+
+    def find_chart(self, started: FlowStarted) -> Chart:
+        """The flow that was started, as it was then."""
+        ...
+
+    def judge(self, node: AgentNode, child: FlowState) -> Outcome:
+        """What the end of a flow means for the node that called it."""
+        ...
+
+
+class Caller(NamedTuple):
+    """The node that waits for a flow it has called."""
+
+    state: FlowState
+    key: Key
+
+
+class Question(NamedTuple):
+    """A visit that a person has to answer."""
+
+    state: FlowState
+    key: Key
+
+
+@dataclass(kw_only=True, slots=True)
+class Move:
+    """Events to record, in order, and then the acts that are due and the questions that are open."""
+
+    events: list[Event] = field(default_factory=list)
+    due: list[RunNode] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+
+
+@dataclass(kw_only=True, slots=True)
+class Stack:
+    """The flows of one run by scope. `take_time` gives the working time of a scope since it was taken last."""
+
+    calls: Calls
+    evaluate: Evaluate
+    take_time: Callable[[str], float] = lambda scope: 0.0
+    flows: dict[str, FlowState] = field(default_factory=dict)
+    callers: dict[str, Caller] = field(default_factory=dict)
+
+    @property
+    def root(self) -> FlowState:
+        """The flow that nobody called."""
+        return self.flows[""]
+
+    def find_state(self, key: Key) -> FlowState:
+        """The flow in which a visit happens; an item of a map happens in the flow of the map."""
+        return self.flows[key.scope if key.scope in self.flows else parent_scope(key.scope)]
+
+    def load(self, events: Iterable[Event]) -> None:
+        """Take up what the journal holds."""
+        fold_flows(self.flows, events, find_chart=self.calls.find_chart)
+        for state in list(self.flows.values()):
+            for key in state.acting:
+                if call_scope(*key) in self.flows:
+                    self.callers[call_scope(*key)] = Caller(state, key)
+        for scope in [scope for scope in self.flows if scope and scope not in self.callers]:
+            del self.flows[scope]
+
+    def close_lost(self, driver: DriverId) -> list[NodeLost]:
+        """Close the visits that a former driver left open; those that wait for a called flow go on waiting."""
+        calling = {caller.key for caller in self.callers.values()}
+        found: list[NodeLost] = []
+        for state in self.flows.values():
+            lost = [e for e in close_lost(state, driver=driver) if Key(e.scope, e.node, e.visit) not in calling]
+            fold_flow(state, lost)
+            found += lost
+        return found
+
+    def begin(self, started: FlowStarted) -> Move:
+        """Start the walk."""
+        state = self._enter(started)
+        return self.go_on([state], Move(events=[started]))
+
+    def conclude(self, key: Key, outcome: Outcome, move: Move | None = None) -> Move:
+        """Fold in what came of a visit, and go on. InvalidInput if a person's answer is refused."""
+        state = self.find_state(key)
+        move = Move() if move is None else move
+        self._end_visit(state, key, outcome, move)
+        return self.go_on([state], move)
+
+    def go_on(self, states: Iterable[FlowState], move: Move) -> Move:
+        """Walk these flows, and whichever they call or end for, as far as nothing has to act."""
+        waiting = deque(states)
+        while waiting:
+            state = waiting.popleft()
+            stretch = walk_on(state, self.evaluate)
+            move.events.extend(stretch.events)
+            for command in stretch.due:
+                moved = self._start(state, command, move)
+                if moved is not None:
+                    waiting.append(moved)
+            if state.ended is not None and state.scope:
+                waiting.append(self._return(state, move))
+        return move
+
+    def _start(self, state: FlowState, command: RunNode, move: Move) -> FlowState | None:
+        """Let a visit begin; returns the flow that has to be walked on because of it."""
+        if isinstance(command.node, ASKING):
+            move.questions.append(Question(state, command.key))
+            return None
+        started = None
+        if isinstance(command.node, AgentNode):
+            try:
+                started = self.calls.begin(state, command)
+            except InvalidInput as error:
+                self._end_visit(state, command.key, Outcome(failure=str(error), failure_class="permanent"), move)
+                return state
+        intent = start_node(command)
+        fold_flow(state, (intent,))
+        move.events.append(intent)
+        if started is None:
+            move.due.append(command)
+            return None
+        move.events.append(started)
+        child = self._enter(started)
+        self.callers[started.scope] = Caller(state, command.key)
+        return child
+
+    def _enter(self, started: FlowStarted) -> FlowState:
+        fold_flows(self.flows, (started,), find_chart=self.calls.find_chart)
+        return self.flows[started.scope]
+
+    def _return(self, child: FlowState, move: Move) -> FlowState:
+        """A called flow is over: its end is the outcome of the node that called it."""
+        caller = self.callers.pop(child.scope)
+        del self.flows[child.scope]
+        node = caller.state.chart.nodes[caller.key.node]
+        if not isinstance(node, AgentNode):
+            raise AssertionError(f"{node.id!r} called a flow and is no agent node")
+        self._end_visit(caller.state, caller.key, self.calls.judge(node, child), move)
+        return caller.state
+
+    def _end_visit(self, state: FlowState, key: Key, outcome: Outcome, move: Move) -> None:
+        events = conclude(state, key, replace(outcome, spent=self.take_time(state.scope)))
+        fold_flow(state, events)
+        move.events.extend(events)
