@@ -40,6 +40,7 @@ FLOW_PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("unknown_tool", "error", "No tool has that name."),
     ("unknown_mcp_server", "error", "No MCP server has that name."),
     ("unknown_model", "error", "No model has that name."),
+    ("bad_output_schema", "error", "An `output_schema` is no JSON Schema by which an answer could be judged."),
     ("bad_expression", "error", "A condition cannot be read."),
     ("empty_check", "error", "A check has no commands, or a blank one."),
     ("bad_skill_name", "error", "A text cannot be the name of a skill."),

@@ -5,11 +5,11 @@ The world is asked through functions and collections that the caller gives; what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from drumline.core.flow.edges import Place
-from drumline.core.flow.model import Flow, Node
+from drumline.core.flow.model import Flow, Json, Node
 from drumline.core.plan import Problem, Severity
 
 Locate = Callable[[str, Place], int]
@@ -21,15 +21,22 @@ def find_no_fault(_text: str) -> str:
     return ""
 
 
+def find_no_schema_fault(_schema: Mapping[str, Json]) -> str:
+    """Nothing is wrong with a schema, as far as anybody knows."""
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surroundings:
     """What a flow can rely on. None stands for "not known": the rules about it are left out.
 
-    `parse_expression` and `find_script_fault` return what is wrong with a condition or a script's path, "" if nothing.
+    `parse_expression`, `find_script_fault` and `find_schema_fault` return what is wrong with a condition, a script's
+    path or a schema, "" if nothing.
     """
 
     parse_expression: Callable[[str], str] = find_no_fault
     find_script_fault: Callable[[str], str] = find_no_fault
+    find_schema_fault: Callable[[Mapping[str, Json]], str] = find_no_schema_fault
     agents: Collection[str] | None = None
     tools: Collection[str] | None = None
     mcp_servers: Collection[str] | None = None

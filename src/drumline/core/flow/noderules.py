@@ -1,4 +1,4 @@
-"""What is wrong with single nodes: scripts, agents, models, questions, conditions, skills and limits.
+"""What is wrong with single nodes: scripts, agents, models, questions, conditions, schemas, skills and limits.
 
 A rule about the world outside the file is applied only if the caller knows that part of the world.
 """
@@ -6,7 +6,7 @@ A rule about the world outside the file is applied only if the caller knows that
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from drumline.core.flow.inspection import Inspection, listed
 from drumline.core.flow.lengths import OPERATORS, parse_length_rule
@@ -15,6 +15,7 @@ from drumline.core.flow.model import (
     ApprovalNode,
     CheckNode,
     InputNode,
+    Json,
     LlmNode,
     MapNode,
     Node,
@@ -26,7 +27,8 @@ from drumline.errors import InvalidInput
 SCRIPT_TYPES = (".sh", ".py", ".ts")
 MCP = "mcp:"
 
-_SKILL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+SKILL_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+"""What a skill, and so its folder, may be called."""
 
 
 def check_nodes(inspection: Inspection) -> None:
@@ -46,6 +48,8 @@ def check_nodes(inspection: Inspection) -> None:
             _check_route(inspection, node)
         elif isinstance(node, CheckNode):
             _check_commands(inspection, node)
+        if isinstance(node, AgentNode | LlmNode) and node.output_schema is not None:
+            _check_schema(inspection, node, node.output_schema)
 
 
 def check_skills(inspection: Inspection) -> None:
@@ -144,6 +148,12 @@ def _check_llm(inspection: Inspection, node: LlmNode) -> None:
         inspection.error(node, ("model",), code="unknown_model", message=message)
 
 
+def _check_schema(inspection: Inspection, node: Node, schema: Mapping[str, Json]) -> None:
+    if fault := inspection.around.find_schema_fault(schema):
+        message = f"`output_schema` is no JSON Schema (draft 2020-12): {fault}; no answer could be judged by it"
+        inspection.error(node, ("output_schema",), code="bad_output_schema", message=message)
+
+
 def _check_route(inspection: Inspection, node: RouteNode) -> None:
     for number, case in enumerate(node.cases):
         if fault := inspection.around.parse_expression(case.when):
@@ -165,8 +175,8 @@ def _check_skill_names(inspection: Inspection, node: Node | None, names: Collect
     known = inspection.around.skills
     for number, name in enumerate(names):
         place = ("enabled_skills", number)
-        if not _SKILL.fullmatch(name):
-            message = f"{name!r} cannot be the name of a skill; use letters, digits, '-' and '_'"
+        if not SKILL_NAME.fullmatch(name):
+            message = f"{name!r} cannot be the name of a skill; use small letters, digits and '-'"
             inspection.error(node, place, code="bad_skill_name", message=message)
         elif known is not None and name not in known:
             message = f"no skill is called {name!r} (known: {_known(known)}); add it or remove it"

@@ -1,0 +1,35 @@
+"""Skills: texts that say how a kind of work is done. They are read and handed on, never executed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Skill:
+    """A skill as it is listed. `origin` is `repository`, `user` or `shipped`; with a `fault` it cannot be loaded."""
+
+    name: str
+    description: str
+    origin: str
+    path: Path
+    fault: str = ""
+
+
+class Skills(Protocol):
+    """Finds skills by name; of two that have the same name, the one that was looked at first counts."""
+
+    def list_skills(self) -> Sequence[Skill]:
+        """All skills by name, those that cannot be loaded included."""
+        ...
+
+    def find_skill(self, name: str) -> Skill:
+        """The skill of that name; InvalidInput if there is none, or if it cannot be loaded."""
+        ...
+
+    def load(self, name: str) -> str:
+        """The text of the skill of that name, bounded; InvalidInput if there is none, or if it cannot be loaded."""
+        ...
