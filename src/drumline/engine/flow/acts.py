@@ -1,0 +1,53 @@
+"""What each kind of node does. Whatever goes wrong is an outcome; nothing a node does ends the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from drumline.core.flow.model import AgentNode, CheckNode, LlmNode, ScriptNode
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.walk import RunNode
+from drumline.engine.flow.asking import ask_agent, ask_model
+from drumline.engine.flow.checks import run_checks
+from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.flow.script import run_script
+from drumline.engine.flow.visit import Visit
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowActs:
+    """The hands of one driver."""
+
+    kit: FlowKit
+    hands: Hands
+    warn: Callable[[str], None] = lambda text: None
+
+    async def perform(self, command: RunNode, visit: Visit) -> Outcome:
+        """Let a visit act."""
+        node = command.node
+        match node:
+            case ScriptNode():
+                return await run_script(node, visit, self.hands.processes)
+            case CheckNode():
+                return await run_checks(node, visit, self.hands.processes)
+            case LlmNode():
+                return await ask_model(
+                    node,
+                    visit,
+                    models=self.hands.models,
+                    schemas=self.kit.schemas,
+                    skills=self.kit.skills,
+                    clock=self.kit.clock,
+                )
+            case AgentNode():
+                return await self._ask_agent(node, visit)
+            case _:
+                raise AssertionError(f"a {type(node).__name__} does not act")
+
+    async def _ask_agent(self, node: AgentNode, visit: Visit) -> Outcome:
+        callee = self.kit.library.find_callee(node.agent, around=visit.source)
+        if callee.warning:
+            self.warn(callee.warning)
+        agent = self.hands.open_agent(callee.agent)
+        return await ask_agent(node, visit, agent=agent, callee=callee, schemas=self.kit.schemas)

@@ -1,0 +1,348 @@
+"""Drives one flow: performs what is due, puts questions, and records every outcome together with the next intent.
+
+One process drives a flow at a time, under a claim on the step `flow`. Everything is decided on the stack, recorded,
+and only then done; whatever interrupts that is found in the journal by the next driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup
+
+from drumline.core import events as ev
+from drumline.core.flow.events import FlowEnded
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.questions import FLOW, open_question, question_id
+from drumline.core.flow.state import FlowState, Key
+from drumline.core.flow.walk import RunNode, begin_flow
+from drumline.core.ids import DriverId, GateId, RunId, Stream, Token
+from drumline.core.state import RunState, fold_run
+from drumline.engine.flow.calls import FlowCalls
+from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.flow.stack import Move, Question, Stack
+from drumline.engine.flow.visit import Visit
+from drumline.engine.flow.worktime import WorkTime
+from drumline.engine.messages import take_answer
+from drumline.errors import Conflict, DrumlineError, InvalidInput, NotAllowed, StaleToken
+from drumline.ports.journal import Addition
+from drumline.ports.roster import Standing
+
+POLL = 0.2
+"""Seconds between two looks at the store's position: one for all questions of a process."""
+TRIES = 5
+
+Perform = Callable[[RunNode, Visit], Awaitable[Outcome]]
+Arrival = tuple[Key, Outcome]
+
+
+@dataclass(kw_only=True)
+class FlowDriver:
+    """Drives a flow until it ends, parks, or `stop` is called. `perform` stands in for the acts of nodes."""
+
+    kit: FlowKit
+    run_id: RunId
+    observe: Callable[[Sequence[ev.Event]], None] = lambda events: None
+    warn: Callable[[str], None] = lambda text: None
+    perform: Perform | None = None
+
+    def __post_init__(self) -> None:
+        self.run = RunState(id=self.run_id)
+        self.stopping = False
+        self._cancelled = False
+        self._left = False
+        self._stream = Stream(self.run_id, FLOW)
+        self._version = 0
+        self._working = 0
+        self._arrived: list[Arrival] = []
+        self._open: dict[GateId, Question] = {}
+        self._stir = anyio.Event()
+        self._wake = anyio.Event()
+        self._stack: Stack
+        self._me: DriverId
+        self._token: Token
+        self._act: Perform
+
+    @property
+    def root(self) -> FlowState:
+        """The flow as this driver left it."""
+        return self._stack.root
+
+    async def drive(self, *, resuming: bool = False) -> RunState:
+        """Drive; return the run as it is when this driver leaves it."""
+        while True:
+            self._me = self.kit.roster.join(self.run_id)
+            try:
+                await self._drive_once(resuming)
+            except Conflict:
+                pass  # somebody folded an answer in at the same moment: begin again from what stands there now
+            except StaleToken:
+                return self._read_run()
+            finally:
+                self.kit.roster.leave(self._me)
+            # Whoever spoke before we left relied on us; whoever speaks from here on finds no driver and settles it.
+            if self.stopping or self.run.ended or (self.run.parked and not self.kit.store.unread(self.run_id)):
+                return self._read_run()
+            resuming = self.run.parked
+
+    def stop(self) -> None:
+        """Stop this driver: its nodes are given back, the run stays open."""
+        self.stopping = True
+        self._stir.set()
+
+    async def _drive_once(self, resuming: bool) -> None:
+        self._token = await self._claim()
+        try:
+            self._reset()
+            hands = self.kit.equip(self._me)
+            self._act = self.perform or self._equip_acts(hands)
+            if self.run.cancel is None:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._listen, tasks.cancel_scope)
+                    await self._loop(tasks, self._take_up(), [ev.RunResumed(driver=self._me)] if resuming else [])
+                    tasks.cancel_scope.cancel()
+            if self._cancelled or not self._left:
+                with anyio.CancelScope(shield=True):
+                    await self._let_go()
+        except BaseExceptionGroup as group:
+            raise _sole(group) from group
+        finally:
+            self.kit.store.release(self.run_id, FLOW, self._token)
+
+    def _equip_acts(self, hands: Hands) -> Perform:
+        from drumline.engine.flow.acts import FlowActs
+
+        return FlowActs(kit=self.kit, hands=hands, warn=self.warn).perform
+
+    async def _claim(self) -> Token:
+        store, roster = self.kit.store, self.kit.roster
+        token = store.take(self.run_id, FLOW, self._me)
+        held = store.held(self.run_id).get(FLOW)
+        if token is None and held is not None and roster.standing(held.driver) is not Standing.LIVE:
+            if await anyio.to_thread.run_sync(roster.evict, held.driver):
+                token = store.take(self.run_id, FLOW, self._me, over=held.token)
+        if token is None:
+            raise NotAllowed(f"run {self.run_id} is driven by another process", hint=f"drumline attach {self.run_id}")
+        return token
+
+    # --- taking up ----------------------------------------------------------------------------------------------
+
+    def _reset(self) -> None:
+        self._working, self._left = 0, False
+        self._arrived, self._open = [], {}
+        self._time = WorkTime()
+        self._read_run()
+        calls = FlowCalls(kit=self.kit, run=self.run, warn=self.warn)
+        self._stack = Stack(calls=calls, evaluate=self.kit.expressions.evaluate, take_time=self._time.take)
+        recorded = self.kit.store.read(self._stream)
+        self._version = len(recorded)
+        self._stack.load(entry.event for entry in recorded)
+
+    def _read_run(self) -> RunState:
+        recorded = self.kit.store.read(Stream(self.run_id))
+        self.run = fold_run(RunState(id=self.run_id), [entry.event for entry in recorded])
+        return self.run
+
+    def _take_up(self) -> Move:
+        pinned = self.run.flow
+        if pinned is None:
+            raise NotAllowed(f"run {self.run_id} walks no flow", hint=f"drumline resume {self.run_id}")
+        if not self._version:
+            chart = FlowCalls(kit=self.kit, run=self.run).find_pinned(pinned.path, pinned.digest)
+            return self._stack.begin(begin_flow(chart, prompt=pinned.prompt, variables=pinned.variables))
+        move = Move(events=list(self._stack.close_lost(self._me)))
+        open_flows = [state for state in self._stack.flows.values() if state.ended is None]
+        return self._stack.go_on(open_flows, move)
+
+    # --- walking ------------------------------------------------------------------------------------------------
+
+    async def _loop(self, tasks: TaskGroup, move: Move, opening: list[ev.Event]) -> None:
+        said = opening
+        while True:
+            said += self._put_questions(move)
+            heard, settled = self._hear(move) if self._open else ([], [])
+            await self._record(move, [*said, *heard, *self._put_questions(move)], settled)
+            if self._left:
+                return
+            if len(move.due) == 1 and not self._working and not self._open:
+                arrived = [await self._visit(move.due[0])]
+            else:
+                for command in move.due:
+                    self._working += 1
+                    tasks.start_soon(self._work, command)
+                arrived = await self._wait_arrivals()
+            said, move = [], Move()
+            for key, outcome in arrived:
+                self._stack.conclude(key, outcome, move)
+
+    async def _record(self, move: Move, said: list[ev.Event], settled: list[int]) -> None:
+        """Append a move with what belongs into the run's stream: questions, answers, the end."""
+        said = [*said, *self._ending(move)]
+        batch = {self._stream: Addition(events=move.events, expected=self._version)} if move.events else {}
+        if said or settled:
+            batch[Stream(self.run_id)] = Addition(events=said)
+        if batch:
+            await self.kit.store.append(batch, token=self._token, settles=settled)
+        self._version += len(move.events)
+        fold_run(self.run, said)
+        self._left = self.run.ended is not None or self.run.parked
+        self.observe([*move.events, *said])
+
+    def _ending(self, move: Move) -> list[ev.Event]:
+        ended = self._stack.root.ended
+        if ended is not None:
+            return [end_run(ended)]
+        if move.due or self._working:
+            return []
+        if not self._open:
+            raise AssertionError("nothing is due in a flow that has not ended")
+        return [ev.RunParked(gates=tuple(self._open))]
+
+    async def _work(self, command: RunNode) -> None:
+        arrival = await self._visit(command)
+        self._working -= 1
+        self._arrived.append(arrival)
+        self._wake.set()
+
+    async def _visit(self, command: RunNode) -> Arrival:
+        key = command.key
+        state = self._stack.find_state(key)
+        with self._time.working(state.scope):
+            outcome = await self._act_in_time(command, self._describe(command, state))
+        return key, outcome
+
+    async def _act_in_time(self, command: RunNode, visit: Visit) -> Outcome:
+        try:
+            with anyio.move_on_after(command.timeout):
+                return await self._act(command, visit)
+        except DrumlineError as error:
+            return Outcome(failure=str(error), failure_class="permanent")
+        return Outcome(failure=f"timed out after {command.timeout:g}s", failure_class="validation")
+
+    def _describe(self, command: RunNode, state: FlowState) -> Visit:
+        pinned, started = self.run.flow, state.started
+        if pinned is None or started is None:
+            raise AssertionError("a node is due in a flow that was not started")
+        return Visit(
+            run=self.run_id,
+            key=command.key,
+            flow=state.chart.flow,
+            values=state.view(command.key),
+            folder=Path(pinned.folder),
+            logs=self.kit.logs / FLOW,
+            timeout=command.timeout,
+            variables=started.variables,
+            agent=pinned.agent,
+            model=pinned.model,
+        )
+
+    # --- questions and answers ----------------------------------------------------------------------------------
+
+    def _put_questions(self, move: Move) -> list[ev.Event]:
+        """Open the gates of new questions; those answered meanwhile lead the move on."""
+        opened: list[ev.Event] = []
+        while move.questions:
+            question = move.questions.pop()
+            gate = question_id(question.key)
+            answer = self.run.answer(gate)
+            if answer is not None:
+                self._stack.conclude(question.key, Outcome(output=answer), move)
+            elif gate not in self._open:
+                opened += self._put(gate, question, move)
+        return opened
+
+    def _put(self, gate: GateId, question: Question, move: Move) -> list[ev.Event]:
+        try:
+            opens = open_question(question.state, question.key)
+        except InvalidInput as error:
+            self._stack.conclude(question.key, Outcome(failure=str(error)), move)
+            return []
+        self._open[gate] = question
+        return [] if gate in self.run.gates else [opens]
+
+    def _hear(self, move: Move) -> tuple[list[ev.Event], list[int]]:
+        """Fold in what people said since: answers lead on, the rest says nothing to a flow."""
+        said: list[ev.Event] = []
+        settled: list[int] = []
+        for number, message in self.kit.store.unread(self.run_id):
+            if message.kind == "cancel":
+                self._cancelled = True
+                continue
+            settled.append(number)
+            answered = take_answer(self.run, message) if message.kind == "answer" else None
+            question = self._open.pop(answered.gate, None) if answered else None
+            if answered and question:
+                said.append(answered)
+                self._stack.conclude(question.key, Outcome(output=answered.choice), move)
+        return said, settled
+
+    async def _wait_arrivals(self) -> list[Arrival]:
+        await self._wake.wait()
+        self._wake = anyio.Event()
+        arrived, self._arrived = self._arrived, []
+        return arrived
+
+    async def _listen(self, scope: anyio.CancelScope) -> None:
+        """Look for what people say, and for the wish to stop; both end or wake the loop."""
+        before = -1
+        while not (self.stopping or self._cancelled):
+            position = self.kit.store.position()
+            if position != before:
+                before = position
+                unread = self.kit.store.unread(self.run_id)
+                self._cancelled = any(message.kind == "cancel" for _, message in unread)
+                if unread:
+                    self._wake.set()
+            if not self._cancelled:
+                with anyio.move_on_after(POLL):
+                    await self._stir.wait()
+        scope.cancel()
+
+    async def _let_go(self) -> None:
+        """Give everything back: what was at work is lost, and a cancelled run is over. An append may be under way."""
+        for _ in range(TRIES):
+            self._reset()
+            if self.run.ended is not None:
+                return
+            move = Move(events=list(self._stack.close_lost(self._me)))
+            said, settled = self._hear_cancel(move)
+            batch = {self._stream: Addition(events=move.events, expected=self._version)} if move.events else {}
+            if said:
+                batch[Stream(self.run_id)] = Addition(events=said)
+            try:
+                if batch:
+                    await self.kit.store.append(batch, token=self._token, settles=settled)
+            except Conflict:
+                continue
+            fold_run(self.run, said)
+            self.observe([*move.events, *said])
+            return
+
+    def _hear_cancel(self, move: Move) -> tuple[list[ev.Event], list[int]]:
+        if self.run.cancel is not None:
+            move.events.append(FlowEnded(status="cancelled", reason=self.run.cancel.reason))
+            return [ev.RunEnded(state="cancelled", reason=self.run.cancel.reason)], []
+        for number, message in self.kit.store.unread(self.run_id):
+            if message.kind == "cancel":
+                move.events.append(FlowEnded(status="cancelled", reason=message.comment))
+                asked = ev.CancelRequested(by=message.by, reason=message.comment)
+                return [asked, ev.RunEnded(state="cancelled", reason=message.comment)], [number]
+        return [], []
+
+
+def end_run(ended: FlowEnded) -> ev.RunEnded:
+    """The end of a run that walked a flow: a rejected one has failed, and says that it was rejected."""
+    state = "failed" if ended.status == "rejected" else ended.status
+    reason = ended.reason or ("rejected" if ended.status == "rejected" else "")
+    return ev.RunEnded(state=state, reason=reason)
+
+
+def _sole(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error in a group, so that callers can tell conflicts from bugs; the group itself if there are more."""
+    inner = group.exceptions[0]
+    if len(group.exceptions) > 1:
+        return group
+    return _sole(inner) if isinstance(inner, BaseExceptionGroup) else inner

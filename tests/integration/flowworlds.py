@@ -1,0 +1,215 @@
+"""A flow walked in one process on the shipped fakes, so that a crash can be put at every append."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+import anyio
+import anyio.lowlevel
+from tests.integration.worlds import RUN, Died, Life, Mortal
+from tests.unit.flows import refuse
+
+from drumline.core.events import FlowPinned, RunStarted
+from drumline.core.flow.events import FlowEnded
+from drumline.core.flow.model import Flow, Json
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.questions import FLOW
+from drumline.core.flow.walk import RunNode
+from drumline.core.ids import Commit, DriverId, Stream
+from drumline.core.state import RunState
+from drumline.engine.flow.driver import FlowDriver
+from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.flow.visit import Visit
+from drumline.errors import InvalidInput
+from drumline.ports.agents import Agent
+from drumline.ports.journal import Addition, Message, Store
+from drumline.ports.library import Callee
+from drumline.ports.models import Models
+from drumline.ports.roster import Roster
+from drumline.testing.clock import FakeClock
+from drumline.testing.processes import FakeProcesses
+from drumline.testing.roster import FakeRoster
+from drumline.testing.store import MemoryStore
+
+Act = Callable[[RunNode, Visit], Outcome]
+
+
+class Conditions:
+    """Conditions of tests are the names of values."""
+
+    def check(self, text: str) -> str:
+        return ""
+
+    def evaluate(self, text: str, values: Mapping[str, Json]) -> Json:
+        return values[text] if text in values else refuse(text, values)
+
+
+class NoSchemas:
+    """Every value fits."""
+
+    def check(self, schema: Mapping[str, Json]) -> str:
+        return ""
+
+    def find_faults(self, value: Json, schema: Mapping[str, Json]) -> list[str]:
+        return []
+
+
+class Shelf:
+    """Flows by name: `agent: NAME` calls the one of that name, any other name is an agent."""
+
+    def __init__(self, flows: Mapping[str, Flow]) -> None:
+        self.flows = flows
+
+    def find_callee(self, name: str, *, around: Path) -> Callee:
+        return Callee(flow=Path(name)) if name in self.flows else Callee(agent=name)
+
+    def load(self, path: Path) -> Flow:
+        return self.flows[str(path)]
+
+    def recall(self, path: str, digest: str) -> Flow:
+        if self.flows[path].digest != digest:
+            raise InvalidInput(f"{path} has changed")
+        return self.flows[path]
+
+
+@dataclass(kw_only=True)
+class FlowWorld:
+    """Everything that outlives a driver of the flow `main`. `pauses` makes a visit take that many turns."""
+
+    folder: Path
+    flows: Mapping[str, Flow]
+    act: Act
+    variables: Mapping[str, str] = field(default_factory=dict)
+    pauses: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.flows = {name: replace(flow, path=name, digest=f"digest of {name}") for name, flow in self.flows.items()}
+        self.store = MemoryStore()
+        self.roster = FakeRoster()
+        self.joined: list[DriverId] = []
+        self.life = Life()
+        self.concluded: Counter[str] = Counter()
+
+    def kit(self) -> FlowKit:
+        """The tools of one driver."""
+
+        def equip(driver: DriverId) -> Hands:
+            return Hands(
+                processes=FakeProcesses(lambda job: refuse_job()), models=cast(Models, None), open_agent=refuse_agent
+            )
+
+        self.life = life = Life()
+        return FlowKit(
+            store=cast(Store, Mortal(self.store, life)),
+            roster=cast(Roster, Mortal(self.roster, life)),
+            clock=FakeClock(),
+            library=Shelf(self.flows),
+            expressions=Conditions(),
+            schemas=NoSchemas(),
+            logs=self.folder / "logs",
+            equip=equip,
+        )
+
+    def driver(self) -> FlowDriver:
+        """A new driver with an act that is counted once it has concluded."""
+        life: list[Life] = []
+
+        async def perform(command: RunNode, visit: Visit) -> Outcome:
+            for _ in range(self.pauses.get(visit.name, 1)):
+                await anyio.lowlevel.checkpoint()
+            life[0].check()
+            outcome = self.act(command, visit)
+            self.concluded[visit.name] += 1
+            return outcome
+
+        driver = FlowDriver(kit=self.kit(), run_id=RUN, perform=perform)
+        life.append(self.life)
+        return driver
+
+    async def begin(self) -> None:
+        """Record the beginning of the run, as the use case does; nothing happens if it is recorded."""
+        if self.store.read(Stream(RUN)):
+            return
+        main = self.flows["main"]
+        started = RunStarted(
+            plan="main",
+            plan_name=main.name,
+            plan_digest=main.digest,
+            config_digest="",
+            branch="",
+            base=Commit(""),
+            agent="test",
+            mode="sequential",
+            autonomy="critical",
+            retries=0,
+        )
+        pinned = FlowPinned(
+            flow=main.name,
+            path="main",
+            digest=main.digest,
+            folder=str(self.folder),
+            prompt="go",
+            variables=self.variables,
+        )
+        await self.store.append({Stream(RUN): Addition(events=[started, pinned], expected=0)})
+
+    async def session(self) -> RunState:
+        """One driver from start to end."""
+        await self.begin()
+        driver = self.driver()
+        self.joined.append(DriverId(f"d-{len(self.joined) + 1}"))
+        return await driver.drive(resuming=len(self.joined) > 1)
+
+    def drive(self) -> RunState:
+        """One driver process; whatever dies in it leaves the roster as a dead driver."""
+        try:
+            return anyio.run(self.session)
+        finally:
+            for number in range(1, 200):
+                self.roster.die(DriverId(f"d-{number}"))
+
+    def drive_through(self, deaths: int = 1) -> RunState:
+        """Start drivers until one survives; each death is a `Died` raised by a hook of the store."""
+        for _ in range(deaths):
+            try:
+                return self.drive()
+            except Died:
+                continue
+            except BaseExceptionGroup as group:
+                if group.subgroup(Died) is None:
+                    raise
+        return self.drive()
+
+    def die_at(self, number: int, *, when: str) -> None:
+        """Kill the process at the given append, before or after it is written."""
+
+        def strike(count: int) -> None:
+            if count == number:
+                self.life.end()
+
+        self.store.before = strike if when == "before" else None
+        self.store.after = strike if when == "after" else None
+
+    def say(self, message: Message) -> None:
+        """A person says something from another process."""
+        self.store.put(RUN, message)
+
+    @property
+    def end(self) -> FlowEnded:
+        """How the walk ended."""
+        ends = [r.event for r in self.store.read(Stream(RUN, FLOW)) if isinstance(r.event, FlowEnded)]
+        return next(end for end in ends if end.scope == "")
+
+
+def refuse_job() -> None:
+    """No test of the driver starts a process."""
+    raise AssertionError("no process should be started")
+
+
+def refuse_agent(spec: str) -> Agent:
+    """No test of the driver opens an agent."""
+    raise AssertionError(f"no agent should be opened: {spec!r}")

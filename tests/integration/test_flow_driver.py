@@ -1,0 +1,227 @@
+"""A flow's driver on fakes: what it records, how it asks, and that it ends the same wherever its process dies."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.integration.flowworlds import FlowWorld
+from tests.integration.worlds import RUN
+from tests.unit.flows import each, end, flow, name, script
+
+from drumline.core.flow.events import NodeEnded, NodeLost, NodeStarted
+from drumline.core.flow.model import AgentNode, ApprovalNode, Flow, FlowSettings, InputNode, Node, NodeId
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.questions import FLOW
+from drumline.core.flow.walk import RunNode
+from drumline.core.ids import Stream
+from drumline.core.state import RunState
+from drumline.engine.flow.visit import Visit
+from drumline.ports.journal import Message
+
+
+def act(command: RunNode, visit: Visit) -> Outcome:
+    """The same visit always comes to the same."""
+    if "item" in visit.values:
+        return Outcome(output={"output": f"{visit.values['item']}!"})
+    return Outcome(output={"log": visit.name})
+
+
+def ask(node: str, **routes: str) -> ApprovalNode:
+    """A question whose first route is also where everything else leads."""
+    targets = {option: NodeId(target) for option, target in routes.items()}
+    first = next(iter(targets.values()))
+    return ApprovalNode(id=NodeId(node), question=f"{node}?", options=tuple(routes), routes=targets, on_other=first)
+
+
+def call(node: str, callee: str, to: str) -> AgentNode:
+    """A node that calls a flow."""
+    return AgentNode(id=NodeId(node), agent=callee, prompt="do {{initial_prompt}}", next=name(to))
+
+
+def plain(*nodes: Node, settings: FlowSettings | None = None) -> Flow:
+    """A flow of these nodes, whose log grows."""
+    made = flow(*nodes, reducers={"log": "append"}, state={"log": [], "items": ["x", "y"]}, settings=settings)
+    return made.flow
+
+
+def everything() -> dict[str, Flow]:
+    """A loop through a question, a fan-out with a join, a map over calls, and a call that asks."""
+    main = plain(
+        script("first", "left right"),
+        script("left", "both"),
+        script("right", "both"),
+        script("both", "review"),
+        ask("review", again="first", on="many"),
+        each("many", "{{items}}", branch="one", to="helped"),
+        AgentNode(id=NodeId("one"), agent="child", prompt="{{item}}"),
+        call("helped", "asking", "done"),
+        end("done", "{{log}} {{all}}"),
+    )
+    child = plain(script("work", "over"), end("over", "did {{initial_prompt}}"))
+    asking = plain(script("before", "sure"), ask("sure", yes="yes"), end("yes", "asked for {{initial_prompt}}"))
+    return {"main": main, "child": child, "asking": asking}
+
+
+def build(folder: Path) -> FlowWorld:
+    """A world of everything."""
+    return FlowWorld(folder=folder, flows=everything(), act=act)
+
+
+def answer(world: FlowWorld, run: RunState) -> None:
+    """Send the walk back once, then let it pass; say yes to the rest."""
+    for gate in run.open_gates:
+        asked = {"review": "again", "review#2": "on"}.get(gate.opened.gate, "yes")
+        world.say(Message(kind="answer", subject=gate.opened.gate, value=asked))
+
+
+def drive_answering(world: FlowWorld) -> RunState:
+    """Drive and answer until the run has ended."""
+    for _ in range(20):
+        run = world.drive_through()
+        if run.ended is not None:
+            return run
+        answer(world, run)
+    raise AssertionError("the run does not end")
+
+
+OUTPUT = '["first#1","left#1","right#1","both#1","first#2","left#2","right#2","both#2"] ["did x","did y"]'
+APPENDS = 13
+
+
+def assert_as_if_nothing_happened(world: FlowWorld, run: RunState) -> None:
+    """It ended at its end with the output of every node, and no visit was concluded twice."""
+    assert run.ended is not None
+    assert (run.ended.state, world.end.output) == ("done", OUTPUT)
+    ended = [r.event for r in world.store.read(Stream(RUN, FLOW)) if isinstance(r.event, NodeEnded)]
+    keys = [(event.scope, event.node, event.visit) for event in ended]
+    assert len(keys) == len(set(keys))
+    assert set(run.gates) == {"review", "review#2", "helped#1/sure"}
+    assert not world.store.held(RUN)
+
+
+def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
+    world = build(tmp_path)
+
+    run = drive_answering(world)
+
+    assert_as_if_nothing_happened(world, run)
+    assert world.store.appends == APPENDS
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, APPENDS + 1))
+def test_a_flow_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    world = build(tmp_path)
+    world.die_at(nth, when=when)
+
+    run = drive_answering(world)
+
+    assert_as_if_nothing_happened(world, run)
+
+
+def test_a_visit_that_was_lost_is_closed_and_begun_again(tmp_path: Path) -> None:
+    world = FlowWorld(folder=tmp_path, flows={"main": plain(script("a", "b"), script("b", "end"), end())}, act=act)
+    world.die_at(3, when="before")
+
+    world.drive_through()
+
+    kinds = [(type(r.event), getattr(r.event, "node", "")) for r in world.store.read(Stream(RUN, FLOW))]
+    assert kinds.count((NodeLost, "a")) == 1
+    assert kinds.count((NodeStarted, "a")) == 2
+    assert kinds.count((NodeStarted, "b")) == 1
+
+
+def test_a_fan_out_resumes_with_only_its_unfinished_branch(tmp_path: Path) -> None:
+    flows = {"main": plain(script("s", "a b"), script("a", "end"), script("b", "end"), end())}
+    world = FlowWorld(folder=tmp_path, flows=flows, act=act, pauses={"b#1": 50})
+    world.die_at(5, when="before")
+
+    run = world.drive_through()
+
+    assert run.ended is not None
+    assert run.ended.state == "done"
+    assert world.concluded["a#1"] == 1
+    assert world.concluded["b#1"] == 2  # done, but its end was not recorded
+
+
+def test_an_answer_that_is_no_option_follows_on_other(tmp_path: Path) -> None:
+    node = replace(ask("q", yes="good"), on_other=NodeId("other"), state_updates={"said": "{{choice}}"})
+    world = FlowWorld(folder=tmp_path, flows={"main": plain(node, end("good"), end("other", "{{said}}"))}, act=act)
+    world.drive()
+    world.say(Message(kind="answer", subject="q", value="not so fast"))
+
+    run = world.drive()
+
+    assert run.ended is not None
+    assert world.end.output == "not so fast"
+
+
+def test_an_input_that_breaks_its_rule_is_not_taken(tmp_path: Path) -> None:
+    node = InputNode(
+        id=NodeId("who"),
+        question="Who?",
+        validation="len(input) >= 3",
+        next=name("end"),
+        state_updates={"who": "{{input}}"},
+    )
+    world = FlowWorld(folder=tmp_path, flows={"main": plain(node, end(output="{{who}}"))}, act=act)
+    parked = world.drive()
+    world.say(Message(kind="answer", subject="who", value="me"))
+
+    still = world.drive()
+
+    assert parked.parked
+    assert still.parked
+    assert [gate.opened.gate for gate in still.open_gates] == ["who"]
+
+
+def test_a_question_whose_references_lead_nowhere_fails_the_walk(tmp_path: Path) -> None:
+    node = replace(ask("q", yes="end"), question="{{nobody}}?")
+    world = FlowWorld(folder=tmp_path, flows={"main": plain(node, end())}, act=act)
+
+    run = world.drive()
+
+    assert run.ended is not None
+    assert run.ended.state == "failed"
+    assert "nobody" in run.ended.reason
+
+
+def test_a_flow_that_calls_itself_stops_at_the_cap(tmp_path: Path) -> None:
+    flows = {"main": plain(call("again", "main", "end"), end())}
+    world = FlowWorld(folder=tmp_path, flows=flows, act=act)
+
+    run = world.drive()
+
+    assert run.ended is not None
+    assert run.ended.state == "failed"
+    assert "9 deep" in run.ended.reason
+
+
+def test_a_cancelled_run_is_over_and_its_nodes_are_given_back(tmp_path: Path) -> None:
+    world = FlowWorld(folder=tmp_path, flows={"main": plain(ask("q", yes="end"), end())}, act=act)
+    world.drive()
+    world.say(Message(kind="cancel", comment="enough"))
+
+    run = world.drive()
+
+    assert run.ended is not None
+    assert (run.ended.state, run.ended.reason) == ("cancelled", "enough")
+    assert world.end.status == "cancelled"
+
+
+def test_a_called_flow_inherits_variables(tmp_path: Path) -> None:
+    seen: list[object] = []
+
+    def note(command: RunNode, visit: Visit) -> Outcome:
+        seen.append(dict(visit.variables))
+        return Outcome(output={})
+
+    child = plain(script("work", "over"), end("over"))
+    flows = {"main": plain(call("sub", "child", "end"), end()), "child": child}
+    world = FlowWorld(folder=tmp_path, flows=flows, act=note, variables={"project": "here"})
+
+    world.drive()
+
+    assert seen == [{"project": "here"}]
