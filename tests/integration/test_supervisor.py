@@ -14,10 +14,11 @@ import anyio
 import pytest
 
 from drumline.core.ids import DriverId
-from drumline.ports.processes import Ended, Job
+from drumline.ports.processes import PRINTED_LIMIT, Ended, Job
 from drumline.processes import census, locks
 from drumline.processes.kill import Identity, identify, sweep
 from drumline.processes.supervised import LOG_HEAD, LOG_TAIL, OUTPUT_TAIL, SupervisedProcesses, strip_controls
+from drumline.processes.supervisor import ERRORS_TAIL
 
 pytestmark = pytest.mark.skipif(not census.LINUX, reason="complete only where orphans can be adopted")
 
@@ -205,6 +206,46 @@ def test_a_flood_of_output_is_bounded_on_disk_and_in_memory(tmp_path: Path, proc
     assert peak < flood
 
 
+def test_a_flood_of_stdout_that_is_handed_over_is_bounded_on_disk_and_in_memory(
+    tmp_path: Path, processes: SupervisedProcesses
+) -> None:
+    flood = 60_000_000
+    line = f"head -c {flood} /dev/zero | tr '\\0' x; head -c {flood} /dev/zero >&2; grep VmHWM /proc/$PPID/status >&2"
+    job = Job(argv=("bash", "-c", line), cwd=tmp_path, log=tmp_path / "job.log", printed=tmp_path / "printed")
+
+    ended = run(processes, job)
+
+    peak = int(ended.errors.rpartition("VmHWM:")[2].split()[0]) * 1024
+    assert ended.cut
+    assert (tmp_path / "printed").read_bytes() == b"x" * PRINTED_LIMIT
+    assert (tmp_path / "job.log").stat().st_size <= LOG_HEAD + LOG_TAIL + 100
+    assert len(ended.errors) <= ERRORS_TAIL
+    assert peak < flood
+
+
+def test_what_a_helper_still_writes_to_a_stdout_of_its_own_is_kept(
+    tmp_path: Path, processes: SupervisedProcesses
+) -> None:
+    line = "exec 2>&-; exec > >(sleep 0.05; cat); echo late"
+    job = Job(argv=("bash", "-c", line), cwd=tmp_path, log=tmp_path / "job.log", printed=tmp_path / "printed")
+
+    run(processes, job)
+
+    assert (tmp_path / "printed").read_bytes() == b"late\n"
+
+
+def test_stdout_that_cannot_be_handed_over_says_so(tmp_path: Path, processes: SupervisedProcesses) -> None:
+    full = Path("/dev/full")
+
+    nowhere = run(processes, Job(argv=("true",), cwd=tmp_path, log=tmp_path / "job.log", printed=tmp_path))
+    no_room = run(processes, Job(argv=("echo", "x"), cwd=tmp_path, log=tmp_path / "job.log", printed=full))
+
+    assert nowhere.exit_code is None
+    assert f"cannot write the log '{tmp_path}'" in nowhere.message
+    assert no_room.cut
+    assert "No space left" in no_room.message
+
+
 def test_output_within_the_bounds_is_kept_whole(tmp_path: Path, processes: SupervisedProcesses) -> None:
     size = LOG_HEAD + LOG_TAIL
 
@@ -243,6 +284,19 @@ def test_the_environment_has_the_mark_and_the_jobs_own_but_nothing_of_git(
     ended = run(processes, Job(argv=argv, cwd=tmp_path, log=tmp_path / "job.log", env={"OWN": "own"}))
 
     assert ended.output == f"none kept own {driver}/1\n"
+
+
+def test_a_variable_can_be_kept_from_a_job(
+    tmp_path: Path, processes: SupervisedProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OUTER", "ours")
+    monkeypatch.setenv("OTHER", "ours")
+    argv = ("bash", "-c", 'echo "${OUTER-none} $OTHER"')
+    job = Job(argv=argv, cwd=tmp_path, log=tmp_path / "job.log", unset=("OUTER", "OTHER"), env={"OTHER": "own"})
+
+    ended = run(processes, job)
+
+    assert ended.output == "none own\n"
 
 
 def test_the_command_is_out_of_reach_of_the_terminal_and_of_our_descriptors(

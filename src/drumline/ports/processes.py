@@ -7,10 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+# How many bytes of its stdout a command may hand over through `Job.printed`.
+PRINTED_LIMIT = 8 * 1024 * 1024
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
-    """One command: an argv (never a shell line built from plan text), where it runs, and where its output goes."""
+    """One command: an argv (never a shell line built from plan text), where it runs, and where its output goes.
+
+    `env` is added to our own environment, from which the names in `unset` are taken first. `printed` is for programs
+    that read what a command says: where given, stdout alone is written there, byte for byte.
+    """
 
     argv: Sequence[str]
     cwd: Path
@@ -19,17 +26,24 @@ class Job:
     env: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
     printed: Path | None = None
+    unset: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ended:
-    """How it ended: `exit_code` as a shell would say it (128+n for a signal), None if it could not be started."""
+    """How it ended: `exit_code` as a shell would say it (128+n for a signal), None if it could not be started.
+
+    `output` is the tail of the log. `cut` and `errors` are for jobs with `printed`: whether that file lacks something
+    of what the command said, and the tail of stderr alone.
+    """
 
     exit_code: int | None
     seconds: float
     timed_out: bool = False
     output: str = ""
     message: str = ""
+    cut: bool = False
+    errors: str = ""
 
 
 class Processes(Protocol):
@@ -38,6 +52,8 @@ class Processes(Protocol):
     async def run(self, job: Job) -> Ended:
         """Run to the end. When this returns, is cancelled, or our process dies, no process of the job is left.
 
-        Output (stdout and stderr together) is written to `job.log`, bounded; `output` is its tail.
+        Output (stdout and stderr together) is written to `job.log`, bounded; `output` is its tail. With `job.printed`
+        the first PRINTED_LIMIT bytes of stdout are in that file too, which is there in any case and never has more;
+        the two streams then come through pipes of their own, so that their order in the log is only roughly kept.
         """
         ...

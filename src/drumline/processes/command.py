@@ -22,12 +22,24 @@ class NotStarted(Exception):
 
 
 class Command:
-    """A started command: its pid, the pipe to its stdin and the pipe with all of its output."""
+    """A started command: its pid, the pipe to its stdin and the pipes with its output.
 
-    def __init__(self, pid: int, *, stdin: int, output: int) -> None:
+    `output` has both streams, or stderr alone where stdout has the pipe `printed` of its own.
+    """
+
+    def __init__(self, pid: int, *, stdin: int, output: int, printed: int | None) -> None:
         self.pid = pid
         self.stdin = stdin
         self.output = output
+        self.printed = printed
+        os.set_blocking(stdin, False)
+        for pipe in self.outputs:
+            os.set_blocking(pipe, False)
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """Every pipe that output comes from; stdout first, so that what complains of it stands behind it in a log."""
+        return (self.output,) if self.printed is None else (self.printed, self.output)
 
 
 def adopt_orphans() -> None:
@@ -36,32 +48,32 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def start(argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> Command:
-    """Start the command or raise NotStarted.
+def start(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], apart: bool = False) -> Command:
+    """Start the command, with its stdout kept apart from its stderr if so wanted, or raise NotStarted.
 
     Returns once the program itself runs, so that a refusal is never mistaken for an exit code of the command.
     """
     ready = _Prepared(argv, cwd=cwd, env=env)
     stdin_out, stdin_in = os.pipe()
     output_out, output_in = os.pipe()
+    printed_out, printed_in = os.pipe() if apart else (None, output_in)
     trouble_out, trouble_in = os.pipe()
     supervisor = os.getpid()
     pid = os.fork()
     if pid == 0:
-        ready.become(supervisor, stdio=(stdin_out, output_in), trouble=trouble_in)
-    for fd in (stdin_out, output_in, trouble_in):
+        ready.become(supervisor, stdio=(stdin_out, printed_in, output_in), trouble=trouble_in)
+    for fd in {stdin_out, printed_in, output_in, trouble_in}:
         os.close(fd)
     # The pipe closes by itself when the program is executed; text in it means that it was not.
     trouble = b"".join(iter(lambda: os.read(trouble_out, 4096), b""))
     os.close(trouble_out)
+    started = Command(pid, stdin=stdin_in, output=output_out, printed=printed_out)
     if trouble:
-        os.close(stdin_in)
-        os.close(output_out)
+        for fd in (stdin_in, *started.outputs):
+            os.close(fd)
         os.waitpid(pid, 0)
         raise NotStarted(trouble.decode("utf-8", "replace"))
-    os.set_blocking(stdin_in, False)
-    os.set_blocking(output_out, False)
-    return Command(pid, stdin=stdin_in, output=output_out)
+    return started
 
 
 class _Prepared:
@@ -77,7 +89,7 @@ class _Prepared:
         if not self._argv:
             raise NotStarted("cannot start an empty command")
 
-    def become(self, supervisor: int, *, stdio: tuple[int, int], trouble: int) -> None:
+    def become(self, supervisor: int, *, stdio: tuple[int, int, int], trouble: int) -> None:
         """Turn this forked process into the command; never returns."""
         said = f"cannot enter the folder {self._cwd.decode('utf-8', 'replace')!r}"
         try:
@@ -86,7 +98,7 @@ class _Prepared:
             _restore_signals()
             os.chdir(self._cwd)
             said = f"cannot start {self._argv[0].decode('utf-8', 'replace')!r}"
-            for fd, target in ((stdio[0], 0), (stdio[1], 1), (stdio[1], 2)):
+            for target, fd in enumerate(stdio):
                 os.dup2(fd, target)
             os.execvpe(self._argv[0], self._argv, self._env)  # noqa: S606 - no shell is wanted
         except OSError as error:

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import anyio
 from anyio.abc import Process
 
 from drumline.core.ids import DriverId
-from drumline.ports.processes import Ended, Job
+from drumline.ports.processes import PRINTED_LIMIT, Ended, Job
 from drumline.processes import census, locks
 from drumline.processes.kill import sweep
 
@@ -61,7 +61,8 @@ class SupervisedProcesses:
         """Run to the end. When this returns, is cancelled, or our process dies, no process of the job is left."""
         began = time.monotonic()
         try:
-            job.log.parent.mkdir(parents=True, exist_ok=True)
+            for path in (job.log, job.printed or job.log):
+                path.parent.mkdir(parents=True, exist_ok=True)
             with self._lock() as (number, lock):
                 mark = f"{self._driver}/{number}"
                 said = await self._supervise(job, mark, lock)
@@ -102,10 +103,12 @@ class SupervisedProcesses:
                 path.unlink(missing_ok=True)
 
 
-def build_environment(extra: Mapping[str, str], mark: str) -> dict[str, str]:
+def build_environment(extra: Mapping[str, str], mark: str, *, unset: Sequence[str] = ()) -> dict[str, str]:
     """Our environment without git's own variables, plus the job's, plus the mark by which its processes are found."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     ours |= {name: os.environ[name] for name in KEPT_GIT_VARIABLES if name in os.environ}
+    for name in unset:
+        ours.pop(name, None)
     return ours | dict(extra) | {census.MARK: mark}
 
 
@@ -130,13 +133,15 @@ def _write_request(job: Job, mark: str) -> bytes:
     request = {
         "argv": list(job.argv),
         "cwd": str(job.cwd.absolute()),
-        "env": build_environment(job.env, mark),
+        "env": build_environment(job.env, mark, unset=job.unset),
         "stdin": job.stdin,
         "log": str(job.log.absolute()),
         "timeout": job.timeout,
         "grace": GRACE,
         "head": LOG_HEAD,
         "tail": LOG_TAIL,
+        "printed": None if job.printed is None else str(job.printed.absolute()),
+        "printed_limit": PRINTED_LIMIT,
     }
     return json.dumps(request).encode() + b"\n"
 
@@ -193,6 +198,8 @@ def _read_report(said: bytes, log: Path) -> Ended | None:
             timed_out=report["timed_out"],
             output=read_tail(log),
             message=report["message"],
+            cut=report["cut"],
+            errors=strip_controls(report["errors"]),
         )
     except (ValueError, KeyError):
         return None

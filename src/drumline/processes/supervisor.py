@@ -19,14 +19,17 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 from drumline.processes import census, command
-from drumline.processes.boundedlog import BoundedLog
+from drumline.processes.boundedlog import BoundedLog, Tail
 
 CONTROL = 0
 REPORT = 1
 # How long helpers of a finished command (`> >(tee log)`) may go on writing what it said.
 LINGER = 0.5
+# How much of stderr alone the report repeats; with its escapes it still fits into an empty pipe.
+ERRORS_TAIL = 4096
 # How long processes of another user are waited for, which cannot be killed.
 REFUSED_WAIT = 2.0
 
@@ -65,61 +68,97 @@ def supervise(job: dict[str, object]) -> dict[str, object]:
     """Run the job to its end and return the report."""
     began = time.monotonic()
     try:
-        log = BoundedLog(str(job["log"]), head=_whole(job["head"]), tail=_whole(job["tail"]))
+        sinks = Sinks(job)
     except OSError as error:
-        return _refused(f"cannot write the log {job['log']!r}: {error.strerror}", began)
+        return _refused(f"cannot write the log {error.filename!r}: {error.strerror}", began)
     try:
-        watch = Watch(job, log)
+        watch = Watch(job, sinks)
     except command.NotStarted as refusal:
-        log.close()
+        sinks.close()
         return _refused(str(refusal), began)
     watch.wait_end()
     left = watch.kill_family()
     watch.drain()
-    log.close()
-    remarks = [log.trouble] if log.trouble else []
+    remarks = sinks.close()
     remarks += [f"processes of another user could not be killed: {left}"] if left else []
     return {
         "exit_code": watch.exit_code,
         "timed_out": watch.timed_out,
         "seconds": time.monotonic() - began,
-        "bytes": log.seen,
         "message": "; ".join(remarks),
+        "cut": sinks.printed is not None and sinks.printed.cut,
+        "errors": sinks.errors.read().decode("utf-8", "replace"),
     }
 
 
 def _refused(message: str, began: float) -> dict[str, object]:
     seconds = time.monotonic() - began
-    return {"exit_code": None, "timed_out": False, "seconds": seconds, "bytes": 0, "message": message}
+    return {
+        "exit_code": None,
+        "timed_out": False,
+        "seconds": seconds,
+        "message": message,
+        "cut": False,
+        "errors": "",
+    }
 
 
 def _whole(value: object) -> int:
     return int(str(value))
 
 
+class Sinks:
+    """Where the output of one command goes: all of it to the log, and where stdout is kept apart, each to its own."""
+
+    def __init__(self, job: dict[str, object]) -> None:
+        self.log = BoundedLog(str(job["log"]), head=_whole(job["head"]), tail=_whole(job["tail"]))
+        path = job["printed"]
+        self.printed = None if path is None else BoundedLog(str(path), head=_whole(job["printed_limit"]))
+        self.errors = Tail(ERRORS_TAIL)
+
+    def take(self, data: bytes, *, printed: bool) -> None:
+        """Keep the next piece of output; `printed` if it came through the pipe that stdout has of its own."""
+        self.log.add(data)
+        if self.printed is None:
+            return
+        if printed:
+            self.printed.add(data)
+        else:
+            self.errors.add(data)
+
+    def close(self) -> list[str]:
+        """Finish the files and return what went wrong with them."""
+        files = [self.log] if self.printed is None else [self.log, self.printed]
+        for file in files:
+            file.close()
+        return [file.trouble for file in files if file.trouble]
+
+
 class Watch:
     """One running command: its pipes, its time and its family."""
 
-    def __init__(self, job: dict[str, object], log: BoundedLog) -> None:
+    def __init__(self, job: dict[str, object], sinks: Sinks) -> None:
         argv, env = job["argv"], job["env"]
         if not isinstance(argv, list) or not isinstance(env, dict):
             raise command.NotStarted("the job has no argv or no environment")
         self.exit_code: int | None = None
         self.timed_out = False
         self._stopped = False
-        self._log = log
+        self._sinks = sinks
         self._mark = str(env.get(census.MARK, ""))
         self._stdin = memoryview(str(job["stdin"]).encode("utf-8", "replace"))
         self._grace = float(str(job["grace"]))
         self._wake = self._listen_signals()
-        self._command = command.start(argv, cwd=str(job["cwd"]), env=env)
+        self._command = command.start(argv, cwd=str(job["cwd"]), env=env, apart=sinks.printed is not None)
         timeout = job["timeout"]
         self._deadline = None if timeout is None else time.monotonic() + float(str(timeout))
         self._poll = select.poll()
         self._ready: dict[int, Callable[[], None]] = {}
         self._attend(CONTROL, select.POLLIN, self._read_control)
         self._attend(self._wake, select.POLLIN, self._read_wake)
-        self._attend(self._command.output, select.POLLIN, self._read_output)
+        self._speaking = list(self._command.outputs)
+        for pipe in self._speaking:
+            self._attend(pipe, select.POLLIN, partial(self._read_output, pipe))
         self._attend(self._command.stdin, select.POLLOUT, self._write_stdin)
 
     def wait_end(self) -> None:
@@ -127,7 +166,7 @@ class Watch:
         while not self._stopped:
             alone = not self._reap()
             now = time.monotonic()
-            if self.exit_code is not None and (alone or self.timed_out or self._command.output not in self._ready):
+            if self.exit_code is not None and (alone or self.timed_out or not self._speaking):
                 return
             if self._deadline is not None and now >= self._deadline and not self._pass_deadline(now):
                 return
@@ -151,11 +190,12 @@ class Watch:
         return []
 
     def drain(self) -> None:
-        """Take what is still in the output pipe; everybody who could write there is gone."""
-        before = -1
-        while self._command.output in self._ready and self._log.seen > before:
-            before = self._log.seen
-            self._read_output()
+        """Take what is still in the output pipes; everybody who could write there is gone."""
+        log, before = self._sinks.log, -1
+        while self._speaking and log.seen > before:
+            before = log.seen
+            for pipe in tuple(self._speaking):
+                self._read_output(pipe)
 
     def _family(self) -> list[int]:
         family = census.descendants(os.getpid())
@@ -209,15 +249,16 @@ class Watch:
         numbers = os.read(self._wake, 4096)
         self._stopped = self._stopped or any(number != signal.SIGCHLD for number in numbers)
 
-    def _read_output(self) -> None:
+    def _read_output(self, pipe: int) -> None:
         try:
-            data = os.read(self._command.output, 1 << 16)
+            data = os.read(pipe, 1 << 16)
         except BlockingIOError:
             return
         if data:
-            self._log.add(data)
+            self._sinks.take(data, printed=pipe == self._command.printed)
         else:
-            self._drop(self._command.output)
+            self._speaking.remove(pipe)
+            self._drop(pipe)
 
     def _write_stdin(self) -> None:
         try:

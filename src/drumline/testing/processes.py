@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
 
 import anyio.lowlevel
 
-from drumline.ports.processes import Ended, Job
+from drumline.ports.processes import PRINTED_LIMIT, Ended, Job
 
 
 class FakeProcesses:
-    """Answers every job by `script`, which may be async to take its time; `jobs` keeps them in order."""
+    """Answers every job by `script`, which may be async to take its time; `jobs` keeps them in order.
+
+    For a job with `printed` the script writes there what the command would print; the fake keeps the bounds.
+    """
 
     def __init__(self, script: Callable[[Job], Ended | Awaitable[Ended]]) -> None:
         self._script = script
@@ -21,5 +27,16 @@ class FakeProcesses:
         """Ask the script; other tasks run meanwhile, and cancellation is heard."""
         self.jobs.append(job)
         await anyio.lowlevel.checkpoint()
-        ended = self._script(job)
-        return await ended if inspect.isawaitable(ended) else ended
+        if job.printed is not None:
+            job.printed.parent.mkdir(parents=True, exist_ok=True)
+            job.printed.write_bytes(b"")
+        answer = self._script(job)
+        ended = await answer if inspect.isawaitable(answer) else answer
+        return ended if job.printed is None else _keep_bounds(ended, job.printed)
+
+
+def _keep_bounds(ended: Ended, printed: Path) -> Ended:
+    if printed.stat().st_size <= PRINTED_LIMIT:
+        return ended
+    os.truncate(printed, PRINTED_LIMIT)
+    return replace(ended, cut=True)
