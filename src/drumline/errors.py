@@ -2,7 +2,8 @@
 
     DrumlineError            exit 1   something was refused; `hint` says what to type next
     ├── InvalidInput         exit 3   a plan, flow, setting or argument is wrong
-    │   └── InvalidPlan      exit 3   …with the list of problems found in the plan
+    │   ├── InvalidPlan      exit 3   …with the list of problems found in the plan
+    │   └── InvalidFlow      exit 3   …with the list of problems found in the flow
     ├── NeedsPerson          exit 2   nothing is wrong, but a person has to say something first
     ├── StoreError           exit 1   the journal could not be read or written
     │   ├── Conflict                  somebody else appended first: read again and decide again
@@ -41,6 +42,14 @@ class InvalidInput(DrumlineError):
 
 class InvalidPlan(InvalidInput):
     """The plan has problems; all of them are listed."""
+
+    def __init__(self, message: str, problems: Sequence[Problem], *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.problems = tuple(problems)
+
+
+class InvalidFlow(InvalidInput):
+    """The flow has problems; all of them are listed."""
 
     def __init__(self, message: str, problems: Sequence[Problem], *, hint: str = "") -> None:
         super().__init__(message, hint=hint)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from drumline.core.plan import Problem
-from drumline.errors import DrumlineError, InvalidPlan
+from drumline.errors import DrumlineError, InvalidFlow, InvalidPlan
 
 SCHEMA_VERSION = 1
 MOST_PROBLEMS = 50
@@ -43,7 +43,7 @@ def show_error(error: Exception, *, as_json: bool) -> int:
     found = _deliberate(error)
     if found is None:
         raise error
-    problems = found.problems if isinstance(found, InvalidPlan) else ()
+    problems = found.problems if isinstance(found, InvalidPlan | InvalidFlow) else ()
     if as_json:
         print_json(
             {

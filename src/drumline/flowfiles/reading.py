@@ -34,11 +34,15 @@ def _first_line(_owner: str, _place: Place) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowReading:
-    """What one file holds. `flow` is None if it has errors; `draft` is what could be made out of it nevertheless."""
+    """What one file holds. `flow` is None if it has errors; `draft` is what could be made out of it nevertheless.
+
+    `data` is the file as it was read, so that a copy is exactly what was judged.
+    """
 
     flow: Flow | None
     problems: tuple[Problem, ...] = ()
     draft: Flow | None = None
+    data: bytes = field(default=b"", repr=False, compare=False)
     locate: Locate = field(default=_first_line, repr=False, compare=False)
 
     @property
@@ -47,10 +51,13 @@ class FlowReading:
         return tuple(p for p in self.problems if p.severity is Severity.ERROR)
 
 
-def read_flow(path: Path) -> FlowReading:
-    """The flow in a file as it is written; whether its graph makes sense is `check_flow`'s to say."""
+def read_flow(path: Path, *, data: bytes | None = None) -> FlowReading:
+    """The flow in a file as it is written; whether its graph makes sense is `check_flow`'s to say.
+
+    With `data`, that is what the file is taken to hold.
+    """
     found = Findings(str(path))
-    data = _read_bytes(path, found)
+    data = _read_bytes(path, found) if data is None else data
     text = _decode(data, found) if data is not None else None
     tree = parse_tree(text) if text is not None else None
     if isinstance(tree, Flaw):
@@ -64,7 +71,8 @@ def read_flow(path: Path) -> FlowReading:
         draft = replace(draft, path=str(path), digest=hashlib.blake2b(data, digest_size=16).hexdigest())
     problems = tuple(found.problems)
     sound = all(problem.severity is Severity.WARNING for problem in problems)
-    return FlowReading(flow=draft if sound else None, problems=problems, draft=draft, locate=_locator(tree.root))
+    flow = draft if sound else None
+    return FlowReading(flow=flow, problems=problems, draft=draft, data=data, locate=_locator(tree.root))
 
 
 def check_flow(path: Path, *, around: Surroundings | None = None) -> FlowReading:

@@ -1,0 +1,171 @@
+"""Where a flow's names lead, and flows as they were when a run first used them.
+
+The rule: a run sees one version of each flow. The first use keeps a copy, every later one reads it, so that an edit
+counts for the next run. A name never leads out of the repository that the calling flow is in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import drumline
+from drumline.core.flow.inspection import Surroundings
+from drumline.core.flow.model import Flow
+from drumline.errors import InvalidFlow, InvalidInput
+from drumline.flowfiles.reading import FlowReading, check_flow, read_flow
+from drumline.ports.library import Callee
+from drumline.profiles import DEFAULT, PLACE, Profiles
+
+SHIPPED = Path(drumline.__file__).parent / "flows"
+OWN_FLOWS = Path(".drumline", "flows")
+FILES = ("graph.yaml", "graph.yml", "flow.yaml", "flow.yml")
+
+_NAME = re.compile(r"[\w-][\w.-]*")
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowLibrary:
+    """Finds callees and keeps flows for one run.
+
+    `top` is the repository, `keep` the run's folder for copies. `default` is the spec of the default agent; with
+    `override` that agent does the work of all agents, while names of flows still lead to flows.
+    """
+
+    top: Path
+    keep: Path
+    profiles: Profiles = field(default_factory=Profiles)
+    default: str = ""
+    override: str = ""
+    around: Surroundings = field(default_factory=Surroundings)
+
+    def find_callee(self, name: str, *, around: Path) -> Callee:
+        """What `agent: NAME` means: the default agent, an agent's spec, a profile, a flow, or else a guess.
+
+        A guess is the default agent; its warning says how to choose another, the same words for the same name.
+        """
+        if name == DEFAULT:
+            return Callee(agent=self._find_default(name))
+        if ":" in name:
+            return Callee(agent=self.override or name)
+        if name in self.profiles.agents:
+            return self._find_profile(name)
+        flow = find_flow(name, around=around, top=self.top)
+        return Callee(flow=flow) if flow else Callee(agent=self._find_default(name), warning=_warn(name))
+
+    def load(self, path: Path) -> Flow:
+        """The checked flow in a file, as this run first saw it; InvalidFlow with all its problems."""
+        path = path.absolute()
+        pin = self.keep / (hashlib.sha256(os.fsencode(path)).hexdigest()[:32] + ".pin")
+        if not pin.exists():
+            flow, data = open_flow(path, around=self.around)
+            self.keep.mkdir(parents=True, exist_ok=True)
+            _write_once(self._copy(flow.digest), data)
+            _write_once(pin, flow.digest.encode())
+        return self.recall(str(path), pin.read_text(encoding="ascii"))
+
+    def recall(self, path: str, digest: str) -> Flow:
+        """A flow as it was when it was kept, with its own path, by which its scripts are found."""
+        for place in (self._copy(digest), Path(path)):
+            flow = _read_as(Path(path), place)
+            if flow is not None and flow.digest == digest:
+                return flow
+        message = f"{path}: the flow is not the one this run began with, and the run's copy of it is gone"
+        raise InvalidInput(message, hint=f"drumline flow run {path}")
+
+    def _copy(self, digest: str) -> Path:
+        return self.keep / f"{digest}.yaml"
+
+    def _find_profile(self, name: str) -> Callee:
+        profile = self.profiles.agents[name]
+        if self.override:
+            # The model was chosen for the agent that is not used now; a tier means something to every agent.
+            return Callee(agent=self.override, tier=profile.tier)
+        return Callee(agent=profile.agent or self._find_default(name), tier=profile.tier, model=profile.model)
+
+    def _find_default(self, name: str) -> str:
+        if spec := self.override or self.default:
+            return spec
+        message = f"there is no agent for {name!r}: neither --agent nor `agent` in {PLACE} names one"
+        raise InvalidInput(message, hint="drumline flow run FILE --agent 'command:my-agent --print'")
+
+
+def find_flow(name: str, *, around: Path, top: Path) -> Path | None:
+    """The file of the flow with that name: beside the calling flow, in the repository's own flows, or shipped."""
+    if not _NAME.fullmatch(name):
+        return None
+    for place in _places(name, around.resolve(), top.resolve()):
+        if place.is_file():
+            return place
+    return None
+
+
+def open_flow(path: Path, *, around: Surroundings) -> tuple[Flow, bytes]:
+    """The checked flow in a file, with the file's content; InvalidFlow with all its problems.
+
+    A flow that says `validate_before_run: false` only has to be readable.
+    """
+    reading = check_flow(path, around=around)
+    flow = reading.flow
+    if flow is None and reading.draft is not None and not reading.draft.settings.validate_before_run:
+        flow = read_flow(path, data=reading.data).flow
+    if flow is None:
+        raise _refuse(path, reading)
+    return flow, reading.data
+
+
+def _warn(name: str) -> str:
+    key = name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
+    return (
+        f"nobody is called {name!r}, so the default agent does the work; "
+        f'to choose another, write into {PLACE}: [agents.{key}] with agent = "command:…" below it'
+    )
+
+
+def _refuse(path: Path, reading: FlowReading) -> InvalidFlow:
+    count = len(reading.errors)
+    message = f"{path}: the flow cannot be run ({count} error{'s' if count > 1 else ''})"
+    return InvalidFlow(message, reading.problems, hint=f"drumline flow validate {path}")
+
+
+def _places(name: str, around: Path, top: Path) -> Iterator[Path]:
+    """Where a flow of that name may be, nearest first."""
+    own = top / OWN_FLOWS
+    near = [around.parent / name / file for file in FILES]
+    near += [around / name / file for file in FILES]
+    near += [around / f"{name}.yaml", around / f"{name}.yml"]
+    kept = [own / f"{name}.yaml", own / f"{name}.yml", *(own / name / file for file in FILES)]
+    within = around.is_relative_to(top)
+    yield from (place for place in near if not within or place.resolve().is_relative_to(top))
+    yield from (place for place in kept if place.resolve().is_relative_to(top))
+    yield SHIPPED / name / FILES[0]
+
+
+def _read_as(path: Path, place: Path) -> Flow | None:
+    """The flow that a file holds, as if it stood at `path`."""
+    reading = read_flow(place)
+    return read_flow(path, data=reading.data).flow if reading.flow is not None else None
+
+
+def _write_once(path: Path, data: bytes) -> None:
+    """Write a file that is there whole or not at all, also after a power cut; the first one stays."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with draft.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    with contextlib.suppress(FileExistsError):
+        path.hardlink_to(draft)
+    draft.unlink()
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
