@@ -16,6 +16,7 @@ class Question:
 
     `model` is `provider:model`, a tier, `scripted:FILE`, or empty for the configured default. `tools` and
     `mcp_servers` are everything it may call; tools see nothing outside `workspace`. `max_iterations` caps its turns.
+    `skills` are texts by name; who can offer tools offers `skill_load`, which takes a name and gives the text.
     `log` takes the transcript. (`scope`, `node`, `visit`, `attempt`) say whose question it is.
     """
 
@@ -34,6 +35,7 @@ class Question:
     reasoning_effort: str | None = None
     tools: tuple[str, ...] = ()
     mcp_servers: tuple[str, ...] = ()
+    skills: Mapping[str, str] = field(default_factory=dict)
     max_iterations: int = 10
 
 

@@ -1,0 +1,222 @@
+"""Models and agents are asked, and their answers judged. An answer that has a schema is never taken unvalidated.
+
+Asking again has bounds: a failure that passes by itself costs one of the node's attempts, an answer that does not fit
+its schema one of two repairs, and the node's timeout holds for all of it together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+import anyio
+
+from drumline.core.flow.extraction import extract_json, write_extraction_prompt, write_schema_hint
+from drumline.core.flow.model import AgentNode, Json, LlmNode
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.templates import render_strict
+from drumline.core.ids import StepId
+from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction, waits
+from drumline.engine.flow.prompts import Brief, Toolbox, choose_tools, write_brief
+from drumline.engine.flow.visit import Visit
+from drumline.errors import InvalidInput
+from drumline.ports.agents import Agent, Assignment
+from drumline.ports.clock import Clock
+from drumline.ports.models import Answer, Models, Question
+from drumline.ports.schemas import Schemas
+from drumline.ports.skills import Skills
+
+REPAIRS = 2
+EXTRACTION = "structured-extraction"
+FLOW_STEP = StepId("flow")
+MOST_REPAIRED = 100_000
+"""Characters of an answer that are shown again when it does not fit."""
+
+PASSING = ("timed out", "rate limit", "429", "Connection reset", "Connection refused", "produced no output")
+"""Words by which the format knows a failure that passes by itself."""
+
+Ask = Callable[[str], Awaitable[Answer]]
+
+
+async def ask_model(
+    node: LlmNode, visit: Visit, *, models: Models, schemas: Schemas, skills: Skills, clock: Clock
+) -> Outcome:
+    """The model's text, or its value where the node has a schema; a failure says at which stage it came."""
+    try:
+        brief = write_brief(node, visit.flow, visit.values, skills=skills)
+        toolbox = choose_tools(node, visit.flow)
+    except InvalidInput as error:
+        return Outcome(failure=str(error), failure_class=Failure.PERMANENT.value)
+    inquiry = _Inquiry(node=node, visit=visit, models=models, clock=clock)
+
+    async def repair(prompt: str) -> Answer:
+        return await inquiry.ask(Brief(prompt=prompt), Toolbox())
+
+    async def work() -> Outcome:
+        return await _settle(await inquiry.ask(brief, toolbox), node.output_schema, schemas=schemas, repair=repair)
+
+    return await _within(_shorter(node.timeout, visit.timeout), work, failure=Failure.TRANSIENT)
+
+
+async def ask_agent(
+    node: AgentNode, visit: Visit, *, agent: Agent, schemas: Schemas, tier: str = "standard", model: str = ""
+) -> Outcome:
+    """What the agent said last, or its value where the node has a schema; repairs may not change the workspace."""
+    try:
+        prompt = render_strict(node.prompt, visit.values)
+    except InvalidInput as error:
+        return Outcome(failure=str(error), failure_class=Failure.PERMANENT.value)
+    if node.output_schema is not None:
+        prompt = f"{prompt}\n\nWhen the work is done: {write_schema_hint(node.output_schema)}"
+    errand = _Errand(node=node, visit=visit, agent=agent, tier=tier or "standard", model=visit.model or model)
+
+    async def repair(text: str) -> Answer:
+        return await errand.send(text, read_only=True)
+
+    async def work() -> Outcome:
+        return await _settle(await errand.send(prompt), node.output_schema, schemas=schemas, repair=repair)
+
+    return await _within(errand.limit, work, failure=Failure.VALIDATION)
+
+
+@dataclass(kw_only=True, slots=True)
+class _Inquiry:
+    """All questions of one visit to a model; `asked` counts them."""
+
+    node: LlmNode
+    visit: Visit
+    models: Models
+    clock: Clock
+    asked: int = 0
+
+    async def ask(self, brief: Brief, toolbox: Toolbox) -> Answer:
+        """The answer, after as many tries as the node allows if failures pass by themselves."""
+        for number in range(1, self.node.max_attempts + 1):
+            self.asked += 1
+            answer = _refuse_silence(await self.models.ask(self._write_question(brief, toolbox)))
+            if not _passes(answer) or number == self.node.max_attempts:
+                return answer
+            await self.clock.sleep(WAITS[min(number, len(WAITS)) - 1])
+        return Answer(failure=Failure.PERMANENT.value, message="exhausted retries: `max_attempts` allows none")
+
+    def _write_question(self, brief: Brief, toolbox: Toolbox) -> Question:
+        node, visit, flow = self.node, self.visit, self.visit.flow
+        return Question(
+            run=visit.run,
+            node=node.id,
+            scope=visit.key.scope,
+            visit=visit.key.visit,
+            attempt=self.asked,
+            prompt=brief.prompt,
+            instructions=brief.instructions,
+            skills=brief.skills,
+            workspace=visit.folder,
+            log=visit.log(f"model-{self.asked}"),
+            model=visit.model or node.model or flow.model or "",
+            temperature=flow.temperature if node.temperature is None else node.temperature,
+            top_p=flow.top_p if node.top_p is None else node.top_p,
+            reasoning_effort=node.reasoning_effort or flow.reasoning_effort,
+            tools=toolbox.tools,
+            mcp_servers=toolbox.servers,
+            max_iterations=node.max_iterations,
+        )
+
+
+@dataclass(kw_only=True, slots=True)
+class _Errand:
+    """All assignments of one visit to an agent; the first attempt has the visit's number, each repair one more."""
+
+    node: AgentNode
+    visit: Visit
+    agent: Agent
+    tier: str
+    model: str
+    sent: int = 0
+
+    @property
+    def limit(self) -> float | None:
+        """How long all of it may take."""
+        return _shorter(self.node.timeout, self.visit.timeout)
+
+    async def send(self, prompt: str, *, read_only: bool = False) -> Answer:
+        """What the agent said last, or how it failed."""
+        self.sent += 1
+        prompt_file = self.visit.log(f"prompt-{self.sent}", ".md")
+        prompt_file.write_text(prompt, encoding="utf-8", errors="backslashreplace")
+        concluded = await self.agent.work(
+            Assignment(
+                run=self.visit.run,
+                step=FLOW_STEP,
+                node=self.node.id,
+                attempt=self.visit.key.visit + self.sent - 1,
+                scope=self.visit.key.scope,
+                visit=self.visit.key.visit,
+                prompt=prompt,
+                prompt_file=prompt_file,
+                workspace=self.visit.folder,
+                log=self.visit.log(f"agent-{self.sent}"),
+                tier=self.tier,
+                timeout=self.limit,
+                read_only=read_only,
+                model=self.model,
+            )
+        )
+        if concluded.failure:
+            return Answer(failure=concluded.failure, message=f"{concluded.failure}: {concluded.message}")
+        return Answer(text=concluded.message)
+
+
+async def _settle(answer: Answer, schema: Mapping[str, Json] | None, *, schemas: Schemas, repair: Ask) -> Outcome:
+    """What an answer comes to: text as it is, or a value that fits, if need be after repairs."""
+    if answer.failure:
+        return Outcome(failure=answer.message or answer.failure, failure_class=answer.failure)
+    if schema is None:
+        return Outcome(output=answer.text)
+    said, problem = answer.text, ""
+    for repaired in range(REPAIRS + 1):
+        value, problem = _judge(said, schema, schemas)
+        if not problem:
+            return Outcome(output=value)
+        if repaired < REPAIRS:
+            again = await repair(write_extraction_prompt(schema, answer.text[:MOST_REPAIRED], problem=problem))
+            if again.failure:
+                return Outcome(failure=again.message or again.failure, failure_class=again.failure, stage=EXTRACTION)
+            said = again.text
+    why = f"no answer fitted the schema, {REPAIRS} repairs included; the last: {problem}"
+    return Outcome(failure=why, failure_class=Failure.VALIDATION.value, stage=EXTRACTION)
+
+
+def _judge(said: str, schema: Mapping[str, Json], schemas: Schemas) -> tuple[Json, str]:
+    try:
+        value = extract_json(said)
+    except InvalidInput as error:
+        return None, str(error)
+    return value, "; ".join(schemas.find_faults(value, schema))
+
+
+def _passes(answer: Answer) -> bool:
+    """Whether a failure may pass by itself: by its class, or by the format's words unless a person has to act."""
+    if not answer.failure:
+        return False
+    known = next((failure for failure in Failure if failure.value == answer.failure), None)
+    if known is not None and (waits(known) or RULES[known].reaction is Reaction.BLOCK):
+        return waits(known)
+    return any(word.lower() in answer.message.lower() for word in PASSING)
+
+
+def _refuse_silence(answer: Answer) -> Answer:
+    if answer.failure or answer.text.strip():
+        return answer
+    return Answer(failure=Failure.TRANSIENT.value, message="the model produced no output", usage=answer.usage)
+
+
+async def _within(limit: float | None, work: Callable[[], Awaitable[Outcome]], *, failure: Failure) -> Outcome:
+    if limit is None:
+        return await work()
+    with anyio.move_on_after(limit):
+        return await work()
+    return Outcome(failure=f"timed out after {limit:g} s", failure_class=failure.value)
+
+
+def _shorter(*limits: float | None) -> float | None:
+    return min((limit for limit in limits if limit is not None), default=None)

@@ -1,0 +1,125 @@
+"""What a model is told: its prompt, its instructions, the skills and tools it may use.
+
+Templates are filled in first and everything else is added afterwards, so that no text of a skill is ever expanded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from drumline.core.flow.extraction import write_schema_hint
+from drumline.core.flow.inspection import listed
+from drumline.core.flow.model import Flow, Json, LlmNode
+from drumline.core.flow.noderules import MCP
+from drumline.core.flow.templates import list_references, render_strict
+from drumline.errors import InvalidInput
+from drumline.ports.skills import Skills
+
+MOST_LISTED = 100
+
+FOLLOW = "These skills say how the work is done. Follow them where they apply."
+LOAD = (
+    "Skills say how a kind of work is done. Before you begin work that one of these is about, load its text with the "
+    "tool `skill_load`, if you have it, and follow it."
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Brief:
+    """The texts for one question; `skills` are those that can be loaded, by name."""
+
+    prompt: str
+    instructions: str = ""
+    skills: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Toolbox:
+    """What a node lets its model call."""
+
+    tools: tuple[str, ...] = ()
+    servers: tuple[str, ...] = ()
+
+
+def write_brief(node: LlmNode, flow: Flow, values: Mapping[str, Json], *, skills: Skills) -> Brief:
+    """The texts of a node's question; InvalidInput naming all paths that lead nowhere, or a skill there is not."""
+    written = node.instructions or ""
+    instructions, prompt = render_together([written, node.prompt], values)
+    told, loadable = tell_skills(node, flow, skills)
+    instructions = _join(instructions, told)
+    if node.output_schema is not None:
+        hint = write_schema_hint(node.output_schema)
+        if instructions.strip():
+            instructions = _join(instructions, hint)
+        else:
+            prompt = _join(prompt, hint)
+    return Brief(prompt=prompt, instructions=instructions, skills=loadable)
+
+
+def render_together(texts: Sequence[str], values: Mapping[str, Json]) -> list[str]:
+    """Every text filled in; InvalidInput naming what is missing in any of them at once."""
+    render_strict("".join(f"{{{{{path}}}}}" for text in texts for path in list_references(text)), values)
+    return [render_strict(text, values) for text in texts]
+
+
+def tell_skills(node: LlmNode, flow: Flow, skills: Skills) -> tuple[str, Mapping[str, str]]:
+    """What the instructions say about skills, and those that can be loaded besides.
+
+    A node's own list is put into its instructions as a whole; of the flow's list, or of all there are if there is
+    none, only names and descriptions.
+    """
+    switched = flow.skills_enabled or bool(node.enabled_skills)
+    if not (switched if node.skills_enabled is None else node.skills_enabled):
+        return "", {}
+    names = _choose_names(node, flow, skills)
+    texts = {name: skills.load(name) for name in names}
+    inject = (
+        flow.inject_skill_instructions if node.inject_skill_instructions is None else node.inject_skill_instructions
+    )
+    if inject is False or not texts:
+        return "", texts
+    own = flow.skill_instructions if node.skill_instructions is None else node.skill_instructions
+    if node.enabled_skills is not None:
+        parts = [f'<skill name="{name}">\n{text}\n</skill>' for name, text in texts.items()]
+        return "\n\n".join([FOLLOW if own is None else own, *parts]), {}
+    lines = [f"- {name}: {skills.find_skill(name).description}" for name in texts]
+    return "\n".join([LOAD if own is None else own, *lines]), texts
+
+
+def choose_tools(node: LlmNode, flow: Flow) -> Toolbox:
+    """The tools and MCP servers that a node names; InvalidInput if its flow's own list, where it has one, lacks one."""
+    named = node.tools or ()
+    servers = tuple(name.removeprefix(MCP) for name in named if name.startswith(MCP))
+    tools = tuple(name for name in named if not name.startswith(MCP))
+    if flow.global_tools:
+        _refuse_outside(flow, "global_tools", [_bare(tool) for tool in tools], [_bare(t) for t in flow.global_tools])
+    if flow.mcp_servers:
+        _refuse_outside(flow, "mcp_servers", servers, flow.mcp_servers)
+    return Toolbox(tools=tools, servers=servers)
+
+
+def _choose_names(node: LlmNode, flow: Flow, skills: Skills) -> Sequence[str]:
+    if node.enabled_skills is None:
+        if flow.enabled_skills is not None:
+            return flow.enabled_skills
+        return [skill.name for skill in skills.list_skills() if not skill.fault][:MOST_LISTED]
+    if flow.enabled_skills is not None:
+        _refuse_outside(flow, "enabled_skills", node.enabled_skills, flow.enabled_skills)
+    return node.enabled_skills
+
+
+def _refuse_outside(flow: Flow, key: str, named: Collection[str], whole: Collection[str]) -> None:
+    wrong = [name for name in named if name not in whole]
+    if wrong:
+        message = f"{listed(wrong)}: not among the flow's `{key}` ({listed(whole) or 'none'}); add it there, too"
+        raise InvalidInput(message, hint=f"drumline flow validate {flow.path}")
+
+
+def _bare(tool: str) -> str:
+    """Tools are named by their file or by its stem."""
+    return tool.removesuffix(".sh")
+
+
+def _join(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part.strip())
