@@ -29,7 +29,9 @@ from drumline.ports.agents import Agent
 from drumline.ports.journal import Addition, Message, Store
 from drumline.ports.library import Callee
 from drumline.ports.models import Models
+from drumline.ports.processes import Ended, Job
 from drumline.ports.roster import Roster
+from drumline.ports.skills import Skills
 from drumline.testing.clock import FakeClock
 from drumline.testing.processes import FakeProcesses
 from drumline.testing.roster import FakeRoster
@@ -98,9 +100,7 @@ class FlowWorld:
         """The tools of one driver."""
 
         def equip(driver: DriverId) -> Hands:
-            return Hands(
-                processes=FakeProcesses(lambda job: refuse_job()), models=cast(Models, None), open_agent=refuse_agent
-            )
+            return Hands(processes=FakeProcesses(refuse_job), models=cast(Models, None), open_agent=refuse_agent)
 
         self.life = life = Life()
         return FlowKit(
@@ -110,6 +110,7 @@ class FlowWorld:
             library=Shelf(self.flows),
             expressions=Conditions(),
             schemas=NoSchemas(),
+            skills=cast(Skills, None),
             logs=self.folder / "logs",
             equip=equip,
         )
@@ -205,9 +206,9 @@ class FlowWorld:
         return next(end for end in ends if end.scope == "")
 
 
-def refuse_job() -> None:
+def refuse_job(job: Job) -> Ended:
     """No test of the driver starts a process."""
-    raise AssertionError("no process should be started")
+    raise AssertionError(f"no process should be started: {job}")
 
 
 def refuse_agent(spec: str) -> Agent:

@@ -50,4 +50,4 @@ class FlowActs:
         if callee.warning:
             self.warn(callee.warning)
         agent = self.hands.open_agent(callee.agent)
-        return await ask_agent(node, visit, agent=agent, callee=callee, schemas=self.kit.schemas)
+        return await ask_agent(node, visit, agent=agent, schemas=self.kit.schemas, tier=callee.tier, model=callee.model)

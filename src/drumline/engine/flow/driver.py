@@ -21,8 +21,9 @@ from drumline.core.flow.state import FlowState, Key
 from drumline.core.flow.walk import RunNode, begin_flow
 from drumline.core.ids import DriverId, GateId, RunId, Stream, Token
 from drumline.core.state import RunState, fold_run
+from drumline.engine.flow.acts import FlowActs
 from drumline.engine.flow.calls import FlowCalls
-from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.flow.kit import FlowKit
 from drumline.engine.flow.stack import Move, Question, Stack
 from drumline.engine.flow.visit import Visit
 from drumline.engine.flow.worktime import WorkTime
@@ -98,8 +99,10 @@ class FlowDriver:
         try:
             self._reset()
             hands = self.kit.equip(self._me)
-            self._act = self.perform or self._equip_acts(hands)
+            self._act = self.perform or FlowActs(kit=self.kit, hands=hands, warn=self.warn).perform
             if self.run.cancel is None:
+                if not self._version:
+                    await self.kit.prepare()
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._listen, tasks.cancel_scope)
                     await self._loop(tasks, self._take_up(), [ev.RunResumed(driver=self._me)] if resuming else [])
@@ -111,11 +114,6 @@ class FlowDriver:
             raise _sole(group) from group
         finally:
             self.kit.store.release(self.run_id, FLOW, self._token)
-
-    def _equip_acts(self, hands: Hands) -> Perform:
-        from drumline.engine.flow.acts import FlowActs
-
-        return FlowActs(kit=self.kit, hands=hands, warn=self.warn).perform
 
     async def _claim(self) -> Token:
         store, roster = self.kit.store, self.kit.roster
@@ -165,6 +163,8 @@ class FlowDriver:
             said += self._put_questions(move)
             heard, settled = self._hear(move) if self._open else ([], [])
             await self._record(move, [*said, *heard, *self._put_questions(move)], settled)
+            if self._stack.root.ended and not self._left:
+                await self._deliver(self._stack.root.ended)
             if self._left:
                 return
             if len(move.due) == 1 and not self._working and not self._open:
@@ -191,10 +191,16 @@ class FlowDriver:
         self._left = self.run.ended is not None or self.run.parked
         self.observe([*move.events, *said])
 
+    async def _deliver(self, ended: FlowEnded) -> None:
+        """Bring the work where it belongs, then close the run; a crash in between does it again."""
+        if self.kit.deliver is not None:
+            await self.kit.deliver(ended)
+        await self._record(Move(), [end_run(ended)], [])
+
     def _ending(self, move: Move) -> list[ev.Event]:
         ended = self._stack.root.ended
         if ended is not None:
-            return [end_run(ended)]
+            return [] if self.kit.deliver else [end_run(ended)]
         if move.due or self._working:
             return []
         if not self._open:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from drumline.core.flow.events import FlowEnded
 from drumline.core.ids import DriverId
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
@@ -16,6 +17,11 @@ from drumline.ports.models import Models
 from drumline.ports.processes import Processes
 from drumline.ports.roster import Roster
 from drumline.ports.schemas import Schemas
+from drumline.ports.skills import Skills
+
+
+async def rest() -> None:
+    """Nothing has to be made ready."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,7 +35,11 @@ class Hands:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowKit:
-    """Everything a flow's driver needs of the world. `equip` opens what belongs to it once its id is known."""
+    """Everything a flow's driver needs of the world. `equip` opens what belongs to it once its id is known.
+
+    `prepare` makes the folder ready before the first node, `deliver` brings the work where it belongs after the last;
+    both may be called again after a crash.
+    """
 
     store: Store
     roster: Roster
@@ -37,5 +47,8 @@ class FlowKit:
     library: Library
     expressions: Expressions
     schemas: Schemas
+    skills: Skills
     logs: Path
     equip: Callable[[DriverId], Hands]
+    prepare: Callable[[], Awaitable[None]] = rest
+    deliver: Callable[[FlowEnded], Awaitable[None]] | None = None
