@@ -18,6 +18,7 @@ from drumline.testing.modelserver.scenario import (
     Use,
     Write,
 )
+from drumline.testing.modelserver.scenariofile import read_scenarios
 from drumline.testing.modelserver.server import ModelServer
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "Usage",
     "Use",
     "Write",
+    "read_scenarios",
 ]

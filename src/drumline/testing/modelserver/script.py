@@ -11,8 +11,8 @@ from drumline.errors import InvalidInput
 from drumline.testing.modelserver.conversation import Ask, Entry
 from drumline.testing.modelserver.scenario import Fault, Scenario, Turn
 
-# Programs also ask for a title of the session and the like, in the user's words but not for the user.
-ASIDES = ("title generator", "generate a concise", "summarize this coding conversation", "isNewTopic")
+# Programs also ask for a title of the session: in the user's words, but not for the user.
+ASIDES = ("You are a title generator", "Generate a short title")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import posixpath
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 
@@ -20,6 +22,8 @@ ANSWERERS = ("StructuredOutput", "structured_output", "final_output", "final_res
 PATHS = ("file_path", "filePath", "absolute_path", "path")
 CONTENTS = ("content", "file_text", "patchText", "input", "patch")
 COMMANDS = ("command", "cmd")
+# Where the agent works, as the programs say it to their model.
+FOLDER = re.compile(r"(?:working directory:|working in the directory:|<cwd>|<working-directory>)\s*(/[^\n<]+)", re.I)
 FILLERS: Mapping[str, Json] = {"string": "as asked", "boolean": False, "integer": 1, "number": 1, "array": []}
 
 
@@ -53,24 +57,32 @@ def _fields(answer: Answer) -> Mapping[str, Json]:
 
 def _spell_intent(intent: Intent, ask: Ask, id: str) -> Call:
     if isinstance(intent, Write) and (tool := pick(ask, WRITERS)):
-        return _spell_write(intent, tool, id)
+        return _spell_write(intent, tool, ask, id=id)
     if isinstance(intent, Read) and (tool := pick(ask, READERS)):
-        return Call(id=id, tool=tool, arguments=_arguments(tool, {_key(tool, PATHS): intent.path}))
+        return Call(id=id, tool=tool, arguments=_arguments(tool, {_key(tool, PATHS): _place(intent.path, ask)}))
     if isinstance(intent, Use):
         return Call(id=id, tool=_demand(ask, (intent.tool,)), arguments=intent.arguments)
     shell = _demand(ask, SHELLS)
     return Call(id=id, tool=shell, arguments=_arguments(shell, {_key(shell, COMMANDS): _command(intent, shell)}))
 
 
-def _spell_write(intent: Write, tool: Tool, id: str) -> Call:
+def _spell_write(intent: Write, tool: Tool, ask: Ask, *, id: str) -> Call:
     if tool.name != "apply_patch":
-        given = {_key(tool, PATHS): intent.path, _key(tool, CONTENTS): intent.content}
+        given = {_key(tool, PATHS): _place(intent.path, ask), _key(tool, CONTENTS): intent.content}
         return Call(id=id, tool=tool, arguments=_arguments(tool, given))
     added = "".join(f"+{line}\n" for line in intent.content.splitlines())
     patch = f"*** Begin Patch\n*** Add File: {intent.path}\n{added}*** End Patch\n"
     if tool.freeform:
         return Call(id=id, tool=tool, text=patch)
     return Call(id=id, tool=tool, arguments=_arguments(tool, {_key(tool, CONTENTS): patch}))
+
+
+def _place(path: str, ask: Ask) -> str:
+    """The path from the root, as some tools insist, if the agent said where it works."""
+    for text in (ask.system, *(entry.text for entry in ask.entries if entry.kind in ("user", "note"))):
+        if found := FOLDER.search(text):
+            return posixpath.join(found[1].strip(), path)
+    return path
 
 
 def _command(intent: Write | Read | Run, shell: Tool) -> Json:
