@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+PEERS  := .venv-bench
 UV     := uv==0.13.7
 CODE   := src tests $(wildcard bench)
 PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
@@ -15,11 +16,11 @@ help:
 	@echo 'make test       lint, types and all tests but the long ones'
 	@echo 'make test-full  the same with the long tests'
 	@echo 'make demo       run a small plan in a temporary repository'
-	@echo 'make bench      measure and print a table'
+	@echo 'make bench      measure, beside other engines, and print a table'
 	@echo 'make lint       ruff and mypy only;  make format  rewrite the layout'
 	@echo 'make docs       write the generated reference pages'
 	@echo 'make lock       choose and pin the newest allowed versions'
-	@echo 'make clean      remove .venv and every cache'
+	@echo 'make clean      remove .venv, .venv-bench and every cache'
 
 setup: $(STAMP)
 
@@ -48,8 +49,15 @@ test-full: lint
 demo: $(STAMP)
 	$(BIN)/python -m drumline.demo
 
+# The engines that ours is measured beside have an environment of their own; without a network it is measured alone.
 bench: $(STAMP)
+	@$(MAKE) --no-print-directory $(PEERS)/.installed || echo 'bench: the other engines cannot be installed; they are left out'
 	$(BIN)/python bench/run.py
+
+$(PEERS)/.installed: bench/requirements-peers.lock
+	test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
 
 docs: $(STAMP)
 	$(BIN)/python -m drumline.docs
@@ -63,8 +71,9 @@ lock:
 	$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check '$(UV)'
 	$(VENV)/lock/bin/uv pip $(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
 	$(VENV)/lock/bin/uv pip $(COMPILE) --constraint requirements.lock --output-file requirements-runtime.lock pyproject.toml
-	@! grep --line-number '://' requirements.lock requirements-runtime.lock
+	$(VENV)/lock/bin/uv pip $(COMPILE) --output-file bench/requirements-peers.lock bench/requirements-peers.in
+	@! grep --line-number '://' requirements.lock requirements-runtime.lock bench/requirements-peers.lock
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,10 +7,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+MILLISECOND = 1e-3
+MICROSECOND = 1e-6
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Figure:
-    """What one thing cost in each round, and what its reference cost in the same rounds."""
+    """What one thing cost in each round, and what its reference cost in the same rounds.
+
+    `target` is how many times the reference it may cost; `least_gain` how many times cheaper than it it must be.
+    """
 
     name: str
     unit: str
@@ -18,6 +24,7 @@ class Figure:
     reference: str = ""
     references: Sequence[float] = ()
     target: float | None = None
+    least_gain: float | None = None
     note: str = ""
 
     @property
@@ -31,9 +38,18 @@ class Figure:
         return median(self.ratios) if self.references else None
 
     @property
+    def gains(self) -> list[float]:
+        """Round by round, how many times cheaper than the reference it was."""
+        return [1 / ratio for ratio in self.ratios]
+
+    @property
     def met(self) -> bool | None:
-        """Whether the target is met; None without one."""
-        return None if self.target is None or self.ratio is None else self.ratio <= self.target
+        """Whether the target is met; None without one or without a reference."""
+        if self.ratio is None:
+            return None
+        if self.least_gain is not None:
+            return median(self.gains) >= self.least_gain
+        return None if self.target is None else self.ratio <= self.target
 
 
 def clock(work: Callable[[], object]) -> float:
@@ -51,6 +67,11 @@ def take_turns(rounds: int, *works: Callable[[], float]) -> list[list[float]]:
         for place, work in order if number % 2 == 0 else reversed(order):
             found[place].append(work())
     return found
+
+
+def in_rounds(seconds: Sequence[float], turns: int, unit: float) -> list[float]:
+    """The median of each round's turns, in a unit of so many seconds: one slow fsync says nothing about either side."""
+    return [median(seconds[first : first + turns]) / unit for first in range(0, len(seconds), turns)]
 
 
 def spread(values: Sequence[float], digits: int) -> str:

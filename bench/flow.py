@@ -18,6 +18,8 @@ VISITS = 1_500
 MEGABYTE: dict[str, Json] = {"big": ["x" * 1_000] * 1_000}
 TARGET = 1.2
 END = NodeId("end")
+LAST = NodeId(f"n{CHAIN - 1}")
+QUIET, AGAIN, OVER = Outcome(output={}), Outcome(output={"_next": "n0"}), Outcome(output={"_next": "end"})
 
 
 def measure_flow(folder: Path, *, rounds: int) -> list[Figure]:
@@ -26,9 +28,9 @@ def measure_flow(folder: Path, *, rounds: int) -> list[Figure]:
     loaded = make_chain(MEGABYTE)
     short, long, heavy = take_turns(
         rounds,
-        partial(_per_visit, chain, CHAIN),
-        partial(_per_visit, chain, VISITS),
-        partial(_per_visit, loaded, CHAIN),
+        partial(per_visit, chain, CHAIN),
+        partial(per_visit, chain, VISITS),
+        partial(per_visit, loaded, CHAIN),
     )
     name = f"{CHAIN} visits"
     return [
@@ -70,8 +72,6 @@ def make_chain(state: dict[str, Json] | None = None) -> Chart:
 def walk_chain(chart: Chart, visits: int) -> FlowState:
     """Walk until so many visits are over, then end; every event is made and folded as a driver would."""
     state = fold_flow(FlowState(chart=chart), [begin_flow(chart)])
-    last = NodeId(f"n{CHAIN - 1}")
-    quiet, again, over = Outcome(output={}), Outcome(output={"_next": "n0"}), Outcome(output={"_next": "end"})
     done = 0
     while state.ended is None:
         for command in next_nodes(state):
@@ -79,13 +79,19 @@ def walk_chain(chart: Chart, visits: int) -> FlowState:
                 fold_flow(state, [finish(state, command)])
                 continue
             done += 1
-            decided = over if done >= visits else again
             fold_flow(state, [start_node(command)])
-            fold_flow(state, conclude(state, command.key, decided if command.key.node == last else quiet))
+            fold_flow(state, conclude(state, command.key, choose_outcome(command.key.node, done, visits)))
     return state
 
 
-def _per_visit(chart: Chart, visits: int) -> float:
+def choose_outcome(node: NodeId, done: int, visits: int) -> Outcome:
+    """What a node that does nothing returns: the last one leads on to the start until there were enough visits."""
+    if node != LAST:
+        return QUIET
+    return OVER if done >= visits else AGAIN
+
+
+def per_visit(chart: Chart, visits: int) -> float:
     """Microseconds for one visit; short walks are repeated so that all take about the same time."""
     repeats = max(1, VISITS // visits)
     return clock(lambda: [walk_chain(chart, visits) for _ in range(repeats)]) / (repeats * visits) * 1_000_000

@@ -8,9 +8,8 @@ import time
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
-from statistics import median
 
-from bench.figures import Figure, take_turns
+from bench.figures import MILLISECOND, Figure, in_rounds, take_turns
 from bench.idle import CHECKS, RUN, begun, claim_walks, idle_run, idle_step, walk_together
 from drumline.core import codec
 from drumline.core.ids import Stream
@@ -144,13 +143,8 @@ def _figure(name: str, values: Sequence[float], references: Sequence[float], *, 
     return Figure(
         name=name,
         unit="ms",
-        values=_in_rounds(values),
+        values=in_rounds(values, TURNS, MILLISECOND),
         reference=against,
-        references=_in_rounds(references),
+        references=in_rounds(references, TURNS, MILLISECOND),
         target=target,
     )
-
-
-def _in_rounds(seconds: Sequence[float]) -> list[float]:
-    """The median of each round in milliseconds: one slow fsync says nothing about either side."""
-    return [median(seconds[first : first + TURNS]) * 1000 for first in range(0, len(seconds), TURNS)]

@@ -1,0 +1,163 @@
+"""Runs of a flow whose nodes do nothing, by the real driver on the real store: what is left is what a node costs.
+
+One commit per node: that it is over and that the next begins go to the disk together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import cast
+
+from bench.flow import CHAIN, choose_outcome, make_chain
+from bench.idle import NOWHERE
+from drumline.core import codec
+from drumline.core.events import FlowPinned
+from drumline.core.flow.model import Flow
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.questions import FLOW
+from drumline.core.flow.walk import RunNode
+from drumline.core.ids import RunId, Stream
+from drumline.engine.flow.driver import FlowDriver
+from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.flow.visit import Visit
+from drumline.expressions.evaluation import SafeExpressions
+from drumline.ports.clock import Clock
+from drumline.ports.journal import Addition
+from drumline.ports.library import Callee
+from drumline.ports.schemas import Schemas
+from drumline.ports.skills import Skills
+from drumline.store.sqlite import SqliteStore
+from drumline.testing.roster import FakeRoster
+
+AROUND = 4
+"""Commits of a run beside one for each node: it is pinned, claimed, begun, and released."""
+MEGABYTE = "x" * 1_000_000
+_SIZES = ("SELECT sum(length(body)) FROM events", "SELECT sum(length(body)) FROM blobs")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spent:
+    """Seconds for one node: `whole` with its share of all that a run does once, `per_node` without."""
+
+    whole: float
+    per_node: float
+
+
+class FlowRuns:
+    """Runs of the chain, one after the other, in one store."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._flow = make_chain().flow
+        self._store = SqliteStore.open(path)
+        self._kit = idle_flow_kit(self._store, self._flow)
+        self._numbers = count(1)
+        self._loop = asyncio.Runner()
+
+    def walk(self, visits: int = CHAIN, *, prompt: str = "") -> Spent:
+        """Let one run make so many visits; AssertionError unless each of them was one commit."""
+        run = RunId(f"run-{next(self._numbers)}")
+        before = self._store.commits
+        spent = self._loop.run(self._walk(run, visits, f"{run} {prompt}"))
+        if self._store.commits - before != visits + AROUND:
+            raise AssertionError(f"{visits} nodes took {self._store.commits - before} commits")
+        return spent
+
+    async def _walk(self, run: RunId, visits: int, prompt: str) -> Spent:
+        marks: list[float] = []
+        acts = IdleNodes(visits)
+        driver = FlowDriver(
+            kit=self._kit,
+            run_id=run,
+            observe=lambda events: marks.append(time.perf_counter()),
+            perform=acts.perform,
+        )
+        began = time.perf_counter()
+        await self._store.append({Stream(run): Addition(events=[pin(self._flow, prompt)], expected=0)})
+        ended = await driver.drive()
+        whole = time.perf_counter() - began
+        if ended.ended is None or ended.ended.state != "done":
+            raise AssertionError(f"{run} came to {ended.ended}")
+        return Spent(whole=whole / visits, per_node=(marks[-1] - marks[0]) / visits)
+
+    def bytes_per_node(self) -> int:
+        """How many bytes of bodies one node wrote, on average over the first run."""
+        bodies = [codec.encode(recorded.event) for recorded in self._store.read(Stream(RunId("run-1"), FLOW))]
+        return round(sum(map(len, bodies)) / CHAIN)
+
+    def grow(self, prompt: str) -> int:
+        """By how many bytes of bodies one run with this prompt makes the store larger."""
+        before = self._size()
+        self.walk(prompt=prompt)
+        return self._size() - before
+
+    def _size(self) -> int:
+        connection = sqlite3.connect(self._path)
+        try:
+            sums = [connection.execute(statement).fetchone() for statement in _SIZES]
+        finally:
+            connection.close()
+        return sum(found or 0 for (found,) in sums)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._loop.close()
+        self._store.close()
+
+
+class IdleNodes:
+    """Nodes that do nothing; the last of the chain leads back to the start until there were enough visits."""
+
+    def __init__(self, visits: int) -> None:
+        self._visits = visits
+        self._done = 0
+
+    async def perform(self, command: RunNode, visit: Visit) -> Outcome:
+        """The outcome alone."""
+        self._done += 1
+        return choose_outcome(command.key.node, self._done, self._visits)
+
+
+class OneFlow:
+    """A library with a single flow, which is at hand; what nodes call is not asked for."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+
+    def find_callee(self, name: str, *, around: Path) -> Callee:
+        """No node of the chain calls anything."""
+        raise AssertionError(f"{name!r} was called")
+
+    def load(self, path: Path) -> Flow:
+        """The flow."""
+        return self._flow
+
+    def recall(self, path: str, digest: str) -> Flow:
+        """The flow."""
+        return self._flow
+
+
+def pin(flow: Flow, prompt: str) -> FlowPinned:
+    """What a run's stream says about the flow it walks."""
+    return FlowPinned(flow=flow.name, path=flow.path, digest=flow.digest, folder=str(NOWHERE), prompt=prompt)
+
+
+def idle_flow_kit(store: SqliteStore, flow: Flow) -> FlowKit:
+    """A kit of which a driver uses the store, the roster and the library only."""
+    nothing: object = None
+    return FlowKit(
+        store=store,
+        roster=FakeRoster(),
+        clock=cast(Clock, nothing),
+        library=OneFlow(flow),
+        expressions=SafeExpressions(),
+        schemas=cast(Schemas, nothing),
+        skills=cast(Skills, nothing),
+        logs=NOWHERE,
+        equip=lambda driver: cast(Hands, nothing),
+    )
