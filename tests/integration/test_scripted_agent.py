@@ -15,7 +15,16 @@ from drumline.ports.agents import Assignment, Outcome
 from drumline.processes.supervised import SupervisedProcesses
 
 
-def play(folder: Path, script: str, *, step: str = "s1", node: str = "implement", attempt: int = 1) -> Outcome:
+def play(
+    folder: Path,
+    script: str,
+    *,
+    step: str = "s1",
+    node: str = "implement",
+    attempt: int = 1,
+    scope: str = "",
+    visit: int = 1,
+) -> Outcome:
     """Let an agent play a script in `folder/work`."""
     (folder / "play.yaml").write_text(script)
     (folder / "work").mkdir(exist_ok=True)
@@ -32,6 +41,8 @@ def play(folder: Path, script: str, *, step: str = "s1", node: str = "implement"
         workspace=folder / "work",
         log=folder / "logs" / "attempt.log",
         timeout=60,
+        scope=scope,
+        visit=visit,
     )
     return anyio.run(agent.work, assignment)
 
@@ -76,6 +87,22 @@ default: {say: nobody}
 )
 def test_the_first_rule_that_fits_is_played(tmp_path: Path, step: str, node: str, attempt: int, said: str) -> None:
     assert play(tmp_path, RULES, step=step, node=node, attempt=attempt) == Outcome(message=said)
+
+
+@pytest.mark.parametrize(
+    ("scope", "visit", "said"),
+    [("fix#1", 2, "second visit below"), ("fix#1", 1, "below"), ("", 2, "second visit"), ("", 1, "elsewhere")],
+)
+def test_a_rule_may_be_meant_for_one_place_in_a_flow(tmp_path: Path, scope: str, visit: int, said: str) -> None:
+    script = """
+rules:
+  - {match: {scope: "fix#1", visit: 2}, say: second visit below}
+  - {match: {scope: "fix#1"}, say: below}
+  - {match: {visit: 2}, say: second visit}
+default: {say: elsewhere}
+"""
+
+    assert play(tmp_path, script, scope=scope, visit=visit) == Outcome(message=said)
 
 
 def test_without_a_fitting_rule_and_default_the_attempt_fails_for_good(tmp_path: Path) -> None:
@@ -197,7 +224,7 @@ def test_every_problem_of_a_script_is_told_with_its_line(tmp_path: Path) -> None
 
     classes = "transient, quota, auth, billing, crash, validation, permanent"
     assert sorted(found, key=lambda line: int(line.split(":")[1])) == [
-        "play.yaml:2: match has no key 'stepp' (legal: step, node, attempt)",
+        "play.yaml:2: match has no key 'stepp' (legal: step, node, attempt, scope, visit)",
         "play.yaml:2: attempt must be a whole number of at least 1",
         "play.yaml:3: '/etc/passwd' leaves the workspace",
         "play.yaml:3: '../up' leaves the workspace",

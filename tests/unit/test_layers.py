@@ -33,6 +33,7 @@ LAYERS = (
     },
     {"app"},
     {"wiring"},
+    {"flowwiring"},
     {"health"},
     {"cli", "web", "mcp"},
     {"demo", "docs", "__main__"},

@@ -1,7 +1,7 @@
 """The file a scripted agent plays. The rule: a script is wrong when it is opened or never, and then all of it is told.
 
 rules:                       # the first rule whose `match` fits is played; every key of `match` is optional
-  - match: {step: step-2, node: implement, attempt: 1}
+  - match: {step: step-2, node: implement, attempt: 1}   # in a flow also `scope` and `visit`
     sleep: 0.2
     write: {src/a.py: "x = 1\\n"}
     delete: [old.py]
@@ -48,10 +48,14 @@ class Rule:
     step: str | None = None
     node: str | None = None
     attempt: int | None = None
+    scope: str | None = None
+    visit: int | None = None
 
-    def fits(self, step: str, node: str, attempt: int) -> bool:
+    def fits(self, step: str, node: str, attempt: int, *, scope: str, visit: int) -> bool:
         """Whether this rule is meant for the assignment."""
-        return self.step in (None, step) and self.node in (None, node) and self.attempt in (None, attempt)
+        wanted = (self.step, self.node, self.attempt, self.scope, self.visit)
+        given = (step, node, attempt, scope, visit)
+        return all(want in (None, is_) for want, is_ in zip(wanted, given, strict=True))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,9 +65,10 @@ class Script:
     rules: tuple[Rule, ...] = ()
     default: Act | None = None
 
-    def choose(self, step: str, node: str, attempt: int) -> Act | None:
+    def choose(self, step: str, node: str, attempt: int, *, scope: str = "", visit: int = 1) -> Act | None:
         """The act of the first rule that fits, else the default."""
-        return next((rule.act for rule in self.rules if rule.fits(step, node, attempt)), self.default)
+        fitting = (rule.act for rule in self.rules if rule.fits(step, node, attempt, scope=scope, visit=visit))
+        return next(fitting, self.default)
 
 
 def read_script(path: Path) -> Script:
@@ -118,12 +123,14 @@ class _Reader:
 
     def _rule(self, node: yaml.Node) -> Rule:
         found = self._entries(node, "a rule", ("match", *self._ACT))
-        match = self._entries(found.get("match"), "match", ("step", "node", "attempt"))
+        match = self._entries(found.get("match"), "match", ("step", "node", "attempt", "scope", "visit"))
         return Rule(
             act=self._act(found),
             step=self._name(match["step"], "step") if "step" in match else None,
             node=self._name(match["node"], "node") if "node" in match else None,
-            attempt=self._attempt(match["attempt"]) if "attempt" in match else None,
+            attempt=self._count(match["attempt"], "attempt") if "attempt" in match else None,
+            scope=self._text(match["scope"], "scope") if "scope" in match else None,
+            visit=self._count(match["visit"], "visit") if "visit" in match else None,
         )
 
     def _act(self, found: Mapping[str, yaml.Node]) -> Act:
@@ -198,11 +205,11 @@ class _Reader:
             return str(node.value)
         return self._text(node, what)
 
-    def _attempt(self, node: yaml.Node) -> int:
+    def _count(self, node: yaml.Node, what: str) -> int:
         value = node.value if isinstance(node, yaml.ScalarNode) else ""
         if value.isascii() and value.isdigit() and len(value) < 10 and int(value) > 0:
             return int(value)
-        self._tell(node, "attempt must be a whole number of at least 1")
+        self._tell(node, f"{what} must be a whole number of at least 1")
         return 0
 
     def _number(self, node: yaml.Node, what: str) -> float:

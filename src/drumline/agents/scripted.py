@@ -12,14 +12,12 @@ import anyio
 from drumline.agents.command import describe, judge
 from drumline.agents.script import Act, Script, read_script
 from drumline.core.taxonomy import Failure
+from drumline.engine.containment import contain
+from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.processes import Job, Processes
 
 Say = Callable[[str], None]
-
-
-class _Refused(Exception):
-    """An effect of the script cannot be had in this workspace."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,7 +30,9 @@ class ScriptedAgent:
     async def work(self, assignment: Assignment) -> Outcome:
         """Play the act that fits: sleep, write, delete, run, then say or fail."""
         say = _open_transcript(assignment.log)
-        act = self.script.choose(assignment.step, assignment.node, assignment.attempt)
+        act = self.script.choose(
+            assignment.step, assignment.node, assignment.attempt, scope=assignment.scope, visit=assignment.visit
+        )
         if act is None:
             outcome = Outcome(failure=Failure.PERMANENT.value, message=_unmatched(assignment))
         else:
@@ -52,7 +52,7 @@ class ScriptedAgent:
             await anyio.sleep(act.sleep)
         try:
             _change_files(act, assignment.workspace, say)
-        except (OSError, _Refused) as error:
+        except (OSError, InvalidInput) as error:
             return Outcome(failure=Failure.PERMANENT.value, message=str(error), usage=act.usage)
         if act.run and (failed := await self._run(act, assignment, say)):
             return failed
@@ -106,12 +106,12 @@ def _unmatched(assignment: Assignment) -> str:
 
 def _change_files(act: Act, workspace: Path, say: Say) -> None:
     for path, content in act.write.items():
-        target = _contain(workspace, path, through=True)
+        target = contain(workspace, path, through=True)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content.encode())
         say(f"write {path}")
     for path in act.delete:
-        _delete(_contain(workspace, path, through=False))
+        _delete(contain(workspace, path, through=False))
         say(f"delete {path}")
 
 
@@ -121,15 +121,3 @@ def _delete(target: Path) -> None:
         shutil.rmtree(target)
     else:
         target.unlink(missing_ok=True)
-
-
-def _contain(workspace: Path, path: str, *, through: bool) -> Path:
-    """Where `path` is, refused if links lead out of the workspace or into git; `through` follows the last one too."""
-    top = workspace.resolve()
-    target = workspace / path
-    place = target.resolve() if through else target.parent.resolve() / target.name
-    if place == top or not place.is_relative_to(top):
-        raise _Refused(f"{path!r} leaves the workspace")
-    if place.relative_to(top).parts[0] == ".git":
-        raise _Refused(f"{path!r} belongs to git")
-    return place

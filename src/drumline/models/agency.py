@@ -1,0 +1,119 @@
+"""Coding agents in the place of a model. The rule: an agent that stands in for a model looks and does not touch.
+
+A scripted agent is the exception: its script plays what a model with tools would do, effects included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from drumline.core.ids import StepId
+from drumline.core.taxonomy import Failure
+from drumline.errors import InvalidInput
+from drumline.models.toolbox import WRITING, choose_tools
+from drumline.models.witness import find_changes, look
+from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.ports.models import Answer, Question
+
+STEP = StepId("flow")
+"""What stands for the step where there is none, in scripts and in an agent's environment."""
+NAMED = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScriptedModels:
+    """Answers by the file of a scripted agent, which `spec` names as `scripted:FILE`."""
+
+    spec: str
+    open_agent: Callable[[str], Agent]
+
+    async def ask(self, question: Question) -> Answer:
+        """What the script says for the question's node; the n-th visit counts as the n-th attempt."""
+        try:
+            tools = choose_tools(question.tools)
+            agent = self.open_agent(self.spec)
+        except InvalidInput as error:
+            return refuse(question, str(error))
+        nth = question.visit + question.attempt - 1
+        read_only = not any(tool in WRITING for tool in tools)
+        return _convey(await agent.work(assign(question, attempt=nth, read_only=read_only)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentModels:
+    """Asks a coding agent that may look at the workspace, and sees to it that it only looked."""
+
+    spec: str
+    open_agent: Callable[[str], Agent]
+    tier: str = "standard"
+
+    async def ask(self, question: Question) -> Answer:
+        """What the agent says. Touched files are a failure that names them; they are left as they are."""
+        try:
+            if writing := [tool for tool in choose_tools(question.tools) if tool in WRITING]:
+                return refuse(question, _explain_writing(writing), failure=Failure.AUTH)
+            agent = self.open_agent(self.spec)
+        except InvalidInput as error:
+            return refuse(question, str(error))
+        before = await look(question.workspace)
+        assignment = replace(assign(question, attempt=question.attempt, read_only=True), tier=self.tier)
+        answer = _convey(await agent.work(assignment))
+        after = await look(question.workspace)
+        if before is None or after is None or not (changed := find_changes(before, after)):
+            return answer
+        return replace(answer, text="", failure=Failure.VALIDATION.value, message=_explain_changes(changed))
+
+
+def assign(question: Question, *, attempt: int, read_only: bool) -> Assignment:
+    """The question as work for an agent; its prompt is on disk as well."""
+    prompt = "\n\n".join(part for part in (question.instructions, question.prompt) if part)
+    return Assignment(
+        run=question.run,
+        step=STEP,
+        node=question.node,
+        attempt=attempt,
+        prompt=prompt,
+        prompt_file=_write_prompt(question.log, prompt),
+        workspace=question.workspace,
+        log=question.log,
+        scope=question.scope,
+        visit=question.visit,
+        read_only=read_only,
+    )
+
+
+def refuse(question: Question, message: str, *, failure: Failure = Failure.PERMANENT) -> Answer:
+    """A failure before anybody was asked, told in the transcript too."""
+    question.log.parent.mkdir(parents=True, exist_ok=True)
+    with question.log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(f"failed ({failure.value}): {message}\n")
+    return Answer(failure=failure.value, message=message)
+
+
+def _convey(outcome: Outcome) -> Answer:
+    if outcome.failure:
+        return Answer(failure=outcome.failure, message=outcome.message, usage=outcome.usage)
+    if not outcome.message.strip():
+        return Answer(failure=Failure.TRANSIENT.value, message="the agent produced no output", usage=outcome.usage)
+    return Answer(text=outcome.message, usage=outcome.usage)
+
+
+def _write_prompt(log: Path, prompt: str) -> Path:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    path = log.with_name(f"{log.name}.prompt")
+    path.write_text(prompt, encoding="utf-8", errors="backslashreplace")
+    return path
+
+
+def _explain_writing(tools: list[str]) -> str:
+    return (
+        f"the node's tools {', '.join(tools)} write, and an agent in read-only mode cannot: "
+        "name a model as provider:model and set its API key"
+    )
+
+
+def _explain_changes(changed: list[str]) -> str:
+    more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
+    return f"the workspace was changed while the agent was to look only: {', '.join(changed[:NAMED])}{more}"

@@ -1,0 +1,111 @@
+"""Who answers a question. The rule: what the question names, else what is configured, else whoever can.
+
+In this order: the question's `model`; the configured default; the tier `standard` if an API key is in the
+environment; the default agent in read-only mode; else a failure that says what to configure.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from drumline.core.taxonomy import Failure
+from drumline.errors import InvalidInput
+from drumline.models.agency import AgentModels, ScriptedModels, refuse
+from drumline.models.secrets import find_secrets
+from drumline.models.servers import McpServer
+from drumline.models.tiers import KEYS, TIERS, find_default
+from drumline.ports.agents import Agent
+from drumline.ports.models import Answer, Models, Question
+from drumline.ports.processes import Processes
+
+SCRIPTED = "scripted:"
+AGENT = "agent:"
+LEGAL = f"provider:model, {', '.join(TIERS)}, {SCRIPTED}FILE, {AGENT}SPEC"
+NOBODY = (
+    f"there is no model to ask: set one of {', '.join(KEYS)}, or name a model (--model provider:model), "
+    "or an agent that answers in read-only mode (--agent)"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChosenModels:
+    """Passes each question on to who is to answer it."""
+
+    open_agent: Callable[[str], Agent]
+    processes: Processes
+    default: str = ""
+    tiers: Mapping[str, str] = field(default_factory=dict)
+    servers: Sequence[McpServer] = ()
+    agent: str = ""
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    async def ask(self, question: Question) -> Answer:
+        """The answer of who was chosen; nobody to ask, or a name that means nothing, is a failure."""
+        name = self.resolve(question.model)
+        if not name:
+            return refuse(question, NOBODY, failure=Failure.AUTH)
+        try:
+            models = self._open(name, tier=question.model if question.model in TIERS else "standard")
+        except InvalidInput as error:
+            return refuse(question, str(error))
+        return await models.ask(replace(question, model=name))
+
+    def resolve(self, model: str) -> str:
+        """What a name comes to: `provider:model`, `scripted:FILE` or `agent:SPEC`; empty if nobody can be asked."""
+        name = model or self.default or "standard"
+        if name not in TIERS:
+            return name
+        found = self.tiers.get(name) or find_default(name, self.environ)
+        if found or not self.agent:
+            return found
+        # Who plays a script plays it for every node, with its effects.
+        return self.agent if self.agent.startswith(SCRIPTED) else AGENT + self.agent
+
+    def check(self, model: str) -> None:
+        """Refuse, before a run begins, a name that means nothing and a script that cannot be played."""
+        if not (name := self.resolve(model)):
+            raise InvalidInput(NOBODY, hint="drumline flow run FILE --model provider:model")
+        models = self._open(name)
+        if isinstance(models, ScriptedModels | AgentModels):
+            self.open_agent(models.spec)
+
+    def _open(self, name: str, *, tier: str = "standard") -> Models:
+        kind, colon, rest = name.partition(":")
+        if not colon or not kind or not rest.strip():
+            raise InvalidInput(f"{name!r} does not name a model (legal: {LEGAL})", hint="drumline flow run --help")
+        if name.startswith(SCRIPTED):
+            return ScriptedModels(spec=name, open_agent=self.open_agent)
+        if name.startswith(AGENT):
+            return AgentModels(spec=rest, open_agent=self.open_agent, tier=tier)
+        from drumline.models.providers import PydanticModels
+
+        secrets = find_secrets(self.environ, *(server.env.values() for server in self.servers))
+        return PydanticModels(processes=self.processes, servers=self.servers, environ=self.environ, secrets=secrets)
+
+
+def open_models(
+    *,
+    open_agent: Callable[[str], Agent],
+    processes: Processes,
+    default: str = "",
+    tiers: Mapping[str, str] | None = None,
+    servers: Sequence[McpServer] = (),
+    agent: str = "",
+    environ: Mapping[str, str] | None = None,
+) -> ChosenModels:
+    """Models as configured.
+
+    `default` is any legal name, `tiers` maps a tier to one, `agent` is the spec of the agent that answers when there is
+    no model. `open_agent` opens a spec; files in it are relative to whatever it says. `environ` is ours by default.
+    """
+    return ChosenModels(
+        open_agent=open_agent,
+        processes=processes,
+        default=default,
+        tiers=dict(tiers or {}),
+        servers=tuple(servers),
+        agent=agent,
+        environ=dict(os.environ if environ is None else environ),
+    )

@@ -1,0 +1,155 @@
+"""Tools for the files of a workspace. The rule: every path is contained, every answer is bounded, and work is finite.
+
+What is refused raises InvalidInput or OSError; the toolbox turns both into text for the model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+
+from drumline.engine.containment import contain
+from drumline.errors import InvalidInput
+
+ANSWER = 48 * 1024
+"""Characters that a tool answers with at most."""
+BIGGEST = 8 * 1024 * 1024
+"""Bytes of a file that is still read."""
+ENTRIES = 500
+VISITED = 50_000
+HINT = "call the tool again with other arguments"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileTools:
+    """Looks at and changes the files below one folder."""
+
+    workspace: Path
+
+    def read(self, path: str, offset: int = 1, limit: int = 2000, numbers: bool = False) -> str:
+        """Read a text file: up to `limit` lines from line `offset` on, with line numbers if `numbers` is true."""
+        lines = self._load(path).splitlines(keepends=True)
+        first = max(offset, 1)
+        chosen = lines[first - 1 : first - 1 + max(limit, 1)]
+        if numbers:
+            chosen = [f"{number}\t{line}" for number, line in enumerate(chosen, first)]
+        shown = _fit(chosen)
+        text = "".join(shown)[:ANSWER]
+        left = len(lines) - (first - 1) - len(shown)
+        return f"{text}\n[{left} more lines; go on with offset={first + len(shown)}]" if left > 0 else text
+
+    def list(self, path: str = ".") -> str:
+        """List a folder: names, folders with a slash at the end, files with their size in bytes."""
+        folder = contain(self.workspace, path, top=True)
+        found = sorted(entry.name for entry in folder.iterdir() if entry.name.casefold() != ".git")
+        shown = [_describe(folder / name) for name in found[:ENTRIES]]
+        more = [f"[{len(found) - ENTRIES} more]"] if len(found) > ENTRIES else []
+        return "\n".join(shown + more) or "[empty]"
+
+    def glob(self, pattern: str, path: str = ".") -> str:
+        """Find files whose path below `path` fits a pattern: `*` and `?` within a name, `**` for any folders."""
+        folder = contain(self.workspace, path, top=True)
+        wanted = tuple(part for part in pattern.split("/") if part not in ("", "."))
+        root = self.workspace.resolve()
+        fitting = (
+            (folder / relative).relative_to(root).as_posix()
+            for relative in islice(_walk(folder), VISITED)
+            if fits(relative.parts, wanted)
+        )
+        found = sorted(islice(fitting, ENTRIES))
+        return "\n".join(found) or "[nothing fits]"
+
+    def write(self, path: str, contents: str) -> str:
+        """Write a file, replacing what is there; missing folders are made."""
+        target = contain(self.workspace, path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        data = contents.encode("utf-8", "backslashreplace")
+        target.write_bytes(data)
+        return f"wrote {len(data)} bytes to {path}"
+
+    def patch(self, path: str, search: str, replace: str) -> str:
+        """Replace the one place of a file that reads exactly `search` by `replace`."""
+        before = self._load(path, exact=True)
+        count = before.count(search) if search else 0
+        if count != 1:
+            raise InvalidInput(f"search must occur exactly once in {path}, it occurs {count} times", hint=HINT)
+        self.write(path, before.replace(search, replace))
+        return f"patched {path}"
+
+    def make_folder(self, path: str) -> str:
+        """Make a folder and those above it."""
+        contain(self.workspace, path).mkdir(parents=True, exist_ok=True)
+        return f"made {path}"
+
+    def remove(self, path: str) -> str:
+        """Remove a file, a link or an empty folder."""
+        target = contain(self.workspace, path, through=False)
+        if target.is_dir() and not target.is_symlink():
+            target.rmdir()
+        else:
+            target.unlink()
+        return f"removed {path}"
+
+    def _load(self, path: str, *, exact: bool = False) -> str:
+        """The text of a file; with `exact` only if it can be written back unchanged."""
+        target = contain(self.workspace, path)
+        # A named pipe or a device would never end.
+        if target.exists() and not target.is_file():
+            raise InvalidInput(f"{path!r} is not a file", hint=HINT)
+        if (size := target.stat().st_size) > BIGGEST:
+            raise InvalidInput(f"{path!r} has {size} bytes, at most {BIGGEST} can be read", hint=HINT)
+        data = target.read_bytes()
+        if b"\0" in data:
+            raise InvalidInput(f"{path!r} is not a text file", hint=HINT)
+        try:
+            return data.decode("utf-8", "strict" if exact else "replace")
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"{path!r} is not UTF-8", hint=HINT) from error
+
+
+def fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether a path fits a pattern, both as lists of names. Linear in their product, whatever the pattern."""
+    reached = {0}
+    for name in (*parts, None):
+        # `**` may stand for no folder at all.
+        for index in range(len(pattern)):
+            if index in reached and pattern[index] == "**":
+                reached.add(index + 1)
+        if name is not None:
+            reached = set(_step(reached, name, pattern))
+    return len(pattern) in reached
+
+
+def _step(reached: set[int], name: str, pattern: Sequence[str]) -> Iterator[int]:
+    for index in reached:
+        if index < len(pattern) and pattern[index] == "**":
+            yield index
+        elif index < len(pattern) and fnmatchcase(name, pattern[index]):
+            yield index + 1
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Every file below a folder, relative to it, without following links and without git's folders."""
+    for here, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name.casefold() != ".git")
+        yield from (Path(here, name).relative_to(folder) for name in sorted(files))
+
+
+def _fit(lines: Sequence[str]) -> Sequence[str]:
+    """As many lines as an answer has room for, at least one."""
+    room = ANSWER
+    for count, line in enumerate(lines):
+        room -= len(line)
+        if room < 0:
+            return lines[: max(count, 1)]
+    return lines
+
+
+def _describe(entry: Path) -> str:
+    if entry.is_symlink():
+        return f"{entry.name} -> {entry.readlink()}"
+    return f"{entry.name}/" if entry.is_dir() else f"{entry.name} ({entry.stat().st_size})"

@@ -1,0 +1,53 @@
+"""Which model a tier means. The rule: what is configured wins, else the first provider whose key is in the environment.
+
+The names are a snapshot of what the providers offer; a configuration replaces them without a new release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+TIERS = ("fast", "standard", "strong")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Provider:
+    """A provider with defaults: one of the variables in `keys` holds its API key."""
+
+    name: str
+    keys: tuple[str, ...]
+    models: tuple[str, str, str]
+
+
+PROVIDERS = (
+    Provider(
+        name="anthropic",
+        keys=("ANTHROPIC_API_KEY",),
+        models=("claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"),
+    ),
+    Provider(name="openai", keys=("OPENAI_API_KEY",), models=("gpt-6-luna", "gpt-6.1-terra", "gpt-6.1-sol")),
+    Provider(
+        name="google",
+        keys=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+        models=("gemini-3.5-flash-lite", "gemini-3.8-flash", "gemini-4-argon"),
+    ),
+)
+ALIASES: Mapping[str, str] = MappingProxyType({"claude": "anthropic", "gemini": "google", "vertexai": "google-cloud"})
+"""What the graph format that we adopt calls a provider, and what it is called here."""
+KEYS = tuple(key for provider in PROVIDERS for key in provider.keys)
+
+
+def find_default(tier: str, environ: Mapping[str, str]) -> str:
+    """The default model of a tier as `provider:model`; empty if there is no API key."""
+    for provider in PROVIDERS:
+        if any(environ.get(key) for key in provider.keys):
+            return f"{provider.name}:{provider.models[TIERS.index(tier)]}"
+    return ""
+
+
+def spell(model: str) -> str:
+    """`provider:model` with the provider's name as it is called here."""
+    provider, colon, name = model.partition(":")
+    return f"{ALIASES.get(provider, provider)}{colon}{name}"

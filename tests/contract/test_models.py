@@ -1,0 +1,154 @@
+"""What everyone who answers questions promises: one body of tests, and for each its own way to be told what to say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+from pydantic_ai.exceptions import ModelHTTPError
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from drumline.agents import open_agent
+from drumline.core.ids import DriverId, RunId
+from drumline.models.agency import AgentModels, ScriptedModels
+from drumline.models.providers import PydanticModels
+from drumline.ports.agents import Agent
+from drumline.ports.models import Answer, Models, Question
+from drumline.ports.processes import Processes
+from drumline.processes.supervised import SupervisedProcesses
+from drumline.testing.models import FakeModels
+
+# What whoever is asked shall do: an act of a script, and a shell command for an agent.
+BEHAVIOURS: dict[str, tuple[dict[str, object], str]] = {
+    "speaks": ({"say": "all done"}, "echo all done"),
+    "is busy": ({"fail": {"class": "transient", "message": "429 later"}}, "echo 429 later; exit 75"),
+    "says nothing": ({"say": ""}, "true"),
+    "takes long": ({"sleep": 60}, "exec sleep 60"),
+}
+
+MakeModels = Callable[[str], Models]
+
+
+async def play_fake(behaviour: str) -> Answer:
+    """The fake's way to behave."""
+    if behaviour == "takes long":
+        await anyio.sleep(60)
+    if behaviour == "is busy":
+        return Answer(failure="transient", message="429 later")
+    if behaviour == "says nothing":
+        return Answer(failure="transient", message="produced no output")
+    return Answer(text="all done")
+
+
+def play_model(behaviour: str) -> FunctionModel:
+    """A model of pydantic-ai that behaves so."""
+
+    async def answer(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        if behaviour == "takes long":
+            await anyio.sleep(60)
+        if behaviour == "is busy":
+            raise ModelHTTPError(429, "played", "later")
+        return ModelResponse(parts=[TextPart("" if behaviour == "says nothing" else "all done")])
+
+    return FunctionModel(answer)
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Processes:
+    return SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+
+
+@pytest.fixture(params=["fake", "pydantic", "scripted", "agent"])
+def make_models(request: pytest.FixtureRequest, tmp_path: Path, processes: Processes) -> MakeModels:
+    """Opens whoever is under test with one of the behaviours."""
+
+    def make(behaviour: str) -> Models:
+        act, command = BEHAVIOURS[behaviour]
+        (tmp_path / "play.yaml").write_text(json.dumps({"default": act}))
+
+        def open_one(spec: str) -> Agent:
+            return open_agent(spec, processes=processes, base=tmp_path)
+
+        def answer(_question: Question) -> Awaitable[Answer]:
+            return play_fake(behaviour)
+
+        makers: dict[str, Callable[[], Models]] = {
+            "fake": lambda: FakeModels(answer),
+            "pydantic": lambda: PydanticModels(processes=processes, find_model=lambda _name: play_model(behaviour)),
+            "scripted": lambda: ScriptedModels(spec="scripted:play.yaml", open_agent=open_one),
+            "agent": lambda: AgentModels(spec=f"command:{command}", open_agent=open_one),
+        }
+        return makers[str(request.param)]()
+
+    return make
+
+
+def ask_about(folder: Path, *, node: str = "ask") -> Question:
+    """A question with a workspace of its own."""
+    workspace = folder / "work" / node
+    workspace.mkdir(parents=True)
+    return Question(
+        run=RunId("r1"),
+        node=node,
+        prompt="what now?",
+        instructions="be brief",
+        model="test:any",
+        workspace=workspace,
+        log=folder / "logs" / f"{node}.log",
+    )
+
+
+def test_what_is_said_last_is_the_text_and_in_the_transcript(make_models: MakeModels, tmp_path: Path) -> None:
+    question = ask_about(tmp_path)
+
+    answer = anyio.run(make_models("speaks").ask, question)
+
+    assert (answer.text, answer.failure, answer.message) == ("all done", "", "")
+    assert "all done" in question.log.read_text()
+
+
+def test_a_failure_is_an_answer_with_its_class_and_its_cause(make_models: MakeModels, tmp_path: Path) -> None:
+    question = ask_about(tmp_path)
+
+    answer = anyio.run(make_models("is busy").ask, question)
+
+    assert (answer.text, answer.failure) == ("", "transient")
+    assert "429" in answer.message
+    assert "429" in question.log.read_text()
+
+
+def test_an_empty_answer_is_a_failure_that_may_pass(make_models: MakeModels, tmp_path: Path) -> None:
+    answer = anyio.run(make_models("says nothing").ask, ask_about(tmp_path))
+
+    assert answer.failure == "transient"
+    assert "produced no output" in answer.message
+
+
+def test_cancellation_gets_through(make_models: MakeModels, tmp_path: Path) -> None:
+    async def cancel_soon() -> bool:
+        with anyio.move_on_after(0.3) as scope:
+            await make_models("takes long").ask(ask_about(tmp_path))
+        return scope.cancelled_caught
+
+    assert anyio.run(cancel_soon)
+
+
+def test_questions_may_overlap(make_models: MakeModels, tmp_path: Path) -> None:
+    models = make_models("speaks")
+    answers: dict[str, str] = {}
+
+    async def ask(node: str) -> None:
+        answers[node] = (await models.ask(ask_about(tmp_path, node=node))).text
+
+    async def ask_all() -> None:
+        async with anyio.create_task_group() as tasks:
+            for number in range(4):
+                tasks.start_soon(ask, f"node-{number}")
+
+    anyio.run(ask_all)
+
+    assert answers == {f"node-{number}": "all done" for number in range(4)}
