@@ -54,6 +54,8 @@ class Exchange(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a question in its dialect, or count its tokens."""
+        # Also where no answer is given that could say so: one request per connection.
+        self.close_connection = True
         body = self._read_body()
         request = replace(self._request(), body=parse(body))
         if dialect := find_dialect(self._path):
