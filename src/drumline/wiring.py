@@ -71,6 +71,21 @@ class Site:
         """Refuse an agent that cannot be opened, before a run begins."""
         open_agent(spec, processes=SupervisedProcesses(self.state_dir, NO_DRIVER), base=self.repository.top)
 
+    def anchor(self, spec: str, *, typed: bool) -> str:
+        """An agent or model by its spec; a scripted one's file is named so that it means the same from any folder.
+
+        Typed paths are relative to the folder they were typed in, those of the configuration to the repository.
+        """
+        name, _, argument = spec.partition(":")
+        if name != "scripted" or not argument:
+            return spec
+        return f"scripted:{self.name_path((self.here if typed else self.repository.top) / argument)}"
+
+    def name_path(self, path: Path) -> str:
+        """A path as the journal names it: relative to the repository if it is inside."""
+        top, place = self.repository.top, path.resolve()
+        return str(place.relative_to(top) if place.is_relative_to(top) else place)
+
     def check_speaker(self, run: RunId) -> None:
         """Refuse to hear what a live driver of the run has started."""
         check_speaker(run, os.environ.get(MARK, ""), self.roster.drivers(run))

@@ -13,9 +13,12 @@ from drumline.app.say import check_mode, check_retry, say
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import say as tell
 from drumline.cli.session import Session
+from drumline.cli.telling import open_session
+from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
-from drumline.wiring import open_site
+from drumline.store.sqlite import SqliteStore
+from drumline.wiring import Site, open_site
 
 
 @click.command("resume")
@@ -37,6 +40,8 @@ def command(
         state = read_run(store, found)
         if state.ended is not None and state.ended.state in ("done", "cancelled"):
             raise InvalidInput(f"run {found} is {state.ended.state}; nothing is left to do", hint="drumline run PLAN")
+        if state.flow is not None:
+            return _resume_flow(site, store, state, as_json=as_json)
         site = site.with_settings({"jobs": jobs}, {}, foreign=foreign_jobs(state.plan.format, os.environ))
         who = os.environ.get("USER", "")
         for step in steps:
@@ -52,3 +57,11 @@ def command(
         return session.drive(resuming=not live)
     finally:
         store.close()
+
+
+def _resume_flow(site: Site, store: SqliteStore, state: RunState, *, as_json: bool) -> int:
+    """Walk a flow on; one that has ended is over, whatever it came to."""
+    if state.ended is not None:
+        place = state.begun.plan
+        raise InvalidInput(f"run {state.id} has ended as {state.ended.state}", hint=f"drumline flow run {place}")
+    return open_session(site, store, state, as_json=as_json).drive(resuming=True)

@@ -279,18 +279,8 @@ def _plan_paths(reading: Reading) -> list[str]:
 
 
 def _anchored(request: Request) -> str:
-    """The agent; a scripted one's file is named so that it means the same from any folder.
-
-    Typed paths are relative to the folder they were typed in, those of the configuration to the repository.
-    """
-    site, agent = request.site, request.site.settings.agent
-    name, _, argument = agent.partition(":")
-    if name != "scripted" or not argument:
-        return agent
-    top = site.repository.top
     typed = "agent" in request.explicit or bool(os.environ.get("DRUMLINE_AGENT"))
-    path = ((site.here if typed else top) / argument).resolve()
-    return f"scripted:{path.relative_to(top) if path.is_relative_to(top) else path}"
+    return request.site.anchor(request.site.settings.agent, typed=typed)
 
 
 def _choice(typed: Mapping[str, object]) -> Choice:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -17,7 +18,11 @@ from drumline.cli.output import say as tell_person
 from drumline.cli.session import Session
 from drumline.core.state import RunState
 from drumline.ports.journal import Message
-from drumline.wiring import open_site
+from drumline.store.sqlite import SqliteStore
+from drumline.wiring import Site, open_site
+
+if TYPE_CHECKING:
+    from drumline.cli.flowsession import FlowSession
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +32,16 @@ class Wish:
     message: Message
     check: Callable[[RunState], None]
     done: str
+
+
+def open_session(site: Site, store: SqliteStore, run: RunState, *, as_json: bool = False) -> Session | FlowSession:
+    """What drives a run from here: of a plan, or of a flow."""
+    if run.flow is not None:
+        from drumline.cli.flowsession import FlowSession
+
+        return FlowSession(site=site, store=store, run=run.id, as_json=as_json)
+    site = site.with_settings({}, {}, foreign=foreign_jobs(run.plan.format, os.environ))
+    return Session(site=site, store=store, run=run.id, as_json=as_json)
 
 
 def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
@@ -42,10 +57,9 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
         message = replace(wish.message, by=os.environ.get("USER", ""), channel="cli")
         settled = anyio.run(say, store, site.roster, found, message)
         if drive_on and settled:
-            site = site.with_settings({}, {}, foreign=foreign_jobs(state.plan.format, os.environ))
-            return Session(site=site, store=store, run=found, as_json=as_json).drive(resuming=True)
+            return open_session(site, store, state, as_json=as_json).drive(resuming=True)
         if message.kind == "cancel" and settled:
-            Session(site=site, store=store, run=found).wind_up()
+            open_session(site, store, state).wind_up()
         if as_json:
             print_json({"schema_version": SCHEMA_VERSION, "ok": True, "run": found, "driven": not settled})
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from drumline.cli.flow import flow_validation_json
+from drumline.cli.flowvalidate import flow_validation_json
 from drumline.cli.validate import validation_json
 from drumline.core.flow.edges import EdgeKind
 from drumline.core.flow.model import AgentNode, EndNode, Flow, NodeId

@@ -6,6 +6,8 @@ No searching for an object inside prose: what is guessed out of a sentence is no
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Mapping
 
 from drumline.core.flow.model import Json
@@ -14,6 +16,7 @@ from drumline.errors import InvalidInput
 
 _OPEN, _CLOSE = "<think>", "</think>"
 _FENCE = "```"
+_HALVES = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def extract_json(answer: str) -> Json:
@@ -50,7 +53,9 @@ _TRY = "run the script by hand with GRAPH_STATE set, and look at its standard ou
 
 def _parse(text: str, what: str) -> Json:
     try:
-        value: Json = json.loads(text, parse_constant=_refuse_constant)
+        value: Json = json.loads(text, parse_constant=_refuse_constant, parse_float=_parse_float)
+        if _HALVES.search(text):
+            json.dumps(value, ensure_ascii=False).encode()  # half of a surrogate pair cannot be kept as text
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{what} is not valid JSON: {error}", hint=_TRY) from error
     return value
@@ -58,6 +63,13 @@ def _parse(text: str, what: str) -> Json:
 
 def _refuse_constant(name: str) -> Json:
     raise ValueError(f"{name} is no JSON number")
+
+
+def _parse_float(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is too large for a number")
+    return number
 
 
 def _strip_thoughts(text: str) -> str:

@@ -68,7 +68,7 @@ async def ask_agent(
         return Outcome(failure=str(error), failure_class=Failure.PERMANENT.value)
     if node.output_schema is not None:
         prompt = f"{prompt}\n\nWhen the work is done: {write_schema_hint(node.output_schema)}"
-    errand = _Errand(node=node, visit=visit, agent=agent, tier=tier or "standard", model=visit.model or model)
+    errand = _Errand(node=node, visit=visit, agent=agent, tier=tier or "standard", model=model)
 
     async def repair(text: str) -> Answer:
         return await errand.send(text, read_only=True)

@@ -35,7 +35,7 @@ async def run_checks(node: CheckNode, visit: Visit, processes: Processes) -> Out
 
 
 def _judge(ended: Ended) -> str:
-    if ended.exit_code is None and not ended.timed_out or ended.exit_code == NOT_FOUND:
+    if (ended.exit_code is None and not ended.timed_out) or ended.exit_code == NOT_FOUND:
         return "not run"
     return "passed" if ended.exit_code == 0 and not ended.timed_out else "failed"
 

@@ -34,6 +34,8 @@ from drumline.ports.roster import Standing
 
 POLL = 0.2
 """Seconds between two looks at the store's position: one for all questions of a process."""
+SLACK = 5.0
+"""Seconds that an act may take beyond its time, to end what it has started."""
 TRIES = 5
 
 Perform = Callable[[RunNode, Visit], Awaitable[Outcome]]
@@ -119,9 +121,10 @@ class FlowDriver:
         store, roster = self.kit.store, self.kit.roster
         token = store.take(self.run_id, FLOW, self._me)
         held = store.held(self.run_id).get(FLOW)
-        if token is None and held is not None and roster.standing(held.driver) is not Standing.LIVE:
-            if await anyio.to_thread.run_sync(roster.evict, held.driver):
-                token = store.take(self.run_id, FLOW, self._me, over=held.token)
+        gone = token is None and held is not None and roster.standing(held.driver) is not Standing.LIVE
+        # An eviction may wait for seconds until everything the other had started has ended.
+        if gone and held is not None and await anyio.to_thread.run_sync(roster.evict, held.driver):
+            token = store.take(self.run_id, FLOW, self._me, over=held.token)
         if token is None:
             raise NotAllowed(f"run {self.run_id} is driven by another process", hint=f"drumline attach {self.run_id}")
         return token
@@ -222,7 +225,8 @@ class FlowDriver:
 
     async def _act_in_time(self, command: RunNode, visit: Visit) -> Outcome:
         try:
-            with anyio.move_on_after(command.timeout):
+            # Acts keep their time by themselves and say more about it; this is for one that does not.
+            with anyio.move_on_after(None if command.timeout is None else command.timeout + SLACK):
                 return await self._act(command, visit)
         except DrumlineError as error:
             return Outcome(failure=str(error), failure_class="permanent")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 
 from drumline.core.flow.model import Flow, Json
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
 from drumline.core.ids import RunId
+
+LONGEST = 160
+"""Bytes of a visit's name in the name of a log."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,12 +47,20 @@ class Visit:
     def log(self, kind: str, suffix: str = ".log") -> Path:
         """A fresh file for this visit; an older one of that name, left by a lost visit, is kept aside."""
         self.logs.mkdir(parents=True, exist_ok=True)
-        stem = f"{self.name.replace('/', '~')}.{kind}"
+        stem = f"{_shorten(self.name.replace('/', '~'))}.{kind}"
         path = self.logs / (stem + suffix)
         if path.exists():
             aside = sum(1 for _ in self.logs.glob(f"{_literal(stem)}.lost-*"))
             path.rename(self.logs / f"{stem}.lost-{aside + 1}{suffix}")
         return path
+
+
+def _shorten(name: str) -> str:
+    """A name that a file can have: of a long one the end is told apart by a digest."""
+    raw = name.encode("utf-8", "replace")
+    if len(raw) <= LONGEST:
+        return name
+    return f"{raw[: LONGEST - 20].decode('utf-8', 'ignore')}-{blake2b(raw, digest_size=8).hexdigest()}"
 
 
 def _literal(stem: str) -> str:

@@ -1,0 +1,111 @@
+"""`drumline flow run`: walk a flow by itself, in the current folder."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import anyio
+import click
+
+from drumline.app.begin import new_run_id
+from drumline.app.flowrun import Order, begin_flow_run, gather_variables
+from drumline.cli.flowsession import FlowSession
+from drumline.cli.options import json_option
+from drumline.cli.output import say
+from drumline.core.ids import Commit
+from drumline.errors import InvalidInput
+from drumline.flowfiles.library import FILES, find_flow
+from drumline.flowwiring import flow_folder, open_library
+from drumline.settings import digest
+from drumline.wiring import Site, open_site
+
+
+@click.command("run")
+@click.argument("flow")
+@click.option(
+    "--var", "variables", multiple=True, metavar="NAME=VALUE", help="A variable of the flow; may be repeated."
+)
+@click.option("--prompt", default="", metavar="TEXT", help="What it is about; @FILE reads a file, - standard input.")
+@click.option("--agent", metavar="AGENT", help="Does the work of every agent, for example 'command:my-agent --print'.")
+@click.option("--model", default="", metavar="MODEL", help="Answers every llm node, for example provider:model.")
+@click.option("--worktree", is_flag=True, help="Work in a worktree of its own instead of the current folder.")
+@json_option
+def command(
+    flow: str,
+    variables: Sequence[str],
+    prompt: str,
+    agent: str | None,
+    model: str,
+    worktree: bool,
+    as_json: bool,
+) -> int:
+    """Walk FLOW (a file, a folder with one, or a name) and print the output of the end it comes to."""
+    site = open_site().with_settings({"agent": agent}, {})
+    agents = _choose(site, agent or "", model)
+    store = site.open_store()
+    try:
+        run = new_run_id(time.time())
+        library = open_library(site, site.logs(run) / "flows", override=agents.agent)
+        found = library.load(find_file(site, flow))
+        order = Order(
+            run=run,
+            flow=found,
+            folder=flow_folder(site, run) if worktree else site.here,
+            place=site.name_path(Path(found.path)),
+            base=site.repository.head_commit() if worktree else Commit(""),
+            prompt=_read_prompt(prompt, site.here),
+            variables=gather_variables(found, variables, os.environ),
+            agent=agents.agent,
+            model=agents.model,
+            worktree=worktree,
+            config_digest=digest(site.settings),
+        )
+        anyio.run(begin_flow_run, store, order)
+        where = f"{order.folder}, a worktree of its own" if worktree else f"{order.folder}; nothing there is reset"
+        say(f"run {run}: walking {found.name} in {where}")
+        return FlowSession(site=site, store=store, run=run, as_json=as_json).drive(resuming=False)
+    finally:
+        store.close()
+
+
+class _Agents(NamedTuple):
+    """Who works and who answers, where the command line says so; empty where it does not."""
+
+    agent: str
+    model: str
+
+
+def _choose(site: Site, agent: str, model: str) -> _Agents:
+    """A scripted agent plays the models, too, unless they are named: no run of a script should call a real one."""
+    spec = site.anchor(agent, typed=True)
+    if spec:
+        site.check_agent(spec)
+    return _Agents(spec, site.anchor(model, typed=True) or (spec if spec.startswith("scripted:") else ""))
+
+
+def find_file(site: Site, name: str) -> Path:
+    """The flow's file that a path or a name means; InvalidInput if there is none."""
+    place = site.here / name
+    if place.is_file():
+        return place
+    inside = [place / file for file in FILES if (place / file).is_file()]
+    found = inside[0] if inside else find_flow(name, around=site.here, top=site.repository.top)
+    if found is None:
+        raise InvalidInput(f"there is no flow {name!r}: no such file, folder or name", hint="drumline flow run FILE")
+    return found
+
+
+def _read_prompt(text: str, here: Path) -> str:
+    if text == "-":
+        return sys.stdin.read()
+    if not text.startswith("@"):
+        return text
+    try:
+        return (here / text[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"--prompt {text!r} cannot be read: {error}", hint="drumline flow run --help") from error

@@ -1,0 +1,187 @@
+"""Walks a flow from a terminal or a script: shows the nodes, asks where a person is there, prints the end's output."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from drumline.app.drive import INTERRUPTED, drive
+from drumline.app.flowlook import FlowWatcher
+from drumline.app.say import say as leave_message
+from drumline.cli.output import is_terminal, print_json, say
+from drumline.core.events import Event
+from drumline.core.gates import check_reply
+from drumline.core.ids import RunId, Stream
+from drumline.core.state import Gate, RunState, fold_run
+from drumline.engine.flow.driver import FlowDriver
+from drumline.errors import InvalidInput
+from drumline.flowwiring import open_flow_kit
+from drumline.ports.journal import Message
+from drumline.store.sqlite import SqliteStore
+from drumline.views.flowboard import flow_segments
+from drumline.views.flowprogress import FlowProgress
+from drumline.views.flowsnapshot import FlowSnapshot
+from drumline.views.flowstatus import flow_status_json, flow_summary_lines
+from drumline.views.states import EXIT_CODES, run_state
+from drumline.wiring import Site
+
+if TYPE_CHECKING:
+    from drumline.cli.live import LiveBoard
+
+FRAME = 0.25
+"""Seconds between two frames of the board."""
+
+
+@dataclass(kw_only=True)
+class FlowSession:
+    """One process at one flow run."""
+
+    site: Site
+    store: SqliteStore
+    run: RunId
+    as_json: bool = False
+
+    def __post_init__(self) -> None:
+        own = self.store.read(Stream(self.run))
+        self._begun = fold_run(RunState(id=self.run), [recorded.event for recorded in own])
+        self._kit = open_flow_kit(self.site, self.store, self._begun, started_at=own[0].at)
+        self.watcher = FlowWatcher(
+            store=self.store, roster=self.site.roster, recall=self._kit.library.recall, run=self.run
+        )
+        self._progress = FlowProgress()
+        self._warned: set[str] = set()
+        self._board_say: Callable[[str], None] = say
+        self._driver: FlowDriver | None = None
+
+    def drive(self, *, resuming: bool) -> int:
+        """Walk to the end, asking where somebody can answer; print the output and return the exit code."""
+        while True:
+            state = self._drive_once(resuming=resuming)
+            if not (state.parked and self._ask(state)):
+                break
+            resuming = True
+        snapshot = self.look()
+        self._conclude(snapshot)
+        if self._driver is not None and self._driver.stopping:
+            return INTERRUPTED
+        return EXIT_CODES[run_state(snapshot)]
+
+    def wind_up(self) -> None:
+        """Bring a run that was cancelled while nobody drove it to its end."""
+        self._drive_once(resuming=True)
+
+    def look(self) -> FlowSnapshot:
+        """The run as it is now."""
+        return self.watcher.look(time.time())
+
+    def _drive_once(self, *, resuming: bool) -> RunState:
+        self._driver = FlowDriver(kit=self._kit, run_id=self.run, observe=self._observe, warn=self._warn)
+        with ExitStack() as stack:
+            if is_terminal() and not self.as_json and os.environ.get("TERM", "dumb") != "dumb":
+                return anyio.run(self._drive_with_board, self._driver, resuming, stack)
+            return anyio.run(self._drive_plainly, self._driver, resuming)
+
+    async def _drive_plainly(self, driver: FlowDriver, resuming: bool) -> RunState:
+        return await drive(driver, resuming=resuming)
+
+    async def _drive_with_board(self, driver: FlowDriver, resuming: bool, stack: ExitStack) -> RunState:
+        from drumline.cli.live import LiveBoard
+
+        board = stack.enter_context(LiveBoard())
+        self._board_say = board.say
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._animate, board)
+            state = await self._drive_plainly(driver, resuming)
+            tasks.cancel_scope.cancel()
+        self._board_say = say
+        return state
+
+    async def _animate(self, board: LiveBoard) -> None:
+        while True:
+            board.draw_rows(
+                lambda width, height, tick: flow_segments(self.look(), width=width, height=height, tick=tick)
+            )
+            await anyio.sleep(FRAME)
+
+    def _observe(self, events: Sequence[Event]) -> None:
+        for line in self._progress.feed(events):
+            if self.as_json:
+                print_json({"schema_version": 1, "run": self.run, **line.data})
+            else:
+                self._board_say(line.text)
+
+    def _warn(self, text: str) -> None:
+        """Say once what had to be guessed."""
+        if text in self._warned:
+            return
+        self._warned.add(text)
+        if self.as_json:
+            print_json({"schema_version": 1, "run": self.run, "event": "warning", "message": text})
+        else:
+            self._board_say(f"warning: {text}")
+
+    def _ask(self, state: RunState) -> bool:
+        """Ask the open questions at the terminal; whether one was answered."""
+        if self.as_json or not is_terminal():
+            if self.site.settings.notify:
+                from drumline.cli.notify import notify
+
+                notify(self.site, state)
+            return False
+        answered = [self._ask_one(gate) for gate in state.open_gates]
+        return any(answered)
+
+    def _ask_one(self, gate: Gate) -> bool:
+        text = ask_gate(gate)
+        if text is None:
+            return False
+        who = os.environ.get("USER", "")
+        message = Message(kind="answer", subject=gate.opened.gate, value=text, by=who, channel="terminal")
+        try:
+            anyio.run(leave_message, self.store, self.site.roster, self.run, message)
+        except InvalidInput as error:  # somebody else was faster: their answer counts
+            say(str(error))
+        return True
+
+    def _conclude(self, snapshot: FlowSnapshot) -> None:
+        if self.as_json:
+            print_json(flow_status_json(snapshot))
+            return
+        root = snapshot.flows.get("")
+        ended = root.ended if root else None
+        for line in flow_summary_lines(snapshot):
+            say(line)
+        if ended is not None and ended.output:
+            sys.stdout.write(ended.output if ended.output.endswith("\n") else ended.output + "\n")
+            sys.stdout.flush()
+
+
+def ask_gate(gate: Gate) -> str | None:
+    """What a person types at the terminal; asked again until it is legal, None for later."""
+    opened = gate.opened
+    say("")
+    say(click.style(opened.question, bold=True))
+    if opened.options:
+        say(f"  {', '.join(opened.options)}, or anything else in your own words")
+    say("  (Ctrl-D: later)")
+    while True:
+        try:
+            text = click.prompt("Answer", default=opened.default, show_default=False, err=True, prompt_suffix=": ")
+        except click.Abort:
+            return None
+        try:
+            check_reply(opened, str(text))
+        except InvalidInput as error:
+            say(str(error))
+            continue
+        if opened.options and not str(text).strip():
+            return None
+        return str(text)

@@ -1,0 +1,141 @@
+"""The composition root of flows: which adapters stand behind the ports when a flow is walked or checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from drumline.agents import open_agent
+from drumline.core.flow.events import FlowEnded
+from drumline.core.flow.inspection import Surroundings
+from drumline.core.flow.questions import FLOW
+from drumline.core.ids import DriverId, RunId
+from drumline.core.state import RunState
+from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.errors import NotAllowed
+from drumline.expressions.evaluation import SafeExpressions
+from drumline.flowfiles.library import FlowLibrary
+from drumline.models import open_models
+from drumline.ports.agents import Agent
+from drumline.processes.supervised import SupervisedProcesses
+from drumline.profiles import read_profiles
+from drumline.schemas.checking import JsonSchemas
+from drumline.skills.folders import FolderSkills, search_path
+from drumline.store.sqlite import SqliteStore
+from drumline.wiring import Site, SystemClock
+from drumline.workspace.workspaces import GitWorkspaces
+from drumline.workspace.worktrees import file_name
+
+
+def describe_surroundings(top: Path | None, config: Mapping[str, object]) -> Surroundings:
+    """What a flow may rely on here: the language of conditions and schemas, the servers and skills there are."""
+    skills = FolderSkills(places=search_path(top or Path.cwd(), os.environ))
+    return Surroundings(
+        parse_expression=SafeExpressions().check,
+        find_schema_fault=JsonSchemas().check,
+        mcp_servers=list(read_profiles(config).mcp),
+        skills=[skill.name for skill in skills.list_skills() if not skill.fault],
+    )
+
+
+def open_library(site: Site, keep: Path, *, override: str = "") -> FlowLibrary:
+    """Finds flows and agents by name for one run, whose copies of flows are in `keep`."""
+    return FlowLibrary(
+        top=site.repository.top,
+        keep=keep,
+        profiles=read_profiles(site.config),
+        default=site.settings.agent,
+        override=override,
+        around=describe_surroundings(site.repository.top, site.config),
+    )
+
+
+def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: float) -> FlowKit:
+    """Everything a driver of this flow run works with."""
+    pinned = run.flow
+    if pinned is None:
+        raise NotAllowed(f"run {run.id} walks no flow", hint=f"drumline resume {run.id}")
+    profiles = read_profiles(site.config)
+    agent = pinned.agent or site.settings.agent
+
+    def equip(driver: DriverId) -> Hands:
+        processes = SupervisedProcesses(site.roster.home(driver), driver)
+
+        def open_named(spec: str) -> Agent:
+            return open_agent(spec, processes=processes, base=site.repository.top)
+
+        models = open_models(
+            open_agent=open_named,
+            processes=processes,
+            default=profiles.model,
+            tiers=profiles.tiers,
+            servers=list(profiles.mcp.values()),
+            agent=agent,
+        )
+        return Hands(processes=processes, models=models, open_agent=open_named)
+
+    delivery = _Delivery(site, run, started_at=started_at) if pinned.worktree else None
+    kit = FlowKit(
+        store=store,
+        roster=site.roster,
+        clock=SystemClock(),
+        library=open_library(site, site.logs(run.id) / "flows", override=pinned.agent),
+        expressions=SafeExpressions(),
+        schemas=JsonSchemas(),
+        skills=FolderSkills(places=search_path(site.repository.top, os.environ)),
+        logs=site.logs(run.id),
+        equip=equip,
+    )
+    if delivery is None:
+        return kit
+    return replace(kit, prepare=delivery.prepare, deliver=delivery.deliver)
+
+
+class _Delivery:
+    """A worktree of the run's own, whose work becomes a commit on the run's branch if the flow ends well."""
+
+    def __init__(self, site: Site, run: RunState, *, started_at: float) -> None:
+        self._run = run
+        self._workspaces = flow_workspaces(site, run, started_at=started_at)
+
+    async def prepare(self) -> None:
+        """Make the branch and the worktree."""
+        await self._workspaces.start(self._run.begun.base)
+        await self._workspaces.prepare(FLOW, self._run.begun.base)
+
+    async def deliver(self, ended: FlowEnded) -> None:
+        """Commit what was done; a flow that did not end well leaves its worktree as it is."""
+        base = self._run.begun.base
+        if ended.status != "done" or not self._workspaces.path(FLOW).exists():
+            return
+        tree = await self._workspaces.snapshot(FLOW, base=base)
+        if await self._workspaces.changed(base, tree):
+            message = f"{self._run.begun.plan_name}: {ended.node}"
+            commit = await self._workspaces.commit(FLOW, tree, base=base, message=message)
+            await self._workspaces.land(FLOW, commit, head=base)
+        await self._workspaces.remove(FLOW)
+
+
+def flow_folder(site: Site, run: RunId) -> Path:
+    """The folder in a flow run's own worktree that stands for the one we are in."""
+    root = site.repository.worktrees_root(_configured(site)) / file_name(run) / file_name(FLOW)
+    here = site.here
+    return root / here.relative_to(site.repository.top) if here.is_relative_to(site.repository.top) else root
+
+
+def flow_workspaces(site: Site, run: RunState, *, started_at: float) -> GitWorkspaces:
+    """Where the worktree of a flow run is."""
+    return GitWorkspaces(
+        site.repository,
+        run=run.id,
+        branch=run.begun.branch,
+        root=site.repository.worktrees_root(_configured(site)),
+        plan_paths=[],
+        started=int(started_at),
+    )
+
+
+def _configured(site: Site) -> Path | None:
+    return Path(site.settings.worktrees) if site.settings.worktrees else None
