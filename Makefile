@@ -7,14 +7,15 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PEERS  := .venv-bench
 UV     := uv==0.13.7
-CODE   := src tests $(wildcard bench)
+CODE   := src tests tools $(wildcard bench)
 PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
-.PHONY: help setup lint format types test test-full demo bench docs lock clean
+.PHONY: help setup lint format types test test-full test-agents agents demo bench docs lock clean
 
 help:
 	@echo 'make test       lint, types and all tests but the long ones'
 	@echo 'make test-full  the same with the long tests'
+	@echo 'make test-agents  the tests with real agent programs; make agents installs those'
 	@echo 'make demo       run a small plan in a temporary repository'
 	@echo 'make bench      measure, beside other engines, and print a table'
 	@echo 'make lint       ruff and mypy only;  make format  rewrite the layout'
@@ -41,10 +42,19 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 test: lint
-	$(PYTEST) -m 'not long'
+	$(PYTEST) -m 'not long and not agents'
 
 test-full: lint
-	HYPOTHESIS_EXAMPLES=fresh $(PYTEST)
+	HYPOTHESIS_EXAMPLES=fresh $(PYTEST) -m 'not agents'
+
+# The programs go to a cache outside this folder, $$XDG_CACHE_HOME/drumline/agents, and stay there.
+agents: $(STAMP)
+	$(BIN)/python -m tools.agents.install
+
+# What could not be installed is skipped, and the skip says why.
+test-agents: $(STAMP)
+	-@$(MAKE) --no-print-directory agents
+	$(BIN)/pytest --numprocesses=2 --dist=worksteal -m agents tests/agents
 
 demo: $(STAMP)
 	$(BIN)/python -m drumline.demo
