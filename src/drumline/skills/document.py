@@ -18,6 +18,7 @@ MAX_FILE = 256 * 1024
 MAX_BODY = 32 * 1024
 MAX_DESCRIPTION = 1024
 MAX_FRONTMATTER = 16 * 1024
+MAX_DEPTH = 16
 
 _MARK = "---"
 _BOM = "\ufeff"
@@ -38,7 +39,7 @@ def read_document(folder: Path) -> Document:
         text = _read_text(folder)
         head, body = _split(text)
         return Document(description=_read_description(head, folder.name), body=_cut(body.strip()))
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         return Document(fault=_explain(error))
 
 
@@ -84,17 +85,25 @@ def _read_description(head: str, folder: str) -> str:
 
 def _read_mapping(head: str) -> dict[object, object]:
     try:
-        # Aliases could make a short text mean a huge one.
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(head, Loader=yaml.SafeLoader)):
-            raise ValueError("anchors and aliases of YAML are not followed")
+        _refuse_costly(head)
         found = yaml.safe_load(head)
     except yaml.YAMLError as error:
-        raise ValueError(
-            f"the lines between the `{_MARK}` lines are not YAML: {' '.join(str(error).split())}"
-        ) from error
+        told = " ".join(str(error).split())
+        raise ValueError(f"the lines between the `{_MARK}` lines are not YAML: {told}") from error
     if not isinstance(found, dict):
         raise ValueError(f"the lines between the `{_MARK}` lines are not `key: value` lines")
     return found
+
+
+def _refuse_costly(head: str) -> None:
+    """Stop at what makes a short text cost much: an alias can stand for a huge value, nesting costs its square."""
+    depth = 0
+    for event in yaml.parse(head, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError("anchors and aliases of YAML are not followed")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > MAX_DEPTH:
+            raise ValueError(f"the lines between the `{_MARK}` lines are nested more than {MAX_DEPTH} deep")
 
 
 def _cut(body: str) -> str:
@@ -112,4 +121,4 @@ def _explain(error: Exception) -> str:
         return f"{FILE} is not UTF-8"
     if isinstance(error, OSError):
         return f"{FILE} cannot be read: {error.strerror or error}"
-    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+    return str(error)
