@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from drumline.agents import open_agent
@@ -20,7 +22,7 @@ from drumline.flowfiles.library import FlowLibrary
 from drumline.models import open_models
 from drumline.ports.agents import Agent
 from drumline.processes.supervised import SupervisedProcesses
-from drumline.profiles import read_profiles
+from drumline.profiles import COMMAND_NAME, PLACE, read_profiles
 from drumline.schemas.checking import JsonSchemas
 from drumline.skills.folders import FolderSkills, search_path
 from drumline.store.sqlite import SqliteStore
@@ -32,12 +34,23 @@ from drumline.workspace.worktrees import file_name
 def describe_surroundings(top: Path | None, config: Mapping[str, object]) -> Surroundings:
     """What a flow may rely on here: the language of conditions and schemas, the servers and skills there are."""
     skills = FolderSkills(places=search_path(top or Path.cwd(), os.environ))
+    profiles = read_profiles(config)
     return Surroundings(
         parse_expression=SafeExpressions().check,
         find_schema_fault=JsonSchemas().check,
-        mcp_servers=list(read_profiles(config).mcp),
+        find_check_fault=lambda check: find_check_fault(check, profiles.commands),
+        mcp_servers=list(profiles.mcp),
         skills=[skill.name for skill in skills.list_skills() if not skill.fault],
     )
+
+
+def find_check_fault(check: str, commands: Mapping[str, str]) -> str:
+    """Why a check that is one word cannot be run: it is neither named in the configuration nor a program here."""
+    if check in commands or not COMMAND_NAME.fullmatch(check) or shutil.which(check):
+        return ""
+    close = get_close_matches(check, commands, n=1)
+    advice = f"did you mean {close[0]!r}?" if close else f"name it in [commands] of {PLACE}, or write the command"
+    return f"no check and no program is called {check!r}; {advice}"
 
 
 def open_library(site: Site, keep: Path, *, override: str = "") -> FlowLibrary:
@@ -87,6 +100,7 @@ def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: 
         skills=FolderSkills(places=search_path(site.repository.top, os.environ)),
         logs=site.logs(run.id),
         equip=equip,
+        commands=profiles.commands,
     )
     if delivery is None:
         return kit

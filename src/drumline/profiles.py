@@ -6,6 +6,7 @@ The rule: whatever is wrong in any of them is reported at once, each with its pl
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -39,12 +40,16 @@ class McpServer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Profiles:
-    """All tables. `tiers` has the models of the tiers that are configured, `model` the one to use without a tier."""
+    """All tables. `tiers` has the models of the tiers that are configured, `model` the one to use without a tier.
+
+    `commands` are checks by name.
+    """
 
     agents: Mapping[str, Profile] = field(default_factory=dict)
     tiers: Mapping[str, str] = field(default_factory=dict)
     model: str = ""
     mcp: Mapping[str, McpServer] = field(default_factory=dict)
+    commands: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +62,7 @@ class TableKey:
     help: str
 
 
+COMMAND_NAME = re.compile(r"[\w.-]+")
 _TEXT = "a text that is not empty"
 _MODEL = "a model such as provider:model or scripted:FILE"
 
@@ -66,6 +72,12 @@ TABLES: tuple[TableKey, ...] = (
     TableKey(table="agents.NAME", key="model", legal=_MODEL, help="The model it works with; overrules the tier."),
     TableKey(table="models", key=DEFAULT, legal=_MODEL, help="The model of `llm` nodes that name none."),
     *(TableKey(table="models", key=tier, legal=_MODEL, help=f"The model of the tier `{tier}`.") for tier in TIERS),
+    TableKey(
+        table="commands",
+        key="NAME",
+        legal="a shell command",
+        help="What a `check` node runs that names NAME among its checks.",
+    ),
     TableKey(
         table="mcp.NAME",
         key="command",
@@ -93,9 +105,10 @@ def read_profiles(config: Mapping[str, object], environ: Mapping[str, str] | Non
     agents = {name: found.read_profile(name, table) for name, table in found.tables(config, "agents")}
     models = found.read_models(config.get("models", {}))
     servers = {name: found.read_server(name, table) for name, table in found.tables(config, "mcp")}
+    commands = found.read_commands(config.get("commands", {}))
     if found.problems:
         raise InvalidInput("\n".join(found.problems), hint=HINT)
-    return Profiles(agents=agents, tiers=models, model=models.pop(DEFAULT, ""), mcp=servers)
+    return Profiles(agents=agents, tiers=models, model=models.pop(DEFAULT, ""), mcp=servers, commands=commands)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,6 +171,16 @@ class _Reading:
             url=url,
             env=self._env(place, table.get("env", {})),
         )
+
+    def read_commands(self, table: object) -> dict[str, str]:
+        """`[commands]`: what the checks of flows may be called, each with its shell command."""
+        if not isinstance(table, Mapping):
+            self._tell("commands", 'is not a table; write [commands] with NAME = "command" below')
+            return {}
+        for name in table:
+            if not COMMAND_NAME.fullmatch(name):
+                self._tell(f"commands.{name}", "cannot be a name (legal: letters, digits, '-', '_' and '.')")
+        return {name: text for name in table if (text := self._text("commands", table, name))}
 
     def _command(self, place: str, table: Mapping[str, object]) -> tuple[str, ...]:
         value = table.get("command")

@@ -20,7 +20,7 @@ from drumline.core.subject import PLACES
 from drumline.errors import InvalidInput
 
 CONFIG = Path(".drumline", "config.toml")
-TABLES = ("agents", "models", "mcp")
+TABLES = ("agents", "models", "mcp", "commands")
 """Tables of the configuration that are no settings; `profiles.py` reads them."""
 PREFIX = "DRUMLINE_"
 HINT = "drumline run --help"

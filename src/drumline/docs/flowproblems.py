@@ -43,6 +43,11 @@ FLOW_PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("bad_output_schema", "error", "An `output_schema` is no JSON Schema by which an answer could be judged."),
     ("bad_expression", "error", "A condition cannot be read."),
     ("empty_check", "error", "A check has no commands, or a blank one."),
+    (
+        "unknown_check",
+        "error",
+        "A check is one word that is neither in `[commands]` of the configuration nor a program here.",
+    ),
     ("bad_skill_name", "error", "A text cannot be the name of a skill."),
     ("unknown_skill", "error", "No skill has that name."),
     ("skill_not_enabled", "error", "A node enables a skill that the flow's own list has not."),

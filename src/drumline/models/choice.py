@@ -14,11 +14,11 @@ from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.models.agency import AgentModels, ScriptedModels, refuse
 from drumline.models.secrets import find_secrets
-from drumline.models.servers import McpServer
 from drumline.models.tiers import KEYS, TIERS, find_default
 from drumline.ports.agents import Agent
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.processes import Processes
+from drumline.profiles import McpServer
 
 SCRIPTED = "scripted:"
 AGENT = "agent:"

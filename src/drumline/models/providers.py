@@ -28,13 +28,14 @@ from drumline.errors import InvalidInput
 from drumline.models.faults import judge
 from drumline.models.filetools import FileTools
 from drumline.models.secrets import Secrets, blank_keys
-from drumline.models.servers import McpServer, choose_servers, start_servers
+from drumline.models.servers import choose_servers, start_servers
 from drumline.models.shelltools import ShellTools
 from drumline.models.tiers import spell
 from drumline.models.toolbox import build_tools, choose_tools, name_servers
 from drumline.models.transcript import Transcript
 from drumline.ports.models import Answer, Question
 from drumline.ports.processes import Processes
+from drumline.profiles import McpServer
 
 EFFORTS = {
     "none": False,

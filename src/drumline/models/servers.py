@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drumline.errors import InvalidInput
+from drumline.profiles import McpServer
 
 if TYPE_CHECKING:
     from fastmcp.client.transports import ClientTransport
@@ -18,19 +18,6 @@ if TYPE_CHECKING:
 PREFIX = "mcp:"
 START = 30.0
 """Seconds a server has to say hello."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class McpServer:
-    """A configured server: a command that speaks over its standard streams, or a URL.
-
-    `env` is given to the command besides a few harmless variables such as PATH; our own keys are not.
-    """
-
-    name: str
-    command: tuple[str, ...] = ()
-    url: str = ""
-    env: Mapping[str, str] = field(default_factory=dict)
 
 
 class ServerDown(Exception):

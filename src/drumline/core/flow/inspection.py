@@ -30,13 +30,14 @@ def find_no_schema_fault(_schema: Mapping[str, Json]) -> str:
 class Surroundings:
     """What a flow can rely on. None stands for "not known": the rules about it are left out.
 
-    `parse_expression`, `find_script_fault` and `find_schema_fault` return what is wrong with a condition, a script's
-    path or a schema, "" if nothing.
+    `parse_expression`, `find_script_fault`, `find_schema_fault` and `find_check_fault` return what is wrong with a
+    condition, a script's path, a schema or a check, "" if nothing.
     """
 
     parse_expression: Callable[[str], str] = find_no_fault
     find_script_fault: Callable[[str], str] = find_no_fault
     find_schema_fault: Callable[[Mapping[str, Json]], str] = find_no_schema_fault
+    find_check_fault: Callable[[str], str] = find_no_fault
     agents: Collection[str] | None = None
     tools: Collection[str] | None = None
     mcp_servers: Collection[str] | None = None

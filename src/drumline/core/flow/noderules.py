@@ -169,6 +169,8 @@ def _check_commands(inspection: Inspection, node: CheckNode) -> None:
         if not command.strip():
             message = "a check is blank; write the command to run, or remove it"
             inspection.error(node, ("checks", number), code="empty_check", message=message)
+        elif fault := inspection.around.find_check_fault(command):
+            inspection.error(node, ("checks", number), code="unknown_check", message=fault)
 
 
 def _check_skill_names(inspection: Inspection, node: Node | None, names: Collection[str]) -> None:

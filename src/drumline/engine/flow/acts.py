@@ -30,7 +30,7 @@ class FlowActs:
             case ScriptNode():
                 return await run_script(node, visit, self.hands.processes)
             case CheckNode():
-                return await run_checks(node, visit, self.hands.processes)
+                return await run_checks(node, visit, self.hands.processes, commands=self.kit.commands)
             case LlmNode():
                 return await ask_model(
                     node,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from drumline.core.flow.model import CheckNode, Json
 from drumline.core.flow.outcome import Outcome
 from drumline.engine.flow.visit import Visit
@@ -11,13 +13,19 @@ MOST_OUTPUT = 8_000
 NOT_FOUND = 127
 
 
-async def run_checks(node: CheckNode, visit: Visit, processes: Processes) -> Outcome:
-    """Run the commands in order; the first that does not pass ends it, and the others are reported as not run."""
+async def run_checks(
+    node: CheckNode, visit: Visit, processes: Processes, *, commands: Mapping[str, str] | None = None
+) -> Outcome:
+    """Run the checks in order; the first that does not pass ends it, and the others are reported as not run.
+
+    A check is a command, or the name of one in `commands`.
+    """
     results: list[Json] = []
     passed = True
-    for number, command in enumerate(node.checks, 1):
+    for number, name in enumerate(node.checks, 1):
+        command = (commands or {}).get(name, name)
         if not passed:
-            results.append({"command": command, "state": "not run", "exit_code": None, "output": ""})
+            results.append({"check": name, "command": command, "state": "not run", "exit_code": None, "output": ""})
             continue
         job = Job(
             argv=["bash", "-c", command],
@@ -28,9 +36,9 @@ async def run_checks(node: CheckNode, visit: Visit, processes: Processes) -> Out
         ended = await processes.run(job)
         state = _judge(ended)
         passed = state == "passed"
-        results.append(_describe(command, state, ended))
+        results.append({"check": name, **_describe(command, state, ended)})
     failed = next((result for result in results if isinstance(result, dict) and result["state"] != "passed"), None)
-    said = {"passed": passed, "results": results, "failed": failed["command"] if failed else None}
+    said = {"passed": passed, "results": results, "failed": failed["check"] if failed else None}
     return Outcome(output={**said, "output": failed["output"] if failed else ""})
 
 

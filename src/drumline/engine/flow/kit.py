@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from drumline.core.flow.events import FlowEnded
@@ -37,8 +37,8 @@ class Hands:
 class FlowKit:
     """Everything a flow's driver needs of the world. `equip` opens what belongs to it once its id is known.
 
-    `prepare` makes the folder ready before the first node, `deliver` brings the work where it belongs after the last;
-    both may be called again after a crash.
+    `commands` are checks by name. `prepare` makes the folder ready before the first node, `deliver` brings the work
+    where it belongs after the last; both may be called again after a crash.
     """
 
     store: Store
@@ -50,5 +50,6 @@ class FlowKit:
     skills: Skills
     logs: Path
     equip: Callable[[DriverId], Hands]
+    commands: Mapping[str, str] = field(default_factory=dict)
     prepare: Callable[[], Awaitable[None]] = rest
     deliver: Callable[[FlowEnded], Awaitable[None]] | None = None
