@@ -1,4 +1,4 @@
-"""The live board on a terminal: draws what `views.board` says, a few times a second, on stderr."""
+"""The live board on a terminal: draws what the boards of the views say, a few times a second, on stderr."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from drumline.views.board import board_segments
+from drumline.views.board import Row, board_segments
 from drumline.views.snapshot import Snapshot
+
+Rows = Callable[[int, int, int], list[Row]]
+"""The rows of a board for a width, a height and a tick."""
 
 STYLES = {
     "title": "bold",
@@ -50,11 +53,15 @@ class LiveBoard:
         self._live.__exit__(kind, error, trace)
 
     def draw(self, look: Callable[[], Snapshot]) -> None:
-        """Show the run as it is now."""
+        """Show the run of a plan as it is now."""
+        self.draw_rows(lambda width, height, tick: board_segments(look(), width=width, height=height, tick=tick))
+
+    def draw_rows(self, rows: Rows) -> None:
+        """Show whatever rows there are for the terminal as it is now."""
         width, height = self.console.size
         tick = int((time.monotonic() - self._began) * 4)
-        rows = board_segments(look(), width=width - 1, height=max(8, height - 2), tick=tick)
-        text = Text("\n").join(Text.assemble(*[(part, STYLES.get(style, "")) for part, style in row]) for row in rows)
+        drawn = rows(width - 1, max(8, height - 2), tick)
+        text = Text("\n").join(Text.assemble(*[(part, STYLES.get(style, "")) for part, style in row]) for row in drawn)
         self._live.update(text, refresh=True)
 
     def say(self, line: str) -> None:

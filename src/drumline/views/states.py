@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Protocol
 
-from drumline.core.ids import GateId, StepId
+from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.schedule import Obstacle, obstacle
+from drumline.core.state import RunState
 from drumline.views.snapshot import Snapshot
 
 RUN_STATES = ("running", "parked", "done", "failed", "blocked", "cancelled", "interrupted")
@@ -20,7 +22,40 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
 _MARKED = (Status.BLOCKED, Status.FAILED, Status.SKIPPED)
 
 
-def run_state(snapshot: Snapshot) -> str:
+class Driven(Protocol):
+    """A run with those who drive it, whatever it walks."""
+
+    @property
+    def run(self) -> RunState:
+        """The run."""
+        ...
+
+    @property
+    def live(self) -> Sequence[DriverId]:
+        """Its live drivers."""
+        ...
+
+
+class Timed(Driven, Protocol):
+    """A run that was looked at at a certain time."""
+
+    @property
+    def started_at(self) -> float:
+        """When its first event was recorded."""
+        ...
+
+    @property
+    def last_at(self) -> float:
+        """When its last event was recorded."""
+        ...
+
+    @property
+    def now(self) -> float:
+        """When it was looked at."""
+        ...
+
+
+def run_state(snapshot: Driven) -> str:
     """One of RUN_STATES; an open run that is neither parked nor driven by anybody is interrupted."""
     if snapshot.run.ended is not None:
         return snapshot.run.ended.state
@@ -44,7 +79,7 @@ def step_state(snapshot: Snapshot, step: StepId) -> str:
     return _held_back(snapshot, run.plan.by_id[step])
 
 
-def elapsed(snapshot: Snapshot) -> float:
+def elapsed(snapshot: Timed) -> float:
     """Seconds from the first event to now, or to the last event if nobody is driving."""
     end = snapshot.now if run_state(snapshot) == "running" else snapshot.last_at
     return max(0.0, end - snapshot.started_at)

@@ -1,0 +1,188 @@
+"""The live board of a flow: a function from a snapshot and a size to lines, never more than there is room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from drumline.core.flow.state import Key
+from drumline.core.state import Gate
+from drumline.views.board import LEAST_HEIGHT, LEAST_WIDTH, SPINNER, SYMBOLS, Row
+from drumline.views.causes import name_some
+from drumline.views.cells import cut, fit, flatten, width
+from drumline.views.duration import duration
+from drumline.views.flowgates import answer_command, list_choices
+from drumline.views.flowplaces import describe_node, is_driven, list_due, list_held, list_maps
+from drumline.views.flowsnapshot import FlowSnapshot, Trace
+from drumline.views.flowvisits import list_path, visit_name
+from drumline.views.states import elapsed, run_state
+
+OUTPUT_LINES = 5
+_LOST = "!"
+_ARROW = " → "
+
+
+class Item(NamedTuple):
+    """One line about one place: its symbol, its style, its name, and what is going on there."""
+
+    symbol: str
+    style: str
+    name: str
+    text: str
+
+
+def flow_board(snapshot: FlowSnapshot, *, width: int, height: int, tick: int) -> list[str]:
+    """The board as plain lines, at most `height` of them and none wider than `width` cells."""
+    rows = flow_segments(snapshot, width=width, height=height, tick=tick)
+    return ["".join(text for text, _ in row).rstrip() for row in rows]
+
+
+def flow_segments(snapshot: FlowSnapshot, *, width: int, height: int, tick: int) -> list[Row]:
+    """The board as rows of (text, style), in the styles of the board of plans."""
+    wide, high = max(width, LEAST_WIDTH), max(height, LEAST_HEIGHT)
+    frame = [*_header(snapshot, wide), _path(snapshot, wide)]
+    footer = _footer(snapshot, wide)
+    room = high - len(frame) - 1
+    ending = _ending(snapshot, wide)[:room]
+    room -= len(ending)
+    asked = _gate_rows(snapshot, wide, room=max(2, room // 2))[:room]
+    room -= len(asked)
+    work = _shorten(_list_work(snapshot, tick), room)
+    past = [_recall(trace) for trace in snapshot.recent]
+    past = past[max(0, len(past) - (room - len(work))) :]
+    names = min(max((_width_of(item) for item in (*past, *work)), default=0), wide // 2)
+    places = [_draw(item, names=names, wide=wide) for item in (*past, *work)]
+    return [*frame, *places, *asked, *ending, footer]
+
+
+# --- frame ------------------------------------------------------------------------------------------------------
+
+
+def _header(snapshot: FlowSnapshot, wide: int) -> list[Row]:
+    state = run_state(snapshot)
+    right = f"{state} {duration(elapsed(snapshot))}"
+    title = fit(flatten(snapshot.pinned.flow), wide - width(right) - 1)
+    facts = f"run {snapshot.run.id} · {flatten(snapshot.run.begun.plan)} · in {flatten(snapshot.pinned.folder)}"
+    return [[(title, "title"), (" ", ""), (right, state)], [(cut(facts, wide), "dim")]]
+
+
+def _path(snapshot: FlowSnapshot, wide: int) -> Row:
+    """The last nodes that were walked; what came before them is an ellipsis."""
+    shown: list[str] = []
+    left = wide - 2
+    for name in list_path(snapshot):
+        left -= width(name) + len(_ARROW)
+        if left < 0:
+            shown.append("…")
+            break
+        shown.append(name)
+    return [(cut(_ARROW.join(reversed(shown)) or "nothing has been visited yet", wide), "dim")]
+
+
+def _footer(snapshot: FlowSnapshot, wide: int) -> Row:
+    words = [f"{len(snapshot.walked):,} visits over"]
+    if is_driven(snapshot):
+        words.append(f"{len(snapshot.began):,} at work")
+    if snapshot.run.unanswered:
+        words.append(f"{len(snapshot.run.unanswered):,} to answer")
+    return [(cut(" · ".join([*words, "drumline logs, drumline why"]), wide), "dim")]
+
+
+def _ending(snapshot: FlowSnapshot, wide: int) -> list[Row]:
+    rows: list[Row] = []
+    if snapshot.problem:
+        rows.append([(cut(f"! the flow cannot be shown: {flatten(snapshot.problem)}", wide), "notice")])
+    ended, end = snapshot.run.ended, snapshot.end
+    if ended is None:
+        return rows
+    where = f" at {end.node}" if end and end.node else ""
+    reason = f": {flatten(ended.reason)}" if ended.reason else ""
+    rows.append([(cut(f"{end.status if end else ended.state}{where}{reason}", wide), ended.state)])
+    lines = [flatten(line) for line in end.output.splitlines() if line.strip()] if end else []
+    rows += [[(cut(f"  {line}", wide), "")] for line in lines[:OUTPUT_LINES]]
+    if len(lines) > OUTPUT_LINES:
+        rows.append([(cut(f"  … and {len(lines) - OUTPUT_LINES:,} more lines of output", wide), "dim")])
+    return rows
+
+
+# --- gates ------------------------------------------------------------------------------------------------------
+
+
+def _gate_rows(snapshot: FlowSnapshot, wide: int, *, room: int) -> list[Row]:
+    """Two rows per gate: the question and how to answer it. What does not fit is counted."""
+    gates = snapshot.run.open_gates if snapshot.run.ended is None else []
+    shown = gates if 2 * len(gates) <= room else gates[: max(1, (room - 1) // 2)]
+    rows = [row for gate in shown for row in _gate(snapshot, gate, wide)]
+    more = len(gates) - len(shown)
+    if more and len(rows) < room:
+        rows.append([(cut(f"… and {more:,} more gates: drumline status", wide), "parked")])
+    return rows
+
+
+def _gate(snapshot: FlowSnapshot, gate: Gate, wide: int) -> list[Row]:
+    opened = gate.opened
+    given = snapshot.answers.get(opened.gate)
+    how = answer_command(opened, driven=bool(snapshot.live))
+    more = f"{how}  ({list_choices(opened)})"
+    how = more if width(more) <= wide - 2 else how
+    if given is not None:
+        how = f"answered: {flatten(given)}"
+    question = f"? {opened.gate}: {flatten(opened.question)}"
+    return [[(cut(question, wide), "parked")], [(cut(f"  {how}", wide), "dim")]]
+
+
+# --- places -----------------------------------------------------------------------------------------------------
+
+
+def _list_work(snapshot: FlowSnapshot, tick: int) -> list[Item]:
+    """What is at work, then maps, then what waits; without a driver everything that was begun is lost."""
+    if snapshot.run.ended is not None:
+        return []
+    driven = is_driven(snapshot)
+    spin = SPINNER[tick % len(SPINNER)] if driven else _LOST
+    style = "running" if driven else "interrupted"
+    items = [_act(snapshot, key, since, Item(spin, style, "", "")) for key, since in snapshot.began.items()]
+    for found in list_maps(snapshot):
+        items.append(Item(spin, style, found.name, f"{found.done:,}/{found.total:,} items, {found.running:,} at work"))
+    for key in list_due(snapshot):
+        items.append(Item(SYMBOLS["ready"], "ready", visit_name(key), "due"))
+    for held in list_held(snapshot):
+        items.append(Item(SYMBOLS["waiting"], "waiting", visit_name(held.key), f"waits for {name_some(held.others)}"))
+    return items
+
+
+def _act(snapshot: FlowSnapshot, key: Key, since: float, look: Item) -> Item:
+    doing = describe_node(snapshot, key)
+    if look.symbol == _LOST:
+        return look._replace(name=visit_name(key), text="lost with its driver; drumline resume begins it again")
+    return look._replace(name=visit_name(key), text=f"{doing} {duration(snapshot.now - since)}".strip())
+
+
+def _recall(trace: Trace) -> Item:
+    took = f" {duration(trace.seconds)}" if trace.seconds is not None else ""
+    name = visit_name(trace.key)
+    if trace.failure:
+        return Item(SYMBOLS["failed"], "failed", name, f"{flatten(trace.failure)}{took}")
+    leads = f"→ {', '.join(trace.next)}" if trace.next else ""
+    return Item(SYMBOLS["done"], "done", name, f"{leads}{took}".strip())
+
+
+def _shorten(items: Sequence[Item], room: int) -> list[Item]:
+    """As many as there is room for; the rest is counted."""
+    if len(items) <= room:
+        return list(items)
+    shown = max(0, room - 1)
+    return [*items[:shown], Item("…", "waiting", f"and {len(items) - shown:,} more", "")][: max(0, room)]
+
+
+def _width_of(item: Item) -> int:
+    return width(item.name)
+
+
+def _draw(item: Item, *, names: int, wide: int) -> Row:
+    return [
+        (f"{item.symbol} ", item.style),
+        (fit(item.name, names), "" if item.style == "done" else item.style),
+        (" ", ""),
+        (cut(item.text, wide - names - 3), "dim" if item.style == "done" else item.style),
+    ]

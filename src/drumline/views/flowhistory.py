@@ -1,0 +1,126 @@
+"""A run that walks a flow, folded entry by entry into what faces show.
+
+What cannot be understood is remembered as a problem and never keeps people from looking. A flow that was called is
+forgotten once it is over; its visits are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from drumline.core.events import Event, GateOpened
+from drumline.core.flow import events as ev
+from drumline.core.flow.chart import Chart
+from drumline.core.flow.questions import FLOW
+from drumline.core.flow.state import FlowState, Key, fold_flows
+from drumline.core.ids import NO_STEP, DriverId, GateId
+from drumline.core.recorded import Recorded
+from drumline.core.state import RunState, fold_run
+from drumline.errors import DrumlineError
+from drumline.views.flowsnapshot import FlowSnapshot, Trace
+
+FindChart = Callable[[ev.FlowStarted], Chart]
+
+
+@dataclass(kw_only=True, slots=True)
+class FlowHistory:
+    """Everything that was recorded so far; `find_chart` gives a flow as it was when it was begun."""
+
+    run: RunState
+    find_chart: FindChart
+    flows: dict[str, FlowState] = field(default_factory=dict)
+    traces: dict[Key, Trace] = field(default_factory=dict)
+    walked: list[Key] = field(default_factory=list)
+    began: dict[Key, float] = field(default_factory=dict)
+    asked: dict[GateId, float] = field(default_factory=dict)
+    end: ev.FlowEnded | None = None
+    problem: str = ""
+    started_at: float | None = None
+    last_at: float = 0.0
+
+    def add(self, entry: Recorded) -> None:
+        """Fold in the next entry of the run, of whichever stream."""
+        self.started_at = entry.at if self.started_at is None else self.started_at
+        self.last_at = entry.at
+        if entry.stream.step == NO_STEP:
+            fold_run(self.run, (entry.event,))
+            if isinstance(entry.event, GateOpened):
+                self.asked[entry.event.gate] = entry.at
+        elif entry.stream.step == FLOW:
+            self._trace(entry.event, entry.at)
+            self._fold(entry.event)
+
+    def view(
+        self, *, now: float, live: Sequence[DriverId] = (), answers: Mapping[GateId, str] | None = None
+    ) -> FlowSnapshot:
+        """The run at this moment."""
+        return FlowSnapshot(
+            run=self.run,
+            flows=self.flows,
+            live=live,
+            answers=answers or {},
+            started_at=now if self.started_at is None else self.started_at,
+            last_at=self.last_at,
+            now=now,
+            began=self.began,
+            traces=self.traces,
+            walked=self.walked,
+            asked=self.asked,
+            end=self.end,
+            problem=self.problem,
+        )
+
+    def _trace(self, event: Event, at: float) -> None:
+        match event:
+            case ev.NodeStarted():
+                trace = self._find(Key(event.scope, event.node, event.visit))
+                trace.began = self.began[trace.key] = at
+            case ev.NodeLost():
+                trace = self._find(Key(event.scope, event.node, event.visit))
+                trace.began = None
+                trace.lost += 1
+                self.began.pop(trace.key, None)
+            case ev.NodeEnded():
+                trace = self._find(Key(event.scope, event.node, event.visit))
+                trace.next, trace.failure, trace.wrote = event.next, event.failure, tuple(event.writes)
+                self._close(trace, at)
+            case ev.FlowEnded():
+                self._trace_end(event, at)
+
+    def _trace_end(self, event: ev.FlowEnded, at: float) -> None:
+        """An end node has no events of its own: the end of its flow is its visit."""
+        if event.node:
+            trace = self._find(Key(event.scope, event.node, 1))
+            trace.wrote = tuple(event.writes)
+            self._close(trace, at)
+        for key in [key for key in self.began if _is_inside(key.scope, event.scope)]:
+            del self.began[key]
+        if not event.scope:
+            self.end = event
+
+    def _find(self, key: Key) -> Trace:
+        return self.traces.setdefault(key, Trace(key=key))
+
+    def _close(self, trace: Trace, at: float) -> None:
+        trace.ended = at
+        self.walked.append(trace.key)
+        self.began.pop(trace.key, None)
+
+    def _fold(self, event: Event) -> None:
+        if self.problem:
+            return
+        try:
+            fold_flows(self.flows, (event,), find_chart=self.find_chart)
+        except DrumlineError as error:
+            self.problem = str(error)
+            self.flows.clear()
+            return
+        if isinstance(event, ev.FlowEnded):
+            for scope in [scope for scope in self.flows if scope and _is_inside(scope, event.scope)]:
+                del self.flows[scope]
+
+
+def _is_inside(scope: str, around: str) -> bool:
+    """Whether a scope is that of the flow around it, of one it called, or of an item of its maps."""
+    return not around or scope == around or scope.startswith(f"{around}/")

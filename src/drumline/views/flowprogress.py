@@ -1,0 +1,144 @@
+"""A walk told as it happens, one line per thing worth telling, for people and as data. Values never go into a line:
+what a node wrote is listed by key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from drumline.core import events as ev
+from drumline.core.flow import events as fev
+from drumline.core.flow.state import Key
+from drumline.views.causes import name_some
+from drumline.views.cells import flatten
+from drumline.views.duration import duration
+from drumline.views.flowgates import answer_command, list_choices
+from drumline.views.flowvisits import visit_name
+from drumline.views.progress import Line
+
+LONGEST_REASON = 400
+
+
+@dataclass(kw_only=True, slots=True)
+class FlowProgress:
+    """Follows one walk; remembers only since when visits act."""
+
+    _began: dict[Key, float] = field(default_factory=dict)
+
+    def feed(self, events: Sequence[ev.Event], *, at: float | None = None) -> list[Line]:
+        """The lines for events in order; `at` is when they were recorded, if the caller knows.
+
+        Without it a visit took the working time its end records, which is less where several were at work.
+        """
+        return [line for event in events if (line := self._tell(event, at)) is not None]
+
+    def _tell(self, event: ev.Event, at: float | None) -> Line | None:
+        if isinstance(event, fev.NodeStarted) and at is not None:
+            self._began[_key(event)] = at
+        if isinstance(event, fev.NodeEnded):
+            return _node_ended(event, self._measure(event, at))
+        teller = _TELL.get(type(event))
+        return teller(event) if teller else None
+
+    def _measure(self, event: fev.NodeEnded, at: float | None) -> float:
+        began = self._began.pop(_key(event), None)
+        return event.spent if began is None or at is None else at - began
+
+
+def _node_started(event: fev.NodeStarted) -> Line:
+    return _line("node_started", f"node {visit_name(_key(event))} started", **_where(event))
+
+
+def _node_ended(event: fev.NodeEnded, seconds: float) -> Line:
+    name = visit_name(_key(event))
+    took = f" ({duration(seconds)})" if seconds else ""
+    data = {**_where(event), "seconds": round(seconds, 3)}
+    if event.failure:
+        reason = flatten(event.failure, LONGEST_REASON)
+        return _line("node_failed", f"{name} failed: {reason}{took}", **data, reason=event.failure)
+    leads = f" → {', '.join(event.next)}" if event.next else ""
+    return _line("node_ended", f"{name} ended{leads}{took}", **data, next=list(event.next), wrote=list(event.writes))
+
+
+def _node_lost(event: fev.NodeLost) -> Line:
+    text = f"{visit_name(_key(event))} was cut short with its driver; it is begun again and costs no visit"
+    return _line("node_lost", text, **_where(event))
+
+
+def _flow_started(event: fev.FlowStarted) -> Line:
+    name = flatten(event.flow)
+    text = f"{event.scope} calls flow {name}" if event.scope else f"flow {name} started"
+    return _line("flow_started", text, flow=event.flow, path=event.path, scope=event.scope)
+
+
+def _flow_ended(event: fev.FlowEnded) -> Line:
+    who = f"flow of {event.scope}" if event.scope else "flow"
+    where = f" at {event.node}" if event.node else ""
+    why = f": {flatten(event.reason, LONGEST_REASON)}" if event.reason else ""
+    data = {"scope": event.scope, "status": event.status, "node": event.node or None, "reason": event.reason or None}
+    return _line("flow_ended", f"{who} {event.status}{where}{why}", **data, wrote=list(event.writes))
+
+
+def _gate(event: ev.GateOpened) -> Line:
+    hint = answer_command(event, driven=True)
+    question = flatten(event.question, LONGEST_REASON)
+    return _line(
+        "gate",
+        f"{event.gate} asks: {question} ({list_choices(event)}) → {hint}",
+        gate=event.gate,
+        kind=event.kind,
+        question=event.question,
+        options=list(event.options),
+        hint=hint,
+    )
+
+
+def _answered(event: ev.GateAnswered) -> Line:
+    who = f" by {flatten(event.by)}" if event.by else ""
+    text = f"{event.gate} answered {flatten(event.choice, 80)!r}{who}"
+    return _line("answered", text, gate=event.gate, choice=event.choice, comment=event.comment, by=event.by)
+
+
+def _parked(event: ev.RunParked) -> Line:
+    text = f"parked: nothing can go on until {name_some(event.gates)} is answered"
+    return _line("parked", text, gates=list(event.gates))
+
+
+def _resumed(event: ev.RunResumed) -> Line:
+    return _line("resumed", f"resumed by driver {event.driver}", driver=event.driver)
+
+
+def _cancelled(event: ev.CancelRequested) -> Line:
+    who = f" by {flatten(event.by)}" if event.by else ""
+    why = f": {flatten(event.reason, LONGEST_REASON)}" if event.reason else ""
+    return _line("cancelled", f"cancelled{who}{why}", by=event.by, reason=event.reason)
+
+
+def _key(event: fev.NodeStarted | fev.NodeEnded | fev.NodeLost) -> Key:
+    return Key(event.scope, event.node, event.visit)
+
+
+def _where(event: fev.NodeStarted | fev.NodeEnded | fev.NodeLost) -> dict[str, object]:
+    return {"node": event.node, "scope": event.scope, "visit": event.visit, "name": visit_name(_key(event))}
+
+
+def _line(event: str, text: str, **data: object) -> Line:
+    return Line(event=event, text=text, data={"event": event, **data, "text": text})
+
+
+_TELL: Mapping[type[ev.Event], Callable[[Any], Line]] = MappingProxyType(
+    {
+        fev.FlowStarted: _flow_started,
+        fev.NodeStarted: _node_started,
+        fev.NodeLost: _node_lost,
+        fev.FlowEnded: _flow_ended,
+        ev.GateOpened: _gate,
+        ev.GateAnswered: _answered,
+        ev.RunParked: _parked,
+        ev.RunResumed: _resumed,
+        ev.CancelRequested: _cancelled,
+    }
+)

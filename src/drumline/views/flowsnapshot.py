@@ -1,0 +1,80 @@
+"""What a face knows of a run that walks a flow, as it was at one moment. Views are functions of it and nothing else.
+
+What was visited is kept apart from the fold of the flow itself, so that a run can be looked at when its flow cannot be
+read any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from drumline.core.events import FlowPinned
+from drumline.core.flow.events import FlowEnded
+from drumline.core.flow.model import NodeId
+from drumline.core.flow.state import FlowState, Key
+from drumline.core.ids import DriverId, GateId
+from drumline.core.state import RunState
+from drumline.errors import NotAllowed
+
+RECENT = 10
+"""How many of the last visits a face shows."""
+
+
+@dataclass(kw_only=True, slots=True)
+class Trace:
+    """One visit: since when it acts, when and how it ended, how often it was lost. Only the history changes it."""
+
+    key: Key
+    began: float | None = None
+    ended: float | None = None
+    lost: int = 0
+    next: tuple[NodeId, ...] = ()
+    failure: str = ""
+    wrote: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float | None:
+        """How long an ended visit took; None for one that only computed or asked."""
+        return None if self.began is None or self.ended is None else self.ended - self.began
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowSnapshot:
+    """One run at one moment.
+
+    `flows` are the flow and the flows being called, by scope; empty, with a `problem`, if they cannot be read. `began`
+    has the visits that were started and have not ended, `traces` all of them, `walked` those that ended, in order;
+    `asked` says since when a gate is open, `answers` holds those given but not folded in yet.
+    """
+
+    run: RunState
+    flows: Mapping[str, FlowState]
+    live: Sequence[DriverId]
+    answers: Mapping[GateId, str]
+    started_at: float
+    last_at: float
+    now: float
+    began: Mapping[Key, float]
+    traces: Mapping[Key, Trace] = field(default_factory=dict)
+    walked: Sequence[Key] = ()
+    asked: Mapping[GateId, float] = field(default_factory=dict)
+    end: FlowEnded | None = None
+    problem: str = ""
+
+    @property
+    def pinned(self) -> FlowPinned:
+        """What the run walks; NotAllowed if it walks no flow."""
+        if self.run.flow is None:
+            raise NotAllowed(f"run {self.run.id} walks no flow", hint=f"drumline status {self.run.id}")
+        return self.run.flow
+
+    @property
+    def root(self) -> FlowState | None:
+        """The flow that nobody called; None before it was begun, or if it cannot be read."""
+        return self.flows.get("")
+
+    @property
+    def recent(self) -> list[Trace]:
+        """The visits that ended last, oldest first."""
+        return [self.traces[key] for key in self.walked[-RECENT:]]

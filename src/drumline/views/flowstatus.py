@@ -1,0 +1,122 @@
+"""`drumline status --json` of a run that walks a flow, and what it leaves its user with. Keys are only added."""
+
+from __future__ import annotations
+
+from drumline.core.flow.state import Key
+from drumline.views.causes import name_some
+from drumline.views.cells import flatten
+from drumline.views.duration import duration
+from drumline.views.flowgates import answer_command, gate_json
+from drumline.views.flowplaces import describe_node, is_driven, list_held, list_maps
+from drumline.views.flowsnapshot import FlowSnapshot, Trace
+from drumline.views.flowvisits import visit_name
+from drumline.views.states import elapsed, run_state
+
+SCHEMA_VERSION = 1
+
+
+def flow_status_json(snapshot: FlowSnapshot) -> dict[str, object]:
+    """The run, what is at work in it, its open gates, and how it ended."""
+    run, pinned, end = snapshot.run, snapshot.pinned, snapshot.end
+    root = snapshot.root
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": run.id,
+        "state": run_state(snapshot),
+        "reason": flow_reason(snapshot) or None,
+        "flow": pinned.flow,
+        "path": run.begun.plan,
+        "status": end.status if end else None,
+        "end": end.node or None if end else None,
+        "output": end.output if end else None,
+        "folder": pinned.folder,
+        "branch": run.begun.branch or None,
+        "agent": pinned.agent or None,
+        "model": pinned.model or None,
+        "started_at": snapshot.started_at,
+        "seconds": round(elapsed(snapshot), 3),
+        "drivers": list(snapshot.live),
+        "at_work": [_work_json(snapshot, key, since) for key, since in snapshot.began.items()],
+        "maps": [
+            {"visit": found.name, "done": found.done, "running": found.running, "total": found.total}
+            for found in list_maps(snapshot)
+        ],
+        "held": [{"visit": visit_name(held.key), "waits_for": list(held.others)} for held in list_held(snapshot)],
+        "gates": [gate_json(snapshot, gate) for gate in run.open_gates],
+        "visits": dict(root.visits) if root else {},
+        "ended": len(snapshot.walked),
+        "recent": [trace_json(trace) for trace in snapshot.recent],
+        "problem": snapshot.problem or None,
+    }
+
+
+def trace_json(trace: Trace) -> dict[str, object]:
+    """A visit for programs; what it wrote is listed by key."""
+    return {
+        "visit": visit_name(trace.key),
+        "node": trace.key.node,
+        "scope": trace.key.scope,
+        "number": trace.key.visit,
+        "began": trace.began,
+        "ended": trace.ended,
+        "next": list(trace.next),
+        "failure": trace.failure or None,
+        "wrote": list(trace.wrote),
+        "lost": trace.lost,
+    }
+
+
+def flow_reason(snapshot: FlowSnapshot) -> str:
+    """Why the run is not running, or why it ended; empty if it runs or is done."""
+    run = snapshot.run
+    if run.ended is not None:
+        return run.ended.reason
+    match run_state(snapshot):
+        case "parked":
+            return f"waiting for an answer to {name_some(run.unanswered)}"
+        case "interrupted":
+            return "no driver is running"
+        case _:
+            return ""
+
+
+def flow_summary_lines(snapshot: FlowSnapshot) -> list[str]:
+    """What is said at the end: how the run is and why, what it took, and what to type next."""
+    state, end = run_state(snapshot), snapshot.end
+    where = f" at {end.node}" if end and end.node else ""
+    status = f" ({end.status})" if end and end.status != state else ""
+    reason = flow_reason(snapshot)
+    why = f": {flatten(reason)}" if reason and reason != (end.status if end else "") else ""
+    count = len(snapshot.walked)
+    visits = "1 visit" if count == 1 else f"{count:,} visits"
+    lines = [f"run {snapshot.run.id} {state}{status}{where}{why}", f"  {visits}, {duration(elapsed(snapshot))}"]
+    if snapshot.run.begun.branch and state == "done":
+        lines.append(f"  branch {snapshot.run.begun.branch}")
+    return [*lines, *(f"  next: {command}" for command in _list_next(snapshot, state))]
+
+
+def _list_next(snapshot: FlowSnapshot, state: str) -> list[str]:
+    run = snapshot.run
+    logs = f"drumline logs --run {run.id}"
+    match state:
+        case "parked" if run.open_gates:
+            return [answer_command(gate.opened, driven=False) for gate in run.open_gates[:3]]
+        case "parked" | "interrupted":
+            return [f"drumline resume {run.id}", logs]
+        case "running":
+            return [f"drumline attach {run.id}"]
+        case _:
+            return [logs]
+
+
+def _work_json(snapshot: FlowSnapshot, key: Key, since: float) -> dict[str, object]:
+    return {
+        "visit": visit_name(key),
+        "node": key.node,
+        "scope": key.scope,
+        "number": key.visit,
+        "doing": describe_node(snapshot, key) or None,
+        "since": since,
+        "seconds": round(max(0.0, snapshot.now - since), 3),
+        "lost": not is_driven(snapshot),
+    }
