@@ -191,6 +191,8 @@ env = {TOKEN = "$TICKETS", OTHER = "$NOT_SET", PLAIN = "$5"}
 
 [mcp.docs]
 url = "https://docs.example.org/mcp"
+[commands]
+lint = "ruff check ."
 """
 
 
@@ -212,6 +214,7 @@ def test_tables_give_agents_models_and_servers_their_names() -> None:
         tiers={"fast": "acme:small"},
         model="acme:middle",
         mcp={"tickets": tickets, "docs": McpServer(name="docs", url="https://docs.example.org/mcp")},
+        commands={"lint": "ruff check ."},
     )
     assert "s3cret" not in repr(found)
 
