@@ -443,13 +443,13 @@ def test_an_agent_works_in_the_visits_folder_on_a_filled_in_prompt(scene: Scene)
     assert not given.read_only
 
 
-def test_the_callers_model_goes_before_the_agents_own(scene: Scene) -> None:
+def test_the_callers_model_is_for_models_and_an_agent_keeps_its_own(scene: Scene) -> None:
     agent = Colleague([Concluded()])
     scene.model = "override"
 
     scene.send(work(), agent)
 
-    assert agent.given[0].model == "override"
+    assert agent.given[0].model == "named"
 
 
 def test_an_agents_failure_has_its_class_in_front(scene: Scene) -> None:

@@ -5,7 +5,7 @@ A schema comes from a flow's author and is trusted not to be slow; a value comes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ MOST_FAULTS = 10
 MOST_LOOKED_AT = 200
 LONGEST_FAULT = 300
 
+_LEGAL_AIM = "only what is in the schema itself can be referred to"
 _TOO_DEEP = "nested too deeply, or a reference that leads to itself"
 
 
@@ -70,22 +71,29 @@ def _find_schema_fault(schema: object) -> str:
 def _find_dead_references(whole: Resource[object]) -> Iterator[str]:
     """References that lead nowhere, wherever a schema may stand inside the schema."""
     from referencing import Registry
-    from referencing.exceptions import Unresolvable
 
     base = whole.id() or ""
     waiting = [(whole, Registry().with_resource(base, whole).resolver(base))]
     while waiting:
         part, resolver = waiting.pop()
-        contents = part.contents
-        for word in ("$ref", "$dynamicRef"):
-            aim = contents.get(word) if isinstance(contents, Mapping) else None
-            try:
-                if isinstance(aim, str):
-                    resolver.lookup(aim)
-            except Unresolvable:
-                yield f"at $: the reference {aim!r} leads nowhere; only what is in the schema itself can be referred to"
-        for inner in part.subresources():
-            waiting.append((inner, resolver.in_subresource(inner)))
+        dead = [aim for aim in _references(part.contents) if not _leads_somewhere(resolver.lookup, aim)]
+        yield from (f"at $: the reference {aim!r} leads nowhere; {_LEGAL_AIM}" for aim in dead)
+        waiting.extend((inner, resolver.in_subresource(inner)) for inner in part.subresources())
+
+
+def _references(schema: object) -> list[str]:
+    found = [schema.get(word) for word in ("$ref", "$dynamicRef")] if isinstance(schema, Mapping) else []
+    return [aim for aim in found if isinstance(aim, str)]
+
+
+def _leads_somewhere(look_up: Callable[[str], object], aim: str) -> bool:
+    from referencing.exceptions import Unresolvable
+
+    try:
+        look_up(aim)
+    except Unresolvable:
+        return False
+    return True
 
 
 def _tell(error: ValidationError) -> str:
