@@ -13,6 +13,7 @@ import anyio
 
 from drumline.agents import open_agent
 from drumline.app.finding import find_plan, newest_unfinished
+from drumline.app.flowlook import FlowWatcher
 from drumline.app.foreign import state_file
 from drumline.app.look import Watcher
 from drumline.app.say import check_speaker
@@ -141,6 +142,13 @@ class Site:
             run=run.id,
             stale_after=self.settings.stale_claim,
         )
+
+    def flow_watcher(self, store: SqliteStore, run: RunId) -> FlowWatcher:
+        """Looks at a run that walks a flow; reading flows is paid for only then."""
+        from drumline.flowfiles.library import FlowLibrary
+
+        library = FlowLibrary(top=self.repository.top, keep=self.logs(run) / "flows")
+        return FlowWatcher(store=store, roster=self.roster, recall=library.recall, run=run)
 
     def kit(self, store: SqliteStore, run: RunState, *, started_at: float) -> Kit:
         """Everything a driver of this run works with."""
