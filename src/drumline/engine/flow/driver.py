@@ -192,7 +192,8 @@ class FlowDriver:
         self._version += len(move.events)
         fold_run(self.run, said)
         self._left = self.run.ended is not None or self.run.parked
-        self.observe([*move.events, *said])
+        first = [event for event in said if isinstance(event, ev.RunResumed | ev.GateAnswered)]
+        self.observe([*first, *move.events, *(event for event in said if event not in first)])
 
     async def _deliver(self, ended: FlowEnded) -> None:
         """Bring the work where it belongs, then close the run; a crash in between does it again."""
