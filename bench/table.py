@@ -22,6 +22,7 @@ from bench.claims import measure_claims
 from bench.durableflow import measure_durable_flow
 from bench.figures import Figure, spread
 from bench.flow import measure_flow
+from bench.ownership import measure_ownership
 from bench.resume import measure_resume
 from bench.startup import measure_startup
 from bench.transitions import measure_transitions
@@ -40,6 +41,7 @@ def parts(*, quick: bool) -> list[Part]:
         ("claims", partial(measure_claims, rounds=2 if quick else 3, steps=200 if quick else 1_000)),
         ("start-up", partial(measure_startup, rounds=5 if quick else 11)),
         ("validation", partial(measure_validation, rounds=2 if quick else 3, sizes=sizes)),
+        ("ownership", partial(measure_ownership, rounds=rounds)),
         ("flow", partial(measure_flow, rounds=rounds)),
         ("durable flow", partial(measure_durable_flow, rounds=rounds)),
         ("flow beside other engines", partial(measure_beside, rounds=rounds)),

@@ -4,15 +4,19 @@ Owned paths are relative to the repository, may be globs in the gitignore dialec
 not, a glob without a slash matches at any depth), `dir/` is a subtree, and a plain path stands for itself and, should
 it be a folder, for everything below it. Whatever a pattern names begins with its fixed beginning and ends with its
 fixed end: that is what makes the comparison of two globs sound.
+
+Most paths meet no other, and what they cost is what a large plan costs. So a first look asks only which steps have
+paths in each folder, by operations on whole steps; single paths are looked at where it leaves a doubt.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise, repeat
 
 from drumline.core.graph import topological
 from drumline.core.ids import StepId
@@ -76,16 +80,16 @@ def shared(one: Step, other: Step) -> str:
 
 def overlaps(steps: Sequence[Step]) -> list[Overlap]:
     """All overlaps between steps neither of which reaches the other, grouped by the steps concerned."""
-    owners: dict[str, list[StepId]] = {}
-    by_id = {step.id: step for step in steps}
-    sorted_ids = topological(steps)
-    for step_id in sorted_ids:
-        for path in dict.fromkeys(by_id[step_id].files):
-            owners.setdefault(take_apart(path).text, []).append(step_id)
-    order = {step_id: place for place, step_id in enumerate(sorted_ids)}
-    if not owners:
+    suspects = _suspects(steps)
+    if not suspects:
         return []
-    # Most paths have one owner and meet no other: only what is left needs to know who reaches whom.
+    sorted_ids = topological(steps)
+    owners: dict[str, list[StepId]] = {}
+    for step_id in sorted_ids:
+        for text in suspects.get(step_id, ()):
+            owners.setdefault(text, []).append(step_id)
+    order = {step_id: place for place, step_id in enumerate(sorted_ids)}
+    # Only where paths meet does it matter who reaches whom.
     meeting = [(one, other) for one, other in _meeting(owners) if one != other or len(owners[one]) > 1]
     before = ancestors(steps) if meeting else {}
     grouped: dict[tuple[StepId, ...], list[str]] = {}
@@ -132,6 +136,87 @@ def _loose_neighbours(ids: Sequence[StepId], before: dict[StepId, int], order: d
 
 def _loose(one: StepId, other: StepId, before: dict[StepId, int], order: dict[StepId, int]) -> bool:
     return not (before[one] >> order[other] & 1 or before[other] >> order[one] & 1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Ground:
+    """What a first look at all steps finds; a folder is written without its last slash, the top is ""."""
+
+    texts: list[Sequence[str]] = field(default_factory=list)  # of each step, in the order of the steps
+    owner: dict[str, StepId] = field(default_factory=dict)  # of each folder with paths in it, whoever came first
+    crowded: set[str] = field(default_factory=set)  # folders with paths of several steps
+    globbed: set[str] = field(default_factory=set)  # folders whose contents a glob may name
+
+
+def _survey(steps: Sequence[Step]) -> _Ground:
+    ground = _Ground()
+    owner, crowded = ground.owner, ground.crowded
+    for step in steps:
+        texts: Sequence[str] = step.files
+        if _is_odd("\n".join(texts)):
+            patterns = [take_apart(path) for path in texts]
+            texts = [pattern.text for pattern in patterns]
+            homes = {_home(pattern) for pattern in patterns}
+            ground.globbed.update(_home(pattern) for pattern in patterns if pattern.glob)
+        else:
+            homes = {home for home, _, _ in map(str.rpartition, texts, repeat("/"))}
+        ground.texts.append(texts)
+        for home in homes:
+            if owner.setdefault(home, step.id) != step.id:
+                crowded.add(home)
+    return ground
+
+
+def _suspects(steps: Sequence[Step]) -> dict[StepId, list[str]]:
+    """The paths of each step that another step's may meet, and few that none does."""
+    ground = _survey(steps)
+    doubtful = _doubtful(ground.owner)
+    if not (ground.crowded or ground.globbed or doubtful):
+        return {}
+    distinct = set[str]().union(*ground.texts)
+    held = doubtful & distinct
+    if not ground.globbed and not held and len(distinct) == sum(map(len, ground.texts)):
+        return {}
+    counts = Counter(chain.from_iterable(map(set, ground.texts)))
+    hot = _inside(ground.globbed | held, ground.owner)
+    found: dict[StepId, list[str]] = {}
+    for step, texts in zip(steps, ground.texts, strict=True):
+        kept = [
+            text for text in dict.fromkeys(texts) if counts[text] > 1 or text in held or _home(take_apart(text)) in hot
+        ]
+        if kept:
+            found[step.id] = kept
+    return found
+
+
+def _is_odd(texts: str) -> bool:
+    """Whether some of the paths, a line each, may be globs, or plain ones that are written otherwise elsewhere."""
+    return "*" in texts or "?" in texts or "[" in texts or "./" in texts or "/\n" in texts or texts.endswith("/")
+
+
+def _home(pattern: Pattern) -> str:
+    """The folder that everything the pattern names lies in."""
+    return pattern.begins.rpartition("/")[0]
+
+
+def _doubtful(folders: Collection[str]) -> set[str]:
+    """The folders on the way to these that may be owned as paths: those in a folder with paths of its own."""
+    found: set[str] = set()
+    seen = {""}
+    for folder in folders:
+        way = folder
+        while way not in seen:
+            seen.add(way)
+            parent = way.rpartition("/")[0]
+            if parent in folders:
+                found.add(way)
+            way = parent
+    return found
+
+
+def _inside(roots: Collection[str], folders: Iterable[str]) -> set[str]:
+    """The folders that are one of the roots or lie in one."""
+    return {folder for folder in folders if any(way[:-1] in roots for way in _folders(f"{folder}/"))}
 
 
 def _meeting(owners: dict[str, list[StepId]]) -> Iterator[tuple[str, str]]:
