@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -127,6 +128,16 @@ def test_without_changed_files_nobody_is_asked(tmp_path: Path) -> None:
     end = show_example(tmp_path, "review-each-file").play()
 
     assert (end.status, end.output) == ("done", "No file has changed.")
+
+
+def test_the_how_to_shows_the_examples_as_they_are() -> None:
+    page = (EXAMPLES.parents[1] / "docs" / "how-to" / "write-your-own-flow.md").read_text(encoding="utf-8")
+    graphs = [path.read_text(encoding="utf-8") for path in EXAMPLES.glob("*/graph.yaml")]
+
+    shown = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+
+    assert len(shown) > 10
+    assert [block for block in shown if not any(block in text for text in graphs)] == []
 
 
 @pytest.mark.parametrize("path", FLOWS, ids=lambda path: path.parent.name)
