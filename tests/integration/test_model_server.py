@@ -324,15 +324,16 @@ def test_a_huge_text_arrives_in_many_pieces() -> None:
     assert texts_in("anthropic", heard, streamed=True) == "x" * 1_000_000
 
 
-def test_a_title_is_given_without_playing_the_scenario() -> None:
+@pytest.mark.parametrize("asked", ["You are a title generator. Only a title.", "Generate a short title for this."])
+def test_a_title_is_given_without_playing_the_scenario(asked: str) -> None:
     path, body = request("chat", "go", streamed=False)
-    body["messages"].insert(0, {"role": "system", "content": "You are a title generator. Only a title."})
-    del body["tools"]
+    body["messages"].insert(0, {"role": "system", "content": asked})
 
     with ModelServer([Scenario(turns=(Turn(text="one"),))]) as server:
         heard = ask(server, path, body)
 
     assert texts_in("chat", heard, streamed=False) != "one"
+    assert [request.played for request in server.requests] == ["aside"]
     assert server.turns == ()
 
 

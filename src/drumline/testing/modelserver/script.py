@@ -11,8 +11,8 @@ from drumline.errors import InvalidInput
 from drumline.testing.modelserver.conversation import Ask, Entry
 from drumline.testing.modelserver.scenario import Fault, Scenario, Turn
 
-# Programs also ask for a title of the session: in the user's words, but not for the user.
-ASIDES = ("You are a title generator", "Generate a short title")
+# Programs also ask for a title of the session, or what to remember of it: in the user's words, but not for the user.
+ASIDES = ("You are a title generator", "Generate a short title", "You are now acting as the managed memory extraction")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,4 +73,4 @@ class Script:
 
 def is_aside(ask: Ask) -> bool:
     """Whether the program asks for itself, such as for a title of the session."""
-    return not ask.tools and any(words in ask.system for words in ASIDES)
+    return ask.system.startswith(ASIDES)
