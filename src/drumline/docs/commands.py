@@ -20,20 +20,20 @@ def commands_page() -> str:
         "a terminal, nothing asks and no board is drawn.",
         _fence(cli.get_help(parent)),
     ]
-    for name in cli.list_commands(parent):
-        command = cli.get_command(parent, name)
-        if command is not None:
-            parts += _command(command, _context(command, name, parent))
-    return join(*parts)
+    return join(*parts, *_inner(cli, parent))
 
 
 def _command(command: click.Command, context: click.Context) -> list[str]:
     """A command's help, and behind it that of the commands in it if it is a group."""
     parts = [f"## {context.command_path}", _fence(command.get_help(context))]
-    if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
-            parts += _command(inner, _context(inner, name, context))
-    return parts
+    return parts + _inner(command, context) if isinstance(command, click.Group) else parts
+
+
+def _inner(group: click.Group, context: click.Context) -> list[str]:
+    """The commands of a group, which may know them without having imported them."""
+    named = ((name, group.get_command(context, name)) for name in group.list_commands(context))
+    found = ((command, _context(command, name, context)) for name, command in named if command is not None)
+    return [part for command, inner in found for part in _command(command, inner)]
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
