@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import time
 
 import click
 
-from drumline.app.catalog import find_run, read_run
+from drumline.app.catalog import find_run
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import print_json, print_lines
-from drumline.views.board import board
-from drumline.views.status import status_json
+from drumline.cli.sights import open_sight
 from drumline.wiring import open_site
 
 PLENTY = 10_000
@@ -24,10 +22,10 @@ def command(run: str, as_json: bool) -> None:
     """Show where RUN stands (the newest if not given)."""
     site = open_site()
     store = site.open_store(read_only=True)
-    found = find_run(store, run)
-    snapshot = site.watcher(store, read_run(store, found)).look(time.time())
+    sight = open_sight(site, store, find_run(store, run))
+    sight.look()
     if as_json:
-        print_json(status_json(snapshot))
-    else:
-        width = min(shutil.get_terminal_size((100, 24)).columns, 140)
-        print_lines(board(snapshot, width=width, height=PLENTY, tick=0))
+        print_json(sight.report())
+        return
+    width = min(shutil.get_terminal_size((100, 24)).columns, 140)
+    print_lines("".join(text for text, _ in row).rstrip() for row in sight.draw(width, PLENTY, 0))

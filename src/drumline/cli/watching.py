@@ -7,12 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from drumline.app.look import Watcher
 from drumline.cli.output import say
+from drumline.cli.sights import Sight
+from drumline.core.ids import RunId
 from drumline.store.sqlite import SqliteStore
-from drumline.views.progress import Progress
-from drumline.views.snapshot import Snapshot
-from drumline.views.states import run_state
 
 if TYPE_CHECKING:
     from drumline.cli.live import LiveBoard
@@ -27,12 +25,12 @@ class Watch:
     """One look after the other at a run that others drive."""
 
     store: SqliteStore
-    watcher: Watcher
+    run: RunId
+    sight: Sight
     tell: Callable[[str], None] | None = None
     board: LiveBoard | None = None
 
     def __post_init__(self) -> None:
-        self._progress = Progress()
         self._seen = 0
         self._idle_since: float | None = None
 
@@ -40,21 +38,21 @@ class Watch:
         """Watch until nobody drives the run any more; False if the time ran out first."""
         began = time.monotonic()
         while limit is None or time.monotonic() - began < limit:
-            snapshot = self.watcher.look(time.time())
-            self._tell(snapshot)
-            if self._is_over(run_state(snapshot)):
+            state = self.sight.look()
+            self._tell()
+            if self._is_over(state):
                 return True
             time.sleep(POLL)
         return False
 
-    def _tell(self, snapshot: Snapshot) -> None:
-        recorded = self.store.tail(self.watcher.run, after=self._seen)
-        self._seen = recorded[-1].seq if recorded else self._seen
-        for line in self._progress.feed(recorded, snapshot.run):
-            if self.tell is not None:
-                self.tell(line.text)
+    def _tell(self) -> None:
+        if self.tell is not None:
+            recorded = self.store.tail(self.run, after=self._seen)
+            self._seen = recorded[-1].seq if recorded else self._seen
+            for line in self.sight.tell(recorded):
+                self.tell(line)
         if self.board is not None:
-            self.board.draw(lambda: snapshot)
+            self.board.draw_rows(self.sight.draw)
 
     def _is_over(self, state: str) -> bool:
         if state == "running":
@@ -64,12 +62,12 @@ class Watch:
         return state != "interrupted" or time.monotonic() - self._idle_since > GRACE
 
 
-def watch(store: SqliteStore, watcher: Watcher, *, draw: bool) -> None:
+def watch(store: SqliteStore, run: RunId, sight: Sight, *, draw: bool) -> None:
     """Watch with a board or with lines until nobody drives the run any more."""
     if not draw:
-        Watch(store=store, watcher=watcher, tell=say).follow()
+        Watch(store=store, run=run, sight=sight, tell=say).follow()
         return
     from drumline.cli.live import LiveBoard
 
     with LiveBoard() as board:
-        Watch(store=store, watcher=watcher, tell=board.say, board=board).follow()
+        Watch(store=store, run=run, sight=sight, tell=board.say, board=board).follow()

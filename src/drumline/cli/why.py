@@ -1,4 +1,4 @@
-"""`drumline why`: what a step is waiting for, or why it ended as it did."""
+"""`drumline why`: what a step or a node is waiting for, or why it ended as it did."""
 
 from __future__ import annotations
 
@@ -11,24 +11,48 @@ from drumline.app.say import check_step
 from drumline.cli.options import json_option, run_option
 from drumline.cli.output import print_json, say
 from drumline.core.ids import StepId
+from drumline.core.state import RunState
+from drumline.errors import InvalidInput
+from drumline.store.sqlite import SqliteStore
+from drumline.views.flowwhy import flow_why, flow_why_json
 from drumline.views.why import why, why_json
-from drumline.wiring import open_site
+from drumline.wiring import Site, open_site
+
+Answer = tuple[str, str, dict[str, object]]
+"""A sentence, the command to type next, and both as data."""
 
 
 @click.command("why")
-@click.argument("step")
+@click.argument("step", required=False, default="")
 @run_option
 @json_option
 def command(step: str, run: str, as_json: bool) -> None:
-    """Name the owner, the timer or the blocker of STEP."""
+    """Name the owner, the timer or the blocker of STEP.
+
+    In a run that walks a flow, STEP is a node (`implement`) or a visit (`implement#2`, `coder#1/implement`); without
+    it the whole run is explained.
+    """
     site = open_site()
     store = site.open_store(read_only=True)
     state = read_run(store, find_run(store, run))
+    sentence, hint, data = _explain_flow(site, store, state, step) if state.flow else _explain(site, store, state, step)
+    if as_json:
+        print_json(data)
+        return
+    click.echo(sentence)
+    if hint:
+        say(f"  next: {hint}")
+
+
+def _explain(site: Site, store: SqliteStore, state: RunState, step: str) -> Answer:
+    if not step:
+        raise InvalidInput("no step was named (legal: a step of the plan)", hint="drumline why STEP")
     check_step(state, step)
     found = why(site.watcher(store, state).look(time.time(), also=StepId(step)), StepId(step))
-    if as_json:
-        print_json(why_json(found))
-        return
-    click.echo(found.sentence)
-    if found.hint:
-        say(f"  next: {found.hint}")
+    return found.sentence, found.hint, why_json(found)
+
+
+def _explain_flow(site: Site, store: SqliteStore, state: RunState, name: str) -> Answer:
+    snapshot = site.flow_watcher(store, state.id).look(time.time())
+    found = flow_why(snapshot, name)
+    return found.sentence, found.hint, flow_why_json(snapshot, found)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from drumline.core.ids import RunId
+from drumline.core.flow.events import FlowEnded, NodeEnded
+from drumline.core.ids import DriverId, RunId
+from drumline.core.recorded import Recorded
 from drumline.core.schedule import satisfied
+from drumline.core.state import RunState
 from drumline.views.cells import fit, flatten, width
 from drumline.views.duration import age
 from drumline.views.snapshot import Snapshot
@@ -17,15 +20,26 @@ _HEADINGS = ("RUN", "STATE", "DONE", "STARTED", "PLAN", "BRANCH")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunRow:
-    """A run in the list."""
+    """A run in the list. `plan` is the path of what it does: a plan, or a flow, which nobody knows the length of."""
 
     run: RunId
     plan: str
     state: str
     started_at: float
     done: int
-    total: int
+    total: int | None
     branch: str
+    flow: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowBrief:
+    """A run that walks a flow at a glance, read without the flow."""
+
+    run: RunState
+    live: Sequence[DriverId]
+    started_at: float
+    ended: int
 
 
 def run_row(snapshot: Snapshot) -> RunRow:
@@ -41,6 +55,26 @@ def run_row(snapshot: Snapshot) -> RunRow:
         total=len(steps),
         branch=run.begun.branch,
     )
+
+
+def flow_row(brief: FlowBrief) -> RunRow:
+    """The row of a run that walks a flow: done are the visits that ended."""
+    begun = brief.run.begun
+    return RunRow(
+        run=brief.run.id,
+        plan=begun.plan,
+        state=run_state(brief),
+        started_at=brief.started_at,
+        done=brief.ended,
+        total=None,
+        branch=begun.branch,
+        flow=brief.run.flow.flow if brief.run.flow else "",
+    )
+
+
+def count_ended(entries: Sequence[Recorded]) -> int:
+    """How many visits ended, with those of end nodes, which are the ends of their flows."""
+    return sum(1 for entry in entries if isinstance(entry.event, NodeEnded | FlowEnded) and entry.event.node)
 
 
 def runs_lines(rows: Sequence[RunRow], *, now: float) -> list[str]:
@@ -65,6 +99,7 @@ def runs_json(rows: Sequence[RunRow]) -> dict[str, object]:
                 "done": row.done,
                 "total": row.total,
                 "branch": row.branch,
+                "flow": row.flow or None,
             }
             for row in _newest_first(rows)
         ],
@@ -76,5 +111,5 @@ def _newest_first(rows: Sequence[RunRow]) -> list[RunRow]:
 
 
 def _cells(row: RunRow, now: float) -> tuple[str, ...]:
-    done = f"{row.done:,}/{row.total:,}"
+    done = f"{row.done:,}/{'-' if row.total is None else f'{row.total:,}'}"
     return row.run, row.state, done, age(row.started_at, now), flatten(row.plan), flatten(row.branch)
