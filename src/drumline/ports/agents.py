@@ -1,20 +1,45 @@
-"""A coding agent program behind one port."""
+"""A coding agent program behind one port: an assignment goes in, happenings come by, one outcome comes out."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
+from drumline.core.flow.model import Json
 from drumline.core.ids import RunId, StepId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Happening:
+    """Something an agent did on the way, in the same words for all agents.
+
+    `text` is what it said, the tool it called, the file it edited, the command it ran, the notice, or the id of its
+    session; `usage` counts what was spent so far, all of it, not the difference.
+    """
+
+    kind: Literal["text", "tool", "edit", "command", "usage", "notice", "session"]
+    text: str = ""
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+Report = Callable[[Happening], Awaitable[None]]
+
+
+async def ignore(happening: Happening) -> None:
+    """Nobody wants to know."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Assignment:
     """What an agent is asked to do, and where. `log` takes its transcript, `prompt_file` holds the prompt on disk.
 
-    `scope` and `visit` say where in a flow; with `read_only` it may look at the workspace but not change it.
+    `scope` and `visit` say where in a flow; with `read_only` it may look at the workspace but not change it. `model`
+    overrules the tier. `tools`, where given, are all it may use. Its last answer has to fit `output_schema`.
+    `session` is one to go on with, `new_session` the id that a new one should have. `idle` is how many seconds it may
+    be silent, `budget` how many dollars it may spend, where it can be told. `writable` are folders beside the
+    workspace that it may write to.
     """
 
     run: RunId
@@ -31,15 +56,37 @@ class Assignment:
     visit: int = 1
     read_only: bool = False
     model: str = ""
+    instructions: str = ""
+    tools: tuple[str, ...] | None = None
+    output_schema: Mapping[str, Json] | None = None
+    mcp_servers: tuple[str, ...] = ()
+    session: str = ""
+    new_session: str = ""
+    idle: float | None = None
+    budget: float | None = None
+    writable: tuple[Path, ...] = ()
+    report: Report = field(default=ignore, repr=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
-    """How the agent concluded. `failure` is empty or a class of the failure taxonomy."""
+    """How the agent concluded. `failure` is empty or a class of the failure taxonomy; `message` its last words or why.
+
+    `structured` is the answer to an `output_schema`, if the agent gives one by itself: it still has to be validated.
+    `usage` has `input`, `output`, `cached` tokens and `cost_usd` if that is known: without it the work is unpriced;
+    `source` says who counted. `resets_at` is when a quota is there again, in seconds since the epoch. `question` is
+    what a person has to answer before the agent can go on: then it is blocked, which is no failure.
+    """
 
     failure: str = ""
     message: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
+    structured: Json = None
+    session: str = ""
+    source: str = ""
+    resets_at: float | None = None
+    question: str = ""
+    notices: tuple[str, ...] = ()
 
 
 class Agent(Protocol):

@@ -15,8 +15,9 @@ PRINTED_LIMIT = 8 * 1024 * 1024
 class Job:
     """One command: an argv (never a shell line built from plan text), where it runs, and where its output goes.
 
-    `env` is added to our own environment, from which the names in `unset` are taken first. `printed` is for programs
-    that read what a command says: where given, stdout alone is written there, byte for byte.
+    `env` is added to our own environment, from which the names in `unset` are taken first; with `keep`, only the names
+    in it are left (`XDG_*` stands for all that begin so). `printed` is for programs that read what a command says:
+    where given, stdout alone is written there as it comes, byte for byte, up to `printed_limit` bytes.
     """
 
     argv: Sequence[str]
@@ -26,7 +27,9 @@ class Job:
     env: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
     printed: Path | None = None
+    printed_limit: int = PRINTED_LIMIT
     unset: Sequence[str] = ()
+    keep: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +56,7 @@ class Processes(Protocol):
         """Run to the end. When this returns, is cancelled, or our process dies, no process of the job is left.
 
         Output (stdout and stderr together) is written to `job.log`, bounded; `output` is its tail. With `job.printed`
-        the first PRINTED_LIMIT bytes of stdout are in that file too, which is there in any case and never has more;
+        the first `printed_limit` bytes of stdout are in that file too, which is there in any case and never has more;
         the two streams then come through pipes of their own, so that their order in the log is only roughly kept.
         """
         ...

@@ -14,13 +14,14 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import anyio
 from anyio.abc import Process
 
 from drumline.core.ids import DriverId
-from drumline.ports.processes import PRINTED_LIMIT, Ended, Job
+from drumline.ports.processes import Ended, Job
 from drumline.processes import census, locks
 from drumline.processes.kill import sweep
 
@@ -103,10 +104,14 @@ class SupervisedProcesses:
                 path.unlink(missing_ok=True)
 
 
-def build_environment(extra: Mapping[str, str], mark: str, *, unset: Sequence[str] = ()) -> dict[str, str]:
+def build_environment(
+    extra: Mapping[str, str], mark: str, *, unset: Sequence[str] = (), keep: Sequence[str] | None = None
+) -> dict[str, str]:
     """Our environment without git's own variables, plus the job's, plus the mark by which its processes are found."""
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     ours |= {name: os.environ[name] for name in KEPT_GIT_VARIABLES if name in os.environ}
+    if keep is not None:
+        ours = {name: value for name, value in ours.items() if any(fnmatchcase(name, kept) for kept in keep)}
     for name in unset:
         ours.pop(name, None)
     return ours | dict(extra) | {census.MARK: mark}
@@ -133,7 +138,7 @@ def _write_request(job: Job, mark: str) -> bytes:
     request = {
         "argv": list(job.argv),
         "cwd": str(job.cwd.absolute()),
-        "env": build_environment(job.env, mark, unset=job.unset),
+        "env": build_environment(job.env, mark, unset=job.unset, keep=job.keep),
         "stdin": job.stdin,
         "log": str(job.log.absolute()),
         "timeout": job.timeout,
@@ -141,7 +146,7 @@ def _write_request(job: Job, mark: str) -> bytes:
         "head": LOG_HEAD,
         "tail": LOG_TAIL,
         "printed": None if job.printed is None else str(job.printed.absolute()),
-        "printed_limit": PRINTED_LIMIT,
+        "printed_limit": job.printed_limit,
     }
     return json.dumps(request).encode() + b"\n"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio.lowlevel
 
-from drumline.ports.processes import PRINTED_LIMIT, Ended, Job
+from drumline.ports.processes import Ended, Job
 
 
 class FakeProcesses:
@@ -32,11 +32,11 @@ class FakeProcesses:
             job.printed.write_bytes(b"")
         answer = self._script(job)
         ended = await answer if inspect.isawaitable(answer) else answer
-        return ended if job.printed is None else _keep_bounds(ended, job.printed)
+        return ended if job.printed is None else _keep_bounds(ended, job.printed, job.printed_limit)
 
 
-def _keep_bounds(ended: Ended, printed: Path) -> Ended:
-    if printed.stat().st_size <= PRINTED_LIMIT:
+def _keep_bounds(ended: Ended, printed: Path, limit: int) -> Ended:
+    if printed.stat().st_size <= limit:
         return ended
-    os.truncate(printed, PRINTED_LIMIT)
+    os.truncate(printed, limit)
     return replace(ended, cut=True)

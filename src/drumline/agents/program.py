@@ -1,0 +1,78 @@
+"""What an adapter says about an agent program: how it is started, how its events read, and what it can do.
+
+The rule: an adapter is one small file with a `PROGRAM`. Everything that is the same for all of them is in `cli.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from drumline.core.flow.model import Json
+from drumline.ports.agents import Assignment, Happening, Outcome
+from drumline.ports.processes import Ended
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Abilities:
+    """What the program offers by itself; what it does not, the engine does around it or says that it cannot be had."""
+
+    resumes: bool = False
+    names_session: bool = False
+    validates_schema: bool = False
+    reads_only: bool = False
+    takes_budget: bool = False
+    takes_servers: bool = False
+    counts_tokens: bool = False
+    prices: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """What a launch may rely on: the program found, the model chosen, and a folder of this assignment's own."""
+
+    executable: Path
+    model: str
+    scratch: Path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Launch:
+    """How the program is started. Prompts go through stdin or a file, not through `argv`, which everybody can read."""
+
+    argv: tuple[str, ...]
+    stdin: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class Reader(Protocol):
+    """Understands one run of the program, event by event."""
+
+    def read(self, event: Mapping[str, Json]) -> Iterable[Happening]:
+        """What an event of the program's stream means; unknown ones mean nothing."""
+        ...
+
+    def conclude(self, ended: Ended) -> Outcome:
+        """The outcome, from the final event first and the exit code last; the program has ended by itself."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Program:
+    """An agent program. `keep` are the variables of our environment it may see, beside harmless ones: its credentials.
+
+    `homes` are folders of its own that it may write to, with `~` or `$NAME`. `tiers` are its models; an empty one
+    leaves the choice to the program.
+    """
+
+    name: str
+    executables: tuple[str, ...]
+    build: Callable[[Assignment, Setting], Launch]
+    open_reader: Callable[[Assignment], Reader]
+    abilities: Abilities
+    keep: tuple[str, ...] = ()
+    homes: tuple[str, ...] = ()
+    tiers: Mapping[str, str] = field(default_factory=dict)
+    find: Callable[[], Path | None] | None = None
