@@ -120,13 +120,13 @@ def test_the_mode_question_names_steps_that_own_the_same_files(terminal: Termina
     terminal.user.edit("step-2", "status: ready", "files: [./src/a.py]\nstatus: ready")
 
     terminal.type_command("run", PLAN, "--agent", SCRIPTED)
-    asked = terminal.await_text("Mode: sequential (recommended")
+    asked = terminal.await_text("Mode: parallel (recommended")
     terminal.press("Enter")
     terminal.await_text("exit=0")
 
-    assert "2 of 5 steps are free to run side by side, in 2 batches." in asked
+    assert "3 of 5 steps are free to run side by side, in 2 batches." in asked
     assert "not side by side: step-1, step-2 (they own src/**)" in asked
-    assert terminal.user.status()["mode"] == "sequential"
+    assert terminal.user.status()["mode"] == "parallel"
 
 
 def test_the_mode_is_not_asked_for_when_one_step_is_left(terminal: Terminal) -> None:

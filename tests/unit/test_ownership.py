@@ -178,6 +178,6 @@ def test_the_profile_counts_only_steps_that_have_another_to_run_beside() -> None
 
     found = profile(steps)
 
-    assert found.eligible == 2
-    assert found.mode == "sequential"
+    assert found.eligible == 3
+    assert found.mode == "parallel"
     assert [set(o.steps) for o in found.overlaps] == [{"a", "b"}]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 from dataclasses import replace
 
 import pytest
 
 from drumline.core.ids import StepId
+from drumline.core.ownership import shared
 from drumline.core.plan import Step
 from drumline.core.profile import profile, profile_json
 
@@ -68,12 +71,63 @@ def test_the_profile_prints_as_json() -> None:
     assert "2 of 2" in found["reason"]
 
 
-def test_steps_that_share_files_or_run_alone_are_not_free_in_their_batch() -> None:
-    one, two, three, four, five = steps(a="", b="", c="", d="", e="")
+def owners(*files: str, alone: tuple[int, ...] = ()) -> list[Step]:
+    """Steps without needs, each with one path; "" for none."""
+    return [
+        Step(id=StepId(f"s{n}"), title=f"s{n}", files=(path,) if path else (), alone=n in alone)
+        for n, path in enumerate(files)
+    ]
 
-    found = profile(
-        [replace(one, files=("src/**",)), replace(two, files=("src/x.py",)), replace(three, alone=True), four, five]
-    )
 
-    assert (found.width, found.eligible, found.mode) == (5, 2, "sequential")
-    assert found.reason == "2 of 5 steps are free to run side by side: not more than half"
+@pytest.mark.parametrize(
+    ("plan", "eligible", "mode"),
+    [
+        (owners("a", "a"), 0, "sequential"),
+        (owners("a", "a", "a", "a"), 0, "sequential"),
+        (owners("a", "a", "b", "b"), 2, "sequential"),
+        (owners("a", "a", "b", "b", "c"), 3, "parallel"),
+        (owners("src/**", "src/x", "src/y"), 2, "parallel"),
+        (owners("src/x", "src/y", "src/**"), 2, "parallel"),
+        (owners("src/**", "src/x", "", "", "", alone=(2,)), 3, "parallel"),
+        (owners("a", "a", "", alone=(2,)), 0, "sequential"),
+        (owners("", "", alone=(0, 1)), 0, "sequential"),
+    ],
+)
+def test_of_steps_that_share_files_one_is_free_and_loners_never_are(plan: list[Step], eligible: int, mode: str) -> None:
+    found = profile(plan)
+
+    assert (found.eligible, found.mode) == (eligible, mode)
+
+
+def test_the_reason_says_how_many_steps_are_free() -> None:
+    found = profile(owners("src/**", "src/x", "", "", alone=(2, 3)) + steps(a="", b="a"))
+
+    assert found.reason == "2 of 6 steps are free to run side by side: not more than half"
+
+
+def test_the_free_steps_of_a_batch_share_nothing_and_no_other_could_join_them() -> None:
+    dice = random.Random(5)
+    paths = ["a", "b", "c", "d", "src/x", "src/y", "src/", "*.py", "src/z.py"]
+    for _ in range(300):
+        plan = [
+            replace(step, files=tuple(dice.sample(paths, dice.randint(0, 2))))
+            for step in owners(*[""] * dice.randint(1, 7))
+        ]
+
+        found = profile(plan).eligible
+
+        sizes = {len(group) for group in groups_side_by_side(plan)}
+        assert found in sizes if found else 1 in sizes
+
+
+def groups_side_by_side(plan: list[Step]) -> list[tuple[Step, ...]]:
+    """Every group of steps without a shared file that no further step could join."""
+    free = [
+        group
+        for size in range(1, len(plan) + 1)
+        for group in itertools.combinations(plan, size)
+        if not any(shared(one, other) for one, other in itertools.combinations(group, 2))
+    ]
+    return [
+        group for group in free if all(step in group or any(shared(step, member) for member in group) for step in plan)
+    ]

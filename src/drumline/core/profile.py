@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from drumline.core import graph
@@ -19,8 +19,8 @@ SEQUENTIAL = "sequential"
 class Profile:
     """The shape of a plan: batches hold the steps of one depth.
 
-    `eligible` counts the steps that are free to run beside the others of their batch: neither alone nor sharing files
-    with one of them.
+    `eligible` counts the steps that are free to run beside another: of those in a batch that share files, one has its
+    turn while the others wait, and steps that run alone do not count.
     """
 
     total: int
@@ -78,19 +78,30 @@ def profile_json(found: Profile) -> dict[str, object]:
 
 
 def _count_eligible(batches: Sequence[Sequence[StepId]], steps: Sequence[Step], clashes: Sequence[Overlap]) -> int:
-    """Steps that are free in a batch with another free one: those that run alone or share files in it are not."""
+    """Steps that are free to run at the same time as another of their batch, summed over the batches."""
     loners = {step.id for step in steps if step.alone or step.elsewhere}
     clashing: dict[StepId, list[int]] = {}
     for number, clash in enumerate(clashes):
         for step_id in clash.steps:
             clashing.setdefault(step_id, []).append(number)
-    count = 0
-    for batch in batches:
-        members = [step_id for step_id in batch if step_id not in loners]
-        crowds = Counter(number for step_id in members for number in clashing.get(step_id, ()))
-        free = [s for s in members if all(crowds[number] < 2 for number in clashing.get(s, ()))]
-        count += len(free) if len(free) > 1 else 0
-    return count
+    sizes = [len(_side_by_side([s for s in batch if s not in loners], clashing)) for batch in batches]
+    return sum(size for size in sizes if size > 1)
+
+
+def _side_by_side(batch: Sequence[StepId], clashing: Mapping[StepId, Sequence[int]]) -> list[StepId]:
+    """Steps of the batch no two of which clash: who clashes with fewest comes first, and none can be added.
+
+    Two steps of one depth clash exactly if one overlap names both.
+    """
+    crowds = Counter(number for step_id in batch for number in clashing.get(step_id, ()))
+    rivals = {step_id: sum(crowds[number] - 1 for number in clashing.get(step_id, ())) for step_id in batch}
+    taken: set[int] = set()
+    found: list[StepId] = []
+    for step_id in sorted(batch, key=rivals.__getitem__):
+        if taken.isdisjoint(clashing.get(step_id, ())):
+            taken.update(clashing.get(step_id, ()))
+            found.append(step_id)
+    return found
 
 
 def _recommend(eligible: int, total: int) -> tuple[str, str]:
