@@ -71,18 +71,31 @@ class Driver:
 
     async def drive(self, *, resuming: bool = False) -> RunState:
         """Drive; return the run as it is when this driver leaves it."""
-        self._me = self.kit.roster.join(self.run_id)
-        try:
-            self._processes, self._agent = self.kit.equip(self._me)
+        while True:
+            self._me = self.kit.roster.join(self.run_id)
+            try:
+                await self._drive_once(resuming)
+            finally:
+                self.kit.roster.leave(self._me)
             self._sync()
-            if resuming:
-                await self._append([ev.RunResumed(driver=self._me)], any_version=True)
-            async with anyio.create_task_group() as tasks:
-                await self._loop(tasks)
-        finally:
-            self.kit.roster.leave(self._me)
+            # Whoever spoke before we left relied on us; whoever speaks from here on finds no driver and settles it.
+            if self.stopping or not self._is_called_back():
+                return self.run
+            resuming = False
+
+    async def _drive_once(self, resuming: bool) -> None:
+        self._processes, self._agent = self.kit.equip(self._me)
         self._sync()
-        return self.run
+        if resuming:
+            await self._append([ev.RunResumed(driver=self._me)], any_version=True)
+        async with anyio.create_task_group() as tasks:
+            await self._loop(tasks)
+
+    def _is_called_back(self) -> bool:
+        """Whether something was said that no driver has folded in; what waits for another's claim is for that one."""
+        claimed = {*self.kit.store.held(self.run_id)}
+        unread = self.kit.store.unread(self.run_id)
+        return any(outcome_of(self.run, message, claimed) is not None for _, message in unread)
 
     def stop(self) -> None:
         """Stop this driver: its steps are given back, the run stays open."""

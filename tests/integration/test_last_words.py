@@ -1,0 +1,162 @@
+"""Who says something while a driver is on the roster is told that it will be folded in: that holds at every moment.
+
+The rule: a person speaks just before each single call that a driver makes to its store or its roster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+import anyio
+import pytest
+from tests.integration.flowworlds import FlowWorld
+from tests.integration.test_flow_driver import act, ask, plain
+from tests.integration.worlds import RUN, Life, Mortal, World, small_plan, step
+from tests.unit.flows import end, script
+
+from drumline.core import events as ev
+from drumline.core.ids import Stream
+from drumline.core.state import RunState, fold_run
+from drumline.engine import driver as plan_driver
+from drumline.engine.driver import Driver
+from drumline.engine.flow import driver as flow_driver
+from drumline.engine.flow.driver import FlowDriver
+from drumline.ports.journal import Message, Store
+from drumline.ports.roster import Roster
+from drumline.testing.roster import FakeRoster
+from drumline.testing.store import MemoryStore
+
+PATIENCE = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _without_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_driver, "POLL", 0.01)
+    monkeypatch.setattr(plan_driver, "LOOK_ROUND", 0.05)
+    monkeypatch.setattr(flow_driver, "POLL", 0.01)
+
+
+class Bystander(Life):
+    """Somebody who speaks once, before the call with the given number if `may_speak` then, else before a later one."""
+
+    def __init__(self, nth: int, message: Message, store: MemoryStore, roster: FakeRoster) -> None:
+        super().__init__()
+        self.calls = 0
+        self.driven: bool | None = None
+        self._nth = nth
+        self._message = message
+        self._store = store
+        self._roster = roster
+
+    def check(self) -> None:
+        """Count the call; speak if it is time."""
+        self.calls += 1
+        if self._nth and self.calls >= self._nth and self.driven is None and self._may_speak():
+            self._store.put(RUN, self._message)
+            self.driven = bool(self._roster.drivers(RUN))
+
+    def _may_speak(self) -> bool:
+        """The gate is open, or the run has come to an end that can be spoken about."""
+        run = read(self._store)
+        return self._message.subject in run.unanswered or run.ended is not None
+
+
+@dataclass(kw_only=True)
+class Case:
+    """A run that stops for a person, and what the person says."""
+
+    store: MemoryStore
+    roster: FakeRoster
+    message: Message
+    drive: Callable[[Bystander], RunState]
+    heard: type[ev.Event]
+
+    def play(self, nth: int) -> tuple[Bystander, RunState]:
+        """Drive while somebody speaks before the given call; 0 for nobody."""
+        bystander = Bystander(nth, self.message, self.store, self.roster)
+        return bystander, self.drive(bystander)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether what was said is in the journal."""
+        return any(isinstance(entry.event, self.heard) for entry in self.store.tail(RUN))
+
+
+def read(store: MemoryStore) -> RunState:
+    """The run as the journal has it."""
+    return fold_run(RunState(id=RUN), [entry.event for entry in store.read(Stream(RUN))])
+
+
+def plan_case(folder: Path, message: Message, heard: type[ev.Event], *, autonomy: str, slips: bool = False) -> Case:
+    """One step that asks before it lands, or that never passes its check."""
+    world = World(folder=folder, plan=small_plan(step("a", checks=("fail",) if slips else ("check",))))
+    world.autonomy, world.retries = autonomy, 0
+    if slips:
+        judge = world.script
+        world.script = lambda job: replace(judge(job), exit_code=1)
+
+    def drive(bystander: Bystander) -> RunState:
+        async def session() -> RunState:
+            await world.begin()
+            store, roster = Mortal(world.store, bystander), Mortal(world.roster, bystander)
+            kit = replace(world.kit(), store=cast(Store, store), roster=cast(Roster, roster))
+            with anyio.fail_after(PATIENCE):
+                return await Driver(kit=kit, run_id=RUN, jobs=1).drive()
+
+        return anyio.run(session)
+
+    return Case(store=world.store, roster=world.roster, message=message, drive=drive, heard=heard)
+
+
+def flow_case(folder: Path) -> Case:
+    """A script, then a question."""
+    flow = plain(script("first", "sure"), ask("sure", yes="end"), end())
+    world = FlowWorld(folder=folder, flows={"main": flow}, act=act)
+
+    def drive(bystander: Bystander) -> RunState:
+        async def session() -> RunState:
+            await world.begin()
+            driver = world.driver()
+            store, roster = Mortal(world.store, bystander), Mortal(world.roster, bystander)
+            kit = replace(driver.kit, store=cast(Store, store), roster=cast(Roster, roster))
+            with anyio.fail_after(PATIENCE):
+                return await FlowDriver(kit=kit, run_id=RUN, perform=driver.perform).drive()
+
+        return anyio.run(session)
+
+    message = Message(kind="answer", subject="sure", value="yes")
+    return Case(store=world.store, roster=world.roster, message=message, drive=drive, heard=ev.GateAnswered)
+
+
+def build(kind: str, folder: Path) -> Case:
+    """A fresh run of the given kind."""
+    answer = Message(kind="answer", subject="approve-a", value="approve")
+    retry = Message(kind="retry", subject="a")
+    match kind:
+        case "plan":
+            return plan_case(folder, answer, ev.GateAnswered, autonomy="verbose")
+        case "blocked plan":
+            return plan_case(folder, retry, ev.StepReopened, autonomy="autopilot", slips=True)
+        case _:
+            return flow_case(folder)
+
+
+@pytest.mark.parametrize("kind", ["plan", "blocked plan", "flow"])
+def test_whoever_is_told_that_a_driver_is_there_is_heard_by_it(tmp_path: Path, kind: str) -> None:
+    silent, _ = build(kind, tmp_path / "0").play(0)
+    told: list[bool | None] = []
+    unheard: list[int] = []
+
+    for nth in range(1, silent.calls + 1):
+        case = build(kind, tmp_path / str(nth))
+        bystander, _ = case.play(nth)
+        told.append(bystander.driven)
+        if bystander.driven and not case.is_heard:
+            unheard.append(nth)
+
+    assert unheard == []
+    assert told.count(True) > 1
+    assert told.count(False) > 0
