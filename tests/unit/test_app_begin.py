@@ -63,6 +63,21 @@ def test_a_choice_names_steps_in_plan_order(choice: Choice, expected: tuple[str,
     assert choose_steps(reading_of(), choice, NOBODY) == expected
 
 
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (Choice(step="2"), ("02",)),
+        (Choice(only=("3", "01")), ("01", "03")),
+        (Choice(start="2"), ("02", "03")),
+    ],
+    ids=["step", "only", "from"],
+)
+def test_a_choice_may_leave_out_the_zeros_of_numbers(choice: Choice, expected: tuple[str, ...]) -> None:
+    numbered = reading_of().plan.with_steps([step_of("01"), step_of("02"), step_of("03")])
+
+    assert choose_steps(replace(reading_of(), plan=numbered), choice, NOBODY) == expected
+
+
 def test_the_next_step_is_one_in_progress_that_nobody_drives() -> None:
     claimed = reading_of({"a": Marks(status=Status.DONE), "c": Marks(status=Status.CLAIMED)})
 

@@ -128,6 +128,12 @@ def test_a_step_the_plan_does_not_have_is_named_with_those_it_has() -> None:
             check(run_of(), "x")
 
 
+def test_a_step_that_is_a_number_is_found_without_its_zeros() -> None:
+    run = Scene(steps=[step_of("01"), step_of("02")], events=[]).run()
+
+    assert [check(run, "2") for check in (check_step, check_retry, check_skip)] == ["02"] * 3
+
+
 @pytest.mark.parametrize("state", ["done", "cancelled"])
 def test_a_run_that_is_over_for_good_is_not_talked_to(state: str) -> None:
     with pytest.raises(InvalidInput, match=state):

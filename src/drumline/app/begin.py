@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from drumline.app.catalog import RunBrief, read_run
+from drumline.app.naming import find_step
 from drumline.core.events import PlanPinned, RunStarted
 from drumline.core.ids import Commit, RunId, StepId, Stream
-from drumline.core.plan import Marks, Reading, Status, Step
+from drumline.core.plan import Marks, Plan, Reading, Status, Step
 from drumline.core.schedule import next_step
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
@@ -58,18 +59,17 @@ def choose_steps(reading: Reading, choice: Choice, live: frozenset[StepId]) -> t
         if found is None:
             raise InvalidInput("no step is left: none is in progress or pending", hint="drumline status")
         return (found,)
-    names = [name for name in (choice.step, *choice.only, choice.start) if name]
-    unknown = [name for name in names if StepId(name) not in reading.plan.by_id]
-    if unknown:
-        legal = ", ".join(step.id for step in steps[:10])
-        raise InvalidInput(f"the plan has no step {unknown[0]!r} (it has {legal})", hint="drumline validate PLAN")
-    _assert_here(reading, [name for name in (choice.step, *choice.only) if name])
-    if choice.step:
-        return (StepId(choice.step),)
-    if choice.only:
-        return tuple(step.id for step in steps if step.id in choice.only)
-    if choice.start:
-        return _from(steps, StepId(choice.start))
+    named, only, start = (
+        [_named(reading.plan, name) for name in names if name]
+        for names in ((choice.step,), choice.only, (choice.start,))
+    )
+    _assert_here(reading, [*named, *only])
+    if named:
+        return tuple(named)
+    if only:
+        return tuple(step.id for step in steps if step.id in only)
+    if start:
+        return _from(steps, start[0])
     return None
 
 
@@ -146,9 +146,17 @@ def digest_of(digests: Mapping[str, str]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _assert_here(reading: Reading, names: Sequence[str]) -> None:
+def _named(plan: Plan, name: str) -> StepId:
+    found = find_step(plan, name)
+    if found is None:
+        legal = ", ".join(step.id for step in plan.steps[:10])
+        raise InvalidInput(f"the plan has no step {name!r} (it has {legal})", hint="drumline validate PLAN")
+    return found
+
+
+def _assert_here(reading: Reading, ids: Sequence[StepId]) -> None:
     """Steps asked for by name are refused if another repository has to do them: a run of none would look done."""
-    for step in (reading.plan.by_id[StepId(name)] for name in names):
+    for step in (reading.plan.by_id[step_id] for step_id in ids):
         if step.elsewhere:
             message = f"{step.id} is for the repository {step.elsewhere!r} and is not run here"
             raise InvalidInput(message, hint=f"drumline validate {reading.plan.path}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from drumline.app.catalog import read_run
+from drumline.app.naming import find_step
 from drumline.core.gates import check_reply
 from drumline.core.ids import DriverId, GateId, RunId, StepId, Stream
 from drumline.core.state import RunState, fold_run
@@ -37,28 +38,30 @@ def check_answer(run: RunState, gate: str, choice: str) -> None:
     check_reply(found.opened, choice)
 
 
-def check_retry(run: RunState, step: str) -> None:
-    """Refuse to retry what is done, in work or unknown."""
-    check_step(run, step)
-    finished = run.finished.get(StepId(step))
+def check_retry(run: RunState, name: str) -> StepId:
+    """Return the step of this name; refuse to retry what is done, in work or unknown."""
+    step = check_step(run, name)
+    finished = run.finished.get(step)
     if finished is not None and finished.state == "done":
         raise InvalidInput(f"{step} has landed as {finished.commit}; it is not done twice", hint=f"drumline why {step}")
-    if StepId(step) in run.declared:
-        path = run.plan.by_id[StepId(step)].path
+    if step in run.declared:
+        path = run.plan.by_id[step].path
         raise InvalidInput(f"{path} declares {step} done", hint=f"set its status to ready in {path}")
-    if finished is None and StepId(step) in run.working:
+    if finished is None and step in run.working:
         raise InvalidInput(f"{step} is in work and will be tried again by itself", hint=f"drumline why {step}")
+    return step
 
 
-def check_skip(run: RunState, step: str) -> None:
-    """Refuse to skip what is done or unknown."""
-    check_step(run, step)
-    finished = run.finished.get(StepId(step))
+def check_skip(run: RunState, name: str) -> StepId:
+    """Return the step of this name; refuse to skip what is done or unknown."""
+    step = check_step(run, name)
+    finished = run.finished.get(step)
     if finished is not None and finished.state in ("done", "skipped"):
         raise InvalidInput(f"{step} is {finished.state} already", hint=f"drumline why {step}")
-    if StepId(step) in run.declared:
-        path = run.plan.by_id[StepId(step)].path
+    if step in run.declared:
+        path = run.plan.by_id[step].path
         raise InvalidInput(f"{path} declares {step} done already", hint=f"drumline why {step}")
+    return step
 
 
 def check_cancel(run: RunState) -> None:
@@ -120,8 +123,10 @@ async def settle(store: Store, run: RunId) -> None:
             break
 
 
-def check_step(run: RunState, step: str) -> None:
-    """Refuse a step the run's plan does not have."""
-    if StepId(step) not in run.plan.by_id:
+def check_step(run: RunState, name: str) -> StepId:
+    """Return the step of this name; refuse one the run's plan does not have."""
+    step = find_step(run.plan, name)
+    if step is None:
         legal = ", ".join(s.id for s in run.plan.steps[:10])
-        raise InvalidInput(f"the plan of run {run.id} has no step {step!r} (it has {legal})", hint="drumline status")
+        raise InvalidInput(f"the plan of run {run.id} has no step {name!r} (it has {legal})", hint="drumline status")
+    return step

@@ -10,7 +10,7 @@ from drumline.app.catalog import find_run, read_run
 from drumline.app.say import check_step
 from drumline.cli.options import json_option, run_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
-from drumline.core.ids import RunId
+from drumline.core.ids import RunId, StepId
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.wiring import open_site
@@ -34,8 +34,8 @@ def command(step: str, attempt: int | None, prompts: bool, state: bool, run: str
     found = find_run(store, run)
     known = read_run(store, found)
     if known.flow is None:
-        _check_plan(known, step, state=state)
-        _show(site.logs(found) / step, found, step, attempt=attempt, prompts=prompts, as_json=as_json)
+        step_id = _check_plan(known, step, state=state)
+        _show(site.logs(found) / step_id, found, step_id, attempt=attempt, prompts=prompts, as_json=as_json)
         return
     if attempt is not None:
         raise InvalidInput("the nodes of a flow have no attempts; a visit is named", hint="drumline logs NODE#2")
@@ -44,12 +44,13 @@ def command(step: str, attempt: int | None, prompts: bool, state: bool, run: str
     show_flow_logs(site, store, found, Wanted(name=step, prompts=prompts, state=state, as_json=as_json))
 
 
-def _check_plan(run: RunState, step: str, *, state: bool) -> None:
+def _check_plan(run: RunState, step: str, *, state: bool) -> StepId:
     if not step:
         raise InvalidInput("no step was named (legal: a step of the plan)", hint="drumline logs STEP")
-    check_step(run, step)
+    step_id = check_step(run, step)
     if state:
         raise InvalidInput("the steps of a plan have no state; the nodes of a flow do", hint=f"drumline logs {step}")
+    return step_id
 
 
 def _show(folder: Path, run: RunId, step: str, *, attempt: int | None, prompts: bool, as_json: bool) -> None:

@@ -44,8 +44,8 @@ def command(
             return _resume_flow(site, store, state, as_json=as_json)
         site = site.with_settings({"jobs": jobs}, {}, foreign=foreign_jobs(state.plan.format, os.environ))
         who = os.environ.get("USER", "")
-        for step in steps:
-            check_retry(state, step)
+        for name in steps:
+            step = check_retry(state, name)
             anyio.run(say, store, site.roster, found, Message(kind="retry", subject=step, by=who))
         if mode is not None:
             check_mode(state, mode)

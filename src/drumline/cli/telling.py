@@ -16,6 +16,7 @@ from drumline.app.say import check_open, say
 from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.cli.output import say as tell_person
 from drumline.cli.session import Session
+from drumline.core.ids import StepId
 from drumline.core.state import RunState
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
@@ -27,10 +28,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Wish:
-    """A message, what must hold for it, and the sentence once it is said."""
+    """A message, what must hold for it, and the sentence once it is said.
+
+    Where the message is about a step, the check returns its id, which may not be the name that was typed.
+    """
 
     message: Message
-    check: Callable[[RunState], None]
+    check: Callable[[RunState], StepId | None]
     done: str
 
 
@@ -53,8 +57,8 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
         site.check_speaker(found)
         state = read_run(store, found)
         check_open(state)
-        wish.check(state)
-        message = replace(wish.message, by=os.environ.get("USER", ""), channel="cli")
+        subject = wish.check(state) or wish.message.subject
+        message = replace(wish.message, subject=subject, by=os.environ.get("USER", ""), channel="cli")
         settled = anyio.run(say, store, site.roster, found, message)
         if drive_on and settled:
             return open_session(site, store, state, as_json=as_json).drive(resuming=True)

@@ -10,7 +10,6 @@ from drumline.app.catalog import find_run, read_run
 from drumline.app.say import check_step
 from drumline.cli.options import json_option, run_option
 from drumline.cli.output import print_json, say
-from drumline.core.ids import StepId
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.store.sqlite import SqliteStore
@@ -47,8 +46,8 @@ def command(step: str, run: str, as_json: bool) -> None:
 def _explain(site: Site, store: SqliteStore, state: RunState, step: str) -> Answer:
     if not step:
         raise InvalidInput("no step was named (legal: a step of the plan)", hint="drumline why STEP")
-    check_step(state, step)
-    found = why(site.watcher(store, state).look(time.time(), also=StepId(step)), StepId(step))
+    step_id = check_step(state, step)
+    found = why(site.watcher(store, state).look(time.time(), also=step_id), step_id)
     return found.sentence, found.hint, why_json(found)
 
 
