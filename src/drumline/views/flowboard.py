@@ -83,7 +83,7 @@ def _footer(snapshot: FlowSnapshot, wide: int) -> Row:
     words = [f"{len(snapshot.walked):,} visits over"]
     if is_driven(snapshot):
         words.append(f"{len(snapshot.began):,} at work")
-    if snapshot.run.unanswered:
+    if snapshot.run.unanswered and snapshot.run.ended is None:
         words.append(f"{len(snapshot.run.unanswered):,} to answer")
     return [(cut(" · ".join([*words, "drumline logs, drumline why"]), wide), "dim")]
 

@@ -1,0 +1,503 @@
+"""What faces show of a run that walks a flow: board, status, reasons, logs and progress, from events alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.flows import end, flow, script
+from tests.unit.flowscenes import (
+    CODER,
+    DRIVER,
+    MAIN,
+    RUN,
+    STARTED,
+    approval,
+    ask_name,
+    begin_main,
+    history_of,
+    seen,
+)
+
+from drumline.core import events as ev
+from drumline.core.flow.chart import Chart
+from drumline.core.flow.events import FlowEnded, FlowStarted, NodeEnded, NodeLost, NodeStarted
+from drumline.core.flow.model import FlowSettings, Json, NodeId
+from drumline.core.flow.questions import FLOW
+from drumline.core.flow.state import Key
+from drumline.core.ids import GateId, Stream
+from drumline.core.recorded import Recorded
+from drumline.errors import InvalidInput
+from drumline.views.cells import width
+from drumline.views.flowboard import flow_board, flow_segments
+from drumline.views.flowlogs import match_logs, replay, state_lines
+from drumline.views.flowprogress import FlowProgress
+from drumline.views.flowsnapshot import FlowSnapshot
+from drumline.views.flowstatus import flow_status_json, flow_summary_lines
+from drumline.views.flowvisits import find_visits
+from drumline.views.flowwhy import flow_why, flow_why_json
+from drumline.views.runs import FlowBrief, count_ended, flow_row, runs_lines
+from drumline.views.states import run_state
+
+
+def started(node: str, scope: str = "", visit: int = 1) -> NodeStarted:
+    """A visit acts."""
+    return NodeStarted(node=NodeId(node), visit=visit, scope=scope)
+
+
+def ended(
+    node: str, to: str = "", *, scope: str = "", failure: str = "", writes: dict[str, Json] | None = None
+) -> NodeEnded:
+    """A visit is over."""
+    targets = tuple(NodeId(word) for word in to.split())
+    return NodeEnded(
+        node=NodeId(node), visit=1, scope=scope, next=targets, failure=failure, writes=writes or {}, output="out"
+    )
+
+
+def did(node: str, to: str = "", *, scope: str = "") -> list[ev.Event]:
+    """A visit that took a second."""
+    return [started(node, scope), ended(node, to, scope=scope)]
+
+
+BRANCHES: list[ev.Event] = [
+    begin_main(),
+    *did("plan", "left right"),
+    started("left"),
+    started("right"),
+    ended("left", "join"),
+]
+JOINED = [*BRANCHES, ended("right", "middle"), *did("middle", "join"), *did("join", "each")]
+ITEMS = [*JOINED, started("one", "each#1[0]"), started("one", "each#1[1]"), ended("one", scope="each#1[0]")]
+MAPPED = [*ITEMS, ended("one", scope="each#1[1]"), *did("one", scope="each#1[2]")]
+CALLED = [*MAPPED, started("coder"), FlowStarted(flow="coder", path="coder", scope="coder#1")]
+CODING = [*CALLED, started("implement", "coder#1")]
+CODED = [
+    *CODING,
+    ended("implement", "over", scope="coder#1"),
+    FlowEnded(status="done", scope="coder#1", node=NodeId("over"), output="CODED"),
+    ended("coder", "review"),
+]
+ASKED = ev.GateOpened(
+    gate=GateId("review"), kind="approval", question="Is it\ngood?", options=("ship it", "no"), free=True
+)
+ANSWERED = ev.GateAnswered(gate=GateId("review"), choice="no", by="ann")
+PARKED: list[ev.Event] = [ASKED, ev.RunParked(gates=(GateId("review"),))]
+DONE = [*CODED, ended("review", "done"), FlowEnded(status="done", node=NodeId("done"), output="shipped\nwith care")]
+STAGES: list[list[ev.Event]] = [[], [begin_main()], BRANCHES, JOINED, ITEMS, MAPPED, CALLED, CODING, CODED, DONE]
+
+
+def look(*events: ev.Event, live: bool = True, said: list[ev.Event] | None = None, answers: str = "") -> FlowSnapshot:
+    """The run after these events."""
+    return seen(history_of(*events, said=said or []), live=live, answers=answers)
+
+
+def parked(answers: str = "") -> FlowSnapshot:
+    """The run waits for a person."""
+    return look(*CODED, live=False, said=PARKED, answers=answers)
+
+
+def done() -> FlowSnapshot:
+    """The run has ended well."""
+    return look(*DONE, live=False, said=[*PARKED, ANSWERED, ev.RunEnded(state="done")])
+
+
+def failed() -> FlowSnapshot:
+    """The run came to no end."""
+    events = [begin_main(), started("plan"), ended("plan", failure="exit code 3\x1b[31m")]
+    over = FlowEnded(status="failed", reason="node 'plan': exit code 3")
+    return look(*events, over, live=False, said=[ev.RunEnded(state="failed", reason=over.reason)])
+
+
+EVERY = [look(*events) for events in STAGES] + [look(*events, live=False, said=PARKED) for events in STAGES]
+
+
+def draw(snapshot: FlowSnapshot, *, wide: int = 80, high: int = 24, tick: int = 0) -> list[str]:
+    """The board as lines."""
+    return flow_board(snapshot, width=wide, height=high, tick=tick)
+
+
+# --- the board --------------------------------------------------------------------------------------------------
+
+
+def test_the_board_shows_the_path_what_is_at_work_and_what_waits_for_others() -> None:
+    assert draw(look(*BRANCHES)) == [
+        "sample                                                            running 1m 40s",
+        "run r1 · flows/main.yaml · in /home/me/project",
+        "plan → left",
+        "✓ plan  → left, right 1.0s",
+        "✓ left  → join 2.0s",
+        "◐ right script right.sh 1m 35s",
+        "2 visits over · 1 at work · drumline logs, drumline why",
+    ]
+
+
+def test_a_join_is_shown_with_the_branches_it_waits_for() -> None:
+    lines = draw(look(*BRANCHES, ended("right", "middle"), started("middle")))
+
+    assert "· join   waits for middle" in lines
+
+
+def test_the_board_shows_how_far_a_map_is() -> None:
+    lines = draw(look(*ITEMS))
+
+    assert any(line.startswith("◐ each#1[1]/one script one.sh") for line in lines)
+    assert any(line.split() == ["◐", "each", "1/3", "items,", "1", "at", "work"] for line in lines)
+
+
+def test_a_node_that_called_a_flow_is_shown_with_what_acts_inside() -> None:
+    lines = draw(look(*CODING))
+
+    assert any(line.startswith("◐ coder ") and "calls flow sample" in line for line in lines)
+    assert any(line.startswith("◐ coder#1/implement script implement.sh") for line in lines)
+
+
+def test_a_gate_is_shown_with_a_command_that_can_be_pasted() -> None:
+    lines = draw(parked())
+
+    assert "? review: Is it good?" in lines
+    assert "  drumline answer review 'ship it' --resume  (ship it, no or any text)" in lines
+
+
+def test_an_answer_that_nobody_has_seen_yet_is_shown() -> None:
+    assert "  answered: no" in draw(parked(answers="review=no"))
+
+
+def test_without_a_driver_what_was_at_work_is_lost() -> None:
+    lines = draw(look(*BRANCHES, live=False))
+
+    assert lines[0].startswith("sample")
+    assert "interrupted" in lines[0]
+    assert "! right lost with its driver; drumline resume begins it again" in lines
+
+
+def test_the_end_shows_its_node_and_the_first_lines_of_its_output() -> None:
+    lines = draw(done())
+
+    assert lines[-4:] == [
+        "done at done",
+        "  shipped",
+        "  with care",
+        "13 visits over · drumline logs, drumline why",
+    ]
+
+
+def test_a_failure_shows_its_reason_without_signs_a_terminal_would_obey() -> None:
+    lines = draw(failed())
+
+    assert "✗ plan exit code 3[31m 1.0s" in lines
+    assert "failed: node 'plan': exit code 3" in lines
+
+
+@given(
+    wide=st.integers(1, 130), high=st.integers(1, 40), tick=st.integers(0, 9), stage=st.integers(0, 2 * len(STAGES) - 1)
+)
+def test_no_line_is_wider_and_no_board_higher_than_there_is_room_for(
+    wide: int, high: int, tick: int, stage: int
+) -> None:
+    rows = flow_segments(EVERY[stage], width=wide, height=high, tick=tick)
+
+    assert len(rows) <= max(8, high)
+    assert all(width("".join(text for text, _ in row)) <= max(40, wide) for row in rows)
+
+
+def test_a_flow_that_cannot_be_read_does_not_keep_people_from_looking() -> None:
+    snapshot = seen(history_of(*BRANCHES, flows={}))
+
+    assert snapshot.root is None
+    assert any("the flow cannot be shown: main is gone" in line for line in draw(snapshot))
+    assert flow_why(snapshot, "right").state == "running"
+    assert flow_status_json(snapshot)["problem"] == "main is gone"
+
+
+ANSWER = "  next: drumline answer review 'ship it' --resume"
+
+
+# --- status -----------------------------------------------------------------------------------------------------
+
+
+def test_status_names_the_nodes_at_work_with_their_scopes() -> None:
+    data = flow_status_json(look(*CODING))
+
+    assert json.loads(json.dumps(data)) == data
+    assert (data["schema_version"], data["run"], data["state"], data["flow"]) == (1, RUN, "running", "sample")
+    work = data["at_work"]
+    assert isinstance(work, list)
+    assert [(one["visit"], one["scope"], one["lost"]) for one in work] == [
+        ("coder", "", False),
+        ("coder#1/implement", "coder#1", False),
+    ]
+    assert data["visits"] == {"plan": 1, "left": 1, "right": 1, "middle": 1, "join": 1, "each": 1, "coder": 1}
+
+
+def test_status_of_a_parked_run_has_its_gates_and_a_hint() -> None:
+    data = flow_status_json(parked())
+
+    gates = data["gates"]
+    assert isinstance(gates, list)
+    assert data["reason"] == "waiting for an answer to review"
+    assert (gates[0]["id"], gates[0]["options"], gates[0]["free"]) == ("review", ["ship it", "no"], True)
+    assert gates[0]["hint"] == "drumline answer review 'ship it' --resume"
+
+
+def test_status_of_a_run_that_ended_has_its_status_and_output() -> None:
+    data = flow_status_json(done())
+
+    assert (data["state"], data["status"], data["end"], data["output"]) == (
+        "done",
+        "done",
+        "done",
+        "shipped\nwith care",
+    )
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "first", "last"),
+    [
+        (
+            parked(),
+            "run r1 parked: waiting for an answer to review",
+            "  next: drumline answer review 'ship it' --resume",
+        ),
+        (done(), "run r1 done at done", "  next: drumline logs --run r1"),
+        (failed(), "run r1 failed: node 'plan': exit code 3", "  next: drumline logs --run r1"),
+        (look(*BRANCHES, live=False), "run r1 interrupted: no driver is running", "  next: drumline logs --run r1"),
+    ],
+)
+def test_the_summary_says_how_it_is_and_what_to_type_next(snapshot: FlowSnapshot, first: str, last: str) -> None:
+    lines = flow_summary_lines(snapshot)
+
+    assert (lines[0], lines[-1]) == (first, last)
+
+
+def test_a_rejected_run_has_failed_and_says_so_once() -> None:
+    over = FlowEnded(status="rejected", node=NodeId("done"))
+    snapshot = look(begin_main(), over, said=[ev.RunEnded(state="failed", reason="rejected")], live=False)
+
+    assert flow_summary_lines(snapshot)[0] == "run r1 failed (rejected) at done"
+    assert flow_status_json(snapshot)["status"] == "rejected"
+
+
+def test_a_row_of_the_list_counts_visits_and_knows_no_total() -> None:
+    brief = FlowBrief(run=parked().run, live=(), started_at=STARTED, ended=3)
+
+    assert runs_lines([flow_row(brief)], now=STARTED + 5)[1] == "r1   parked  3/-   5.0s ago  flows/main.yaml"
+
+
+# --- why --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "name", "state", "words"),
+    [
+        (look(*BRANCHES), "right", "running", "driver d-1 has it: script right.sh, for 1m 35s"),
+        (look(*BRANCHES), "left", "over", "it led to join after 2.0s, once right is over, too"),
+        (look(*BRANCHES), "plan", "over", "it ended once, it led to left, right"),
+        (look(*BRANCHES), "done", "not reached", "has not come here yet; it is reached from review"),
+        (look(*BRANCHES, live=False), "right", "lost", "begun again and costs no visit (no driver is running)"),
+        (look(*BRANCHES, ended("right", "middle")), "join", "waiting", "waits for other branches of its round: middle"),
+        (look(*BRANCHES, ended("right", "middle")), "middle", "waiting", "it is about to begin"),
+        (look(*BRANCHES, ended("right", "middle"), live=False), "middle", "waiting", "it is due; no driver is running"),
+        (look(*ITEMS), "each", "running", "1 of 3 items are over, 1 at work"),
+        (look(*ITEMS), "each#1[0]/one", "over", "its result was collected"),
+        (look(*ITEMS), "one", "running", "script one.sh"),
+        (look(*MAPPED), "each", "over", "all its items were collected"),
+        (look(*CODING), "coder", "running", "calls flow sample, for 1m 22s; there coder#1/implement acts"),
+        (look(*CODING), "implement", "running", "script implement.sh"),
+        (look(*CODED), "coder#1/implement", "over", "it led to over"),
+        (parked(), "review", "parked", "gate review asks: Is it good? (ship it, no or any text)"),
+        (parked(answers="review=no"), "review", "parked", "answered with 'no', which counts as soon as a driver looks"),
+        (parked(), "", "parked", "gate review asks"),
+        (done(), "done", "over", "and the flow ended here"),
+        (done(), "", "done", "the walk came to done"),
+        (failed(), "plan", "failed", "exit code 3"),
+        (failed(), "left", "not reached", "the walk never came here"),
+        (failed(), "", "failed", "the walk could not go on: node 'plan': exit code 3"),
+        (look(*CODING), "", "running", "at work: coder#1/implement (1m 20s)"),
+        (look(*BRANCHES, live=False), "", "interrupted", "no driver is running; right was at work and is begun again"),
+        (look(begin_main()), "", "running", "is about to go on"),
+    ],
+)
+def test_why_says_what_a_place_waits_for(snapshot: FlowSnapshot, name: str, state: str, words: str) -> None:
+    found = flow_why(snapshot, name)
+
+    assert found.state == state
+    assert words in found.sentence
+    assert found.hint.startswith("drumline ")
+    assert json.loads(json.dumps(flow_why_json(snapshot, found)))["state"] == state
+
+
+def test_why_refuses_a_name_that_nothing_has_and_says_what_there_is() -> None:
+    with pytest.raises(InvalidInput, match=r"no node or visit 'nobody' \(nodes: plan, left"):
+        flow_why(look(*BRANCHES), "nobody")
+
+
+def test_a_visit_that_was_never_made_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="plan#2"):
+        flow_why(look(*BRANCHES), "plan#2")
+
+
+def test_a_visit_that_was_lost_and_waits_says_so() -> None:
+    gone = NodeLost(node=NodeId("right"), visit=1, driver=DRIVER)
+
+    assert flow_why(look(*BRANCHES, gone, live=False), "right").state == "lost"
+    assert flow_why(look(*BRANCHES, gone), "right").state == "waiting"
+
+
+def test_a_visit_that_was_cut_short_by_the_end_says_so() -> None:
+    gone = NodeLost(node=NodeId("right"), visit=1, driver=DRIVER)
+    over = FlowEnded(status="cancelled", reason="enough")
+    snapshot = look(*BRANCHES, gone, over, said=[ev.RunEnded(state="cancelled", reason="enough")], live=False)
+
+    found = flow_why(snapshot, "right")
+
+    assert (run_state(snapshot), found.state) == ("cancelled", "lost")
+    assert "cut short" in found.sentence
+
+
+def test_after_a_failure_nothing_new_begins_and_why_names_it() -> None:
+    small = flow(script("a", "b c"), script("b", "end"), script("c", "end"), end(), settings=FlowSettings())
+    events = [begin_main(), *did("a", "b c"), started("b"), ended("b", failure="broke")]
+
+    found = flow_why(seen(history_of(*events, flows={"main": small.flow})), "c")
+
+    assert (found.state, "nothing new begins after a failure: node 'b': broke" in found.sentence) == ("waiting", True)
+
+
+# --- logs -------------------------------------------------------------------------------------------------------
+
+
+def chart_of(started: FlowStarted) -> Chart:
+    """The flow by its path."""
+    return Chart({"main": MAIN, "coder": CODER}[started.path])
+
+
+def test_a_name_covers_the_visits_inside_it() -> None:
+    snapshot = look(*CODED)
+
+    assert find_visits(snapshot, "coder") == [
+        Key("", NodeId("coder"), 1),
+        Key("coder#1", NodeId("implement"), 1),
+        Key("coder#1", NodeId("over"), 1),
+    ]
+    assert len(find_visits(snapshot, "each")) == 3
+    assert find_visits(snapshot, "each#1[2]") == [Key("each#1[2]", NodeId("one"), 1)]
+    assert find_visits(snapshot, "review") == []
+    assert len(find_visits(snapshot)) == len(snapshot.traces)
+
+
+def test_the_state_after_a_visit_is_that_of_its_moment() -> None:
+    key = Key("", NodeId("plan"), 1)
+    first = ended("plan", "left right", writes={"n": 1})
+    later = [begin_main(), started("plan"), first, started("left"), started("right")]
+    later += [ended("left", "join", writes={"n": 2}), ended("right", "middle")]
+
+    moments = list(replay(later, {key}, chart_of))
+
+    assert [(moment.key, dict(moment.writes)) for moment in moments] == [(key, {"n": 1})]
+    assert moments[0].values == {"items": ["x", "y", "z"], "n": 1}
+    assert '    "n": 1' in state_lines(moments[0])
+
+
+def test_long_texts_are_cut_in_a_state_and_say_how_long_they_are() -> None:
+    key = Key("", NodeId("plan"), 1)
+    events = [begin_main(), started("plan"), ended("plan", "left right", writes={"text": "y" * 9_000})]
+
+    (moment,) = replay(events, {key}, chart_of)
+
+    line = next(line for line in state_lines(moment) if '"text"' in line)
+    assert line.endswith('yy… (9,000 characters)"')
+    assert len(line) < 600
+
+
+def test_a_flow_that_keeps_no_states_says_so() -> None:
+    quiet = flow(script("plan", "end"), end(), settings=FlowSettings(log_state_snapshots=False))
+    events = [begin_main(), *did("plan", "end")]
+
+    (moment,) = replay(events, {Key("", NodeId("plan"), 1)}, lambda started: quiet)
+
+    assert state_lines(moment) == ["  flow sample keeps no states (log_state_snapshots: false)"]
+
+
+def test_logs_belong_to_the_visit_in_their_name() -> None:
+    keys = [Key("", NodeId("a.b"), 1), Key("", NodeId("a"), 1), Key("a#1", NodeId("ask"), 12)]
+    names = ["a.b#1.script.log", "a#1.agent-1.log", "a#1.prompt-1.md", "a#1~ask#12.check-1.lost-1.log", "other"]
+
+    found = match_logs(names, keys, prompts=False)
+
+    assert list(found.values()) == [["a.b#1.script.log"], ["a#1.agent-1.log"], ["a#1~ask#12.check-1.lost-1.log"]]
+    assert match_logs(names, keys, prompts=True)[keys[1]] == ["a#1.agent-1.log", "a#1.prompt-1.md"]
+
+
+# --- progress ---------------------------------------------------------------------------------------------------
+
+
+def test_progress_tells_what_happens_in_the_words_of_visits() -> None:
+    progress = FlowProgress()
+    events = [
+        begin_main(),
+        started("plan"),
+        ended("plan", "left right", writes={"plan": "long" * 1_000}),
+        FlowStarted(flow="coder", path="coder", scope="coder#1"),
+        started("implement", "coder#1"),
+        ended("implement", scope="coder#1", failure="exit code 3\nand more"),
+        NodeLost(node=NodeId("fix"), visit=2),
+        ASKED,
+        ANSWERED,
+        FlowEnded(status="failed", reason="because"),
+    ]
+
+    lines = [line for number, event in enumerate(events) for line in progress.feed([event], at=float(10 * number))]
+
+    assert [line.text for line in lines] == [
+        "flow sample started",
+        "node plan started",
+        "plan ended → left, right (10s)",
+        "coder#1 calls flow coder",
+        "node coder#1/implement started",
+        "coder#1/implement failed: exit code 3 and more (10s)",
+        "fix#2 was cut short with its driver; it is begun again and costs no visit",
+        "review asks: Is it good? (ship it, no or any text) → drumline answer review 'ship it'",
+        "review answered 'no' by ann",
+        "flow failed: because",
+    ]
+    assert lines[2].data["wrote"] == ["plan"]
+    assert len(json.dumps([line.data for line in lines])) < 4_000
+
+
+def test_a_line_as_data_names_node_scope_and_visit() -> None:
+    (line,) = FlowProgress().feed([started("implement", "coder#1")])
+
+    data = {key: line.data[key] for key in ("event", "node", "scope", "visit")}
+    assert data == {"event": "node_started", "node": "implement", "scope": "coder#1", "visit": 1}
+
+
+def test_a_question_without_options_is_answered_with_text() -> None:
+    opened = ev.GateOpened(
+        gate=GateId("who#2"), kind="input", question="Who?", options=(), free=True, rule="len(input) >= 3"
+    )
+
+    (line,) = FlowProgress().feed([opened])
+
+    assert line.text == "who#2 asks: Who? (any text with len(input) >= 3) → drumline answer 'who#2' TEXT"
+
+
+def test_nodes_that_ask_are_parked_one_by_one() -> None:
+    two = flow(script("a", "who"), ask_name("who", "sure"), approval("sure", "end"), end())
+    opened = ev.GateOpened(gate=GateId("who"), kind="input", question="Who?", options=(), free=True)
+    history = history_of(begin_main(), *did("a", "who"), flows={"main": two.flow}, said=[opened])
+
+    assert flow_why(seen(history), "who").state == "parked"
+    assert flow_why(seen(history), "sure").state == "not reached"
+    assert flow_why(seen(history, live=False), "who").hint == "drumline answer who TEXT --resume"
+
+
+def test_a_row_counts_the_ends_of_visits_with_those_of_end_nodes() -> None:
+    entries = [
+        Recorded(seq=number, stream=Stream(RUN, FLOW), version=number, at=STARTED, event=event)
+        for number, event in enumerate(DONE, start=1)
+    ]
+
+    assert count_ended(entries) == len(done().walked) == 13
