@@ -252,3 +252,19 @@ def test_the_file_beside_a_plan_is_no_change_of_the_users(tmp_path: Path) -> Non
     assert (first.code, second.code) == (0, 0), second.text
     assert (user.repo / "chunks.json.drumline.json").exists()
     assert "uncommitted" not in second.err
+
+
+def test_a_phased_step_may_be_named_without_its_zero(tmp_path: Path) -> None:
+    user = setup(tmp_path, FORMATS[0])
+    agent = ("--agent", "command:echo $WORD > $DRUMLINE_STEP.txt", "--autonomy", "autopilot", "--retries", "0")
+
+    blocked = user.drumline("run", "plans", *agent, "--step", "1", env={"WORD": "bad"})
+    why = user.drumline("why", "1", "--json").json
+    logs = user.drumline("logs", "1", "--json").json
+    retried = user.drumline("retry", "1", "--resume", env={"WORD": "good"})
+
+    assert blocked.code == 2, blocked.text
+    assert why["step"] == logs["step"] == "01"
+    assert logs["logs"]
+    assert retried.code == 0, retried.text
+    assert column(user.status(), "state")[:1] == ["done"]
