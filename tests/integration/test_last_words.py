@@ -160,3 +160,14 @@ def test_whoever_is_told_that_a_driver_is_there_is_heard_by_it(tmp_path: Path, k
     assert unheard == []
     assert told.count(True) > 1
     assert told.count(False) > 0
+
+
+def test_a_driver_that_comes_after_the_end_of_a_flow_leaves_it_as_it_is(tmp_path: Path) -> None:
+    world = FlowWorld(folder=tmp_path, flows={"main": plain(script("first", "end"), end())}, act=act)
+    world.drive()
+    before = [entry.seq for entry in world.store.tail(RUN)]
+
+    late = world.drive()
+
+    assert late.ended is not None
+    assert [entry.seq for entry in world.store.tail(RUN)] == before

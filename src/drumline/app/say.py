@@ -89,8 +89,11 @@ def check_open(run: RunState) -> None:
 async def say(store: Store, roster: Roster, run: RunId, message: Message) -> bool:
     """Leave a message for the run; True if it has taken effect already, because nobody was driving.
 
-    InvalidInput if the gate was answered by somebody else first.
+    InvalidInput if the gate was answered by somebody else first, or does not take this answer: there is room for one,
+    and an answer that leads nowhere would keep out the one that does.
     """
+    if message.kind == "answer":
+        check_answer(read_run(store, run), message.subject, message.value)
     earlier = store.put(run, message)
     if earlier is not None:
         who = f" by {earlier.by}" if earlier.by else ""

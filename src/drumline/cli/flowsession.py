@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
-import click
 
+from drumline.app.catalog import read_run
 from drumline.app.drive import INTERRUPTED, drive
 from drumline.app.flowlook import FlowWatcher
 from drumline.app.say import say as leave_message
 from drumline.cli.output import is_terminal, print_json, say
-from drumline.core.events import Event
-from drumline.core.gates import check_reply
-from drumline.core.ids import RunId, Stream
-from drumline.core.state import Gate, RunState, fold_run
+from drumline.core.events import Event, GateOpened
+from drumline.core.ids import GateId, RunId, Stream
+from drumline.core.state import RunState, fold_run
 from drumline.engine.flow.driver import FlowDriver
-from drumline.errors import InvalidInput
+from drumline.errors import InvalidInput, NotAllowed
 from drumline.flowwiring import open_flow_kit
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
+from drumline.views.cells import flatten
 from drumline.views.flowboard import flow_segments
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowsnapshot import FlowSnapshot
@@ -64,7 +64,7 @@ class FlowSession:
     def drive(self, *, resuming: bool) -> int:
         """Walk to the end, asking where somebody can answer; print the output and return the exit code."""
         while True:
-            state = self._drive_once(resuming=resuming)
+            state = self._drive_or_look_on(resuming=resuming)
             if not (state.parked and self._ask(state)):
                 break
             resuming = True
@@ -81,6 +81,22 @@ class FlowSession:
     def look(self) -> FlowSnapshot:
         """The run as it is now."""
         return self.watcher.look(time.time())
+
+    def _drive_or_look_on(self, *, resuming: bool) -> RunState:
+        """Drive; while another process does, wait for what it comes to."""
+        while True:
+            try:
+                return self._drive_once(resuming=resuming)
+            except (NotAllowed, BaseExceptionGroup) as error:
+                if not (_is_refusal(error) and self.site.roster.drivers(self.run)):
+                    raise
+            say(f"run {self.run} is driven by another process; waiting for it (Ctrl-C stops waiting, not the run)")
+            while self.site.roster.drivers(self.run):
+                time.sleep(FRAME)
+            state = read_run(self.store, self.run)
+            if state.parked or state.ended:
+                return state
+            resuming = True
 
     def _drive_once(self, *, resuming: bool) -> RunState:
         self._driver = FlowDriver(kit=self._kit, run_id=self.run, observe=self._observe, warn=self._warn)
@@ -129,22 +145,28 @@ class FlowSession:
             self._board_say(f"warning: {text}")
 
     def _ask(self, state: RunState) -> bool:
-        """Ask the open questions at the terminal; whether one was answered."""
+        """Ask the open questions at the terminal; whether there is something to go on with, whoever answered."""
         if self.as_json or not is_terminal():
             if self.site.settings.notify:
                 from drumline.cli.notify import notify
 
                 notify(self.site, state)
             return False
-        answered = [self._ask_one(gate) for gate in state.open_gates]
-        return any(answered)
+        answered = [self._ask_one(gate.opened) for gate in state.open_gates]
+        now = read_run(self.store, self.run)
+        return now.ended is None and (any(answered) or not now.parked)
 
-    def _ask_one(self, gate: Gate) -> bool:
-        text = ask_gate(gate)
-        if text is None:
-            return False
+    def _ask_one(self, opened: GateOpened) -> bool:
+        from drumline.cli.gateprompt import ask_gate
+
+        lookout = _Lookout(store=self.store, run=self.run, gate=opened.gate)
+        reply = ask_gate(opened, lookout.is_open)
+        if reply.kind == "settled":
+            say(lookout.tell())
+        if reply.kind != "typed":
+            return reply.kind == "settled"
         who = os.environ.get("USER", "")
-        message = Message(kind="answer", subject=gate.opened.gate, value=text, by=who, channel="terminal")
+        message = Message(kind="answer", subject=opened.gate, value=reply.text, by=who, channel="terminal")
         try:
             anyio.run(leave_message, self.store, self.site.roster, self.run, message)
         except InvalidInput as error:  # somebody else was faster: their answer counts
@@ -164,24 +186,35 @@ class FlowSession:
             sys.stdout.flush()
 
 
-def ask_gate(gate: Gate) -> str | None:
-    """What a person types at the terminal; asked again until it is legal, None for later."""
-    opened = gate.opened
-    say("")
-    say(click.style(opened.question, bold=True))
-    if opened.options:
-        say(f"  {', '.join(opened.options)}, or anything else in your own words")
-    say("  (Ctrl-D: later)")
-    while True:
-        try:
-            text = click.prompt("Answer", default=opened.default, show_default=False, err=True, prompt_suffix=": ")
-        except click.Abort:
-            return None
-        try:
-            check_reply(opened, str(text))
-        except InvalidInput as error:
-            say(str(error))
-            continue
-        if opened.options and not str(text).strip():
-            return None
-        return str(text)
+@dataclass(kw_only=True)
+class _Lookout:
+    """Whether a question is still to be answered; reads the run only when something was written."""
+
+    store: SqliteStore
+    run: RunId
+    gate: GateId
+    _position: int = -1
+    _seen: RunState | None = None
+
+    def is_open(self) -> bool:
+        """Look again."""
+        position = self.store.position()
+        if self._seen is None or position != self._position:
+            self._position, self._seen = position, read_run(self.store, self.run)
+        return self._seen.ended is None and self.gate in self._seen.unanswered
+
+    def tell(self) -> str:
+        """What settled the question, for whoever was about to answer it."""
+        run = self._seen or read_run(self.store, self.run)
+        found = run.gates.get(self.gate)
+        if found is None or found.answer is None:
+            return f"{self.gate} is not asked any more"
+        who = f" by {flatten(found.answer.by)}" if found.answer.by else ""
+        return f"{self.gate} was answered {flatten(found.answer.choice)!r}{who} meanwhile"
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Whether this says that the run may not be driven now; task groups wrap what is raised in them."""
+    if isinstance(error, BaseExceptionGroup):
+        return len(error.exceptions) == 1 and _is_refusal(error.exceptions[0])
+    return isinstance(error, NotAllowed)

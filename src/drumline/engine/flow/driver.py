@@ -100,6 +100,8 @@ class FlowDriver:
         self._token = await self._claim()
         try:
             self._reset()
+            if self.run.ended is not None:
+                return  # whoever drove it before us brought it to its end
             hands = self.kit.equip(self._me)
             self._act = self.perform or FlowActs(kit=self.kit, hands=hands, warn=self.warn).perform
             if self.run.cancel is None:

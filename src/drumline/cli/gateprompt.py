@@ -1,0 +1,85 @@
+"""Asks a flow's question at the terminal, and stops asking once it has been settled elsewhere.
+
+The rule: nothing is read before a whole line was typed, so that a look at the store fits in between at any time.
+"""
+
+from __future__ import annotations
+
+import select
+import sys
+import termios
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import click
+
+from drumline.cli.output import say
+from drumline.core.events import GateOpened
+from drumline.core.gates import check_reply
+from drumline.errors import InvalidInput
+from drumline.views.cells import flatten
+
+POLL = 0.25
+"""Seconds between two looks while somebody thinks."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """What came of a question: a text was typed, it is left for later, or it is settled without this terminal."""
+
+    kind: Literal["typed", "later", "settled"]
+    text: str = ""
+
+
+LATER, SETTLED = Reply(kind="later"), Reply(kind="settled")
+
+
+def ask_gate(opened: GateOpened, is_open: Callable[[], bool]) -> Reply:
+    """Ask until something legal is typed, Ctrl-D is pressed, or `is_open` says that there is nothing left to ask."""
+    if not is_open():
+        return SETTLED
+    _show(opened)
+    while True:
+        try:
+            text = _read_line("Answer: ", is_open)
+            if text is None:
+                return SETTLED
+            if opened.options and not text.strip():
+                return LATER
+            check_reply(opened, text)
+        except EOFError:
+            say("")
+            return LATER
+        except UnicodeDecodeError:
+            say("that is not text in the encoding of this terminal")
+        except InvalidInput as error:
+            say(flatten(str(error)))
+        else:
+            return Reply(kind="typed", text=text)
+
+
+def _show(opened: GateOpened) -> None:
+    """The question; its words may be an agent's, so nothing of them may move the cursor."""
+    say("")
+    for line in opened.question.splitlines():
+        say(click.style(flatten(line), bold=True))
+    if opened.options:
+        say(f"  {', '.join(flatten(option) for option in opened.options)}, or anything else in your own words")
+    say("  (nothing or Ctrl-D: later)" if opened.options else "  (Ctrl-D: later)")
+
+
+def _read_line(prompt: str, is_open: Callable[[], bool]) -> str | None:
+    """A typed line; None once the question is settled; EOFError for Ctrl-D."""
+    click.echo(prompt, err=True, nl=False)
+    # A terminal hands over whole lines: until Enter is pressed there is nothing to read, and nothing is lost.
+    while not select.select([sys.stdin], [], [], POLL)[0]:
+        if not is_open():
+            # What was half typed was meant for this question, not for whoever reads next.
+            termios.tcflush(sys.stdin, termios.TCIFLUSH)
+            say("")
+            return None
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line.removesuffix("\n").removesuffix("\r")
