@@ -58,7 +58,8 @@ class NodeEnded(Event):
     """A visit is over: what it wrote and where it leads, or why it failed.
 
     `output` is what a map collects from an item, or the answer or verdict that chose the way. `spent` is the working
-    time since the event before, which is what time budgets count: waiting for a person is not in it.
+    time since the event before, which is what time budgets count: waiting for a person is not in it. `usage` is what
+    models and agents counted.
     """
 
     node: NodeId
@@ -69,6 +70,7 @@ class NodeEnded(Event):
     output: Json = None
     failure: str = ""
     spent: float = 0.0
+    usage: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

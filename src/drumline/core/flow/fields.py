@@ -177,6 +177,7 @@ KINDS: Mapping[str, KindRule] = {
                 _AGENT_FALLBACK,
                 _SCHEMA,
                 _rule("timeout", Shape.SECONDS, "How long it may take."),
+                _rule("read_only", Shape.FLAG, "Whether it may only read; ours."),
                 _UPDATES,
             ),
         ),
@@ -239,11 +240,14 @@ KINDS: Mapping[str, KindRule] = {
             make=CheckNode,
             about="The engine runs commands and goes on by the verdict: all of them passed, or not.",
             fields=(
-                _needed("checks", Shape.TEXTS, "Commands that must exit with 0."),
+                _needed(
+                    "checks", Shape.TEXTS, "Commands that must exit with 0, or names of such in the config."
+                ),
                 _needed("on_pass", Shape.NODE, "Where to go when all passed.", "passed"),
                 _needed("on_fail", Shape.NODE, "Where to go when one did not.", "failed"),
                 _rule("into", Shape.TEXT, "The key of the state that receives the results."),
-                _rule("timeout", Shape.SECONDS, "How long each command may take."),
+                _rule("timeout", Shape.SECONDS, "How long all of them may take together."),
+                _UPDATES,
             ),
         ),
         KindRule(
@@ -253,13 +257,14 @@ KINDS: Mapping[str, KindRule] = {
             fields=(
                 _needed("cases", Shape.CASES, "Conditions in order, each with where it leads."),
                 _needed("otherwise", Shape.NODE, "Where to go when none holds."),
+                _UPDATES,
             ),
         ),
         KindRule(
             name="set",
             make=SetNode,
             about="Writes values into the state; a value that is exactly one reference keeps its type.",
-            fields=(_needed("values", Shape.VALUES, "Keys with their values, which may be templates."),),
+            fields=(_needed("values", Shape.VALUES, "Keys with their values, which may be templates."), _UPDATES),
         ),
         KindRule(
             name="end",

@@ -31,13 +31,14 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentNode(Node):
-    """A coding agent works on a prompt. `fallback` is ours: the format's agents can only fail."""
+    """A coding agent works on a prompt. `fallback` and `read_only` are ours: the format's agents can only fail."""
 
     agent: str
     prompt: str
     fallback: NodeId | None = None
     output_schema: Mapping[str, Json] | None = None
     timeout: float = 300.0
+    read_only: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -47,6 +47,7 @@ class Outcome:
     failure_class: str = ""
     stage: str = ""
     spent: float = 0.0
+    usage: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -106,6 +106,7 @@ def conclude(state: FlowState, key: Key, outcome: Outcome) -> list[Event]:
             output=drawn.said,
             failure=drawn.failure,
             spent=outcome.spent,
+            usage=outcome.usage,
         )
     ]
 
@@ -209,5 +210,11 @@ def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion)
     elif not failure:
         failure = outcome.failure or f"it wrote no '{wanted}' (output_key)"
     return ev.NodeEnded(
-        node=key.node, visit=key.visit, scope=key.scope, output=output, failure=failure, spent=outcome.spent
+        node=key.node,
+        visit=key.visit,
+        scope=key.scope,
+        output=output,
+        failure=failure,
+        spent=outcome.spent,
+        usage=outcome.usage,
     )

@@ -7,7 +7,7 @@ its schema one of two repairs, and the node's timeout holds for all of it togeth
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import anyio
 
@@ -15,6 +15,7 @@ from drumline.core.flow.extraction import extract_json, write_extraction_prompt,
 from drumline.core.flow.model import AgentNode, Json, LlmNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.templates import render_strict
+from drumline.core.flow.values import render
 from drumline.core.ids import StepId
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction, waits
 from drumline.engine.flow.prompts import Brief, Toolbox, choose_tools, write_brief
@@ -55,7 +56,8 @@ async def ask_model(
     async def work() -> Outcome:
         return await _settle(await inquiry.ask(brief, toolbox), node.output_schema, schemas=schemas, repair=repair)
 
-    return await _within(_shorter(node.timeout, visit.timeout), work, failure=Failure.TRANSIENT)
+    outcome = await _within(_shorter(node.timeout, visit.timeout), work, failure=Failure.TRANSIENT)
+    return replace(outcome, usage=inquiry.usage)
 
 
 async def ask_agent(
@@ -76,7 +78,8 @@ async def ask_agent(
     async def work() -> Outcome:
         return await _settle(await errand.send(prompt), node.output_schema, schemas=schemas, repair=repair)
 
-    return await _within(errand.limit, work, failure=Failure.VALIDATION)
+    outcome = await _within(errand.limit, work, failure=Failure.VALIDATION)
+    return replace(outcome, usage=errand.usage)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -88,12 +91,14 @@ class _Inquiry:
     models: Models
     clock: Clock
     asked: int = 0
+    usage: dict[str, float] = field(default_factory=dict)
 
     async def ask(self, brief: Brief, toolbox: Toolbox) -> Answer:
         """The answer, after as many tries as the node allows if failures pass by themselves."""
         for number in range(1, self.node.max_attempts + 1):
             self.asked += 1
             answer = _refuse_silence(await self.models.ask(self._write_question(brief, toolbox)))
+            _add(self.usage, answer.usage)
             if not _passes(answer) or number == self.node.max_attempts:
                 return answer
             await self.clock.sleep(WAITS[min(number, len(WAITS)) - 1])
@@ -132,6 +137,7 @@ class _Errand:
     tier: str
     model: str
     sent: int = 0
+    usage: dict[str, float] = field(default_factory=dict)
 
     @property
     def limit(self) -> float | None:
@@ -157,10 +163,16 @@ class _Errand:
                 log=self.visit.log(f"agent-{self.sent}"),
                 tier=self.tier,
                 timeout=self.limit,
-                read_only=read_only,
+                read_only=read_only or self.node.read_only,
                 model=self.model,
+                output_schema=self.node.output_schema,
             )
         )
+        _add(self.usage, concluded.usage)
+        if concluded.question:
+            return Answer(failure=Failure.PERMANENT.value, message=f"it is blocked: {concluded.question}")
+        if concluded.structured is not None and not concluded.failure:
+            return Answer(text=render(concluded.structured))
         if concluded.failure:
             return Answer(failure=concluded.failure, message=f"{concluded.failure}: {concluded.message}")
         return Answer(text=concluded.message)
@@ -184,6 +196,11 @@ async def _settle(answer: Answer, schema: Mapping[str, Json] | None, *, schemas:
             said = again.text
     why = f"no answer fitted the schema, {REPAIRS} repairs included; the last: {problem}"
     return Outcome(failure=why, failure_class=Failure.VALIDATION.value, stage=EXTRACTION)
+
+
+def _add(total: dict[str, float], usage: Mapping[str, float]) -> None:
+    for name, count in usage.items():
+        total[name] = total.get(name, 0.0) + count
 
 
 def _judge(said: str, schema: Mapping[str, Json], schemas: Schemas) -> tuple[Json, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from drumline.core.flow.model import CheckNode, Json
@@ -22,6 +23,7 @@ async def run_checks(
     """
     results: list[Json] = []
     passed = True
+    began = time.monotonic()
     for number, name in enumerate(node.checks, 1):
         command = (commands or {}).get(name, name)
         if not passed:
@@ -31,7 +33,7 @@ async def run_checks(
             argv=["bash", "-c", command],
             cwd=visit.folder,
             log=visit.log(f"check-{number}"),
-            timeout=visit.timeout,
+            timeout=None if visit.timeout is None else max(0.1, visit.timeout - (time.monotonic() - began)),
         )
         ended = await processes.run(job)
         state = _judge(ended)
