@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import anyio
@@ -39,6 +40,14 @@ def fail() -> str:
 
 
 server.run("stdio")
+"""
+
+
+SILENT = """
+import os, pathlib, sys, time
+
+pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+time.sleep(60)
 """
 
 
@@ -80,7 +89,19 @@ def ask(
     models = PydanticModels(
         processes=FakeProcesses(no_command), servers=(server,), find_model=lambda _name: FunctionModel(play)
     )
-    return anyio.run(models.ask, question), seen
+
+    async def ask_and_look() -> Answer:
+        answer = await models.ask(question)
+        assert not is_running(folder)
+        return answer
+
+    return anyio.run(ask_and_look), seen
+
+
+def is_running(folder: Path) -> bool:
+    """Whether the server that was started there still is, to be asked while the event loop is."""
+    pid = folder / "pid"
+    return pid.exists() and psutil.pid_exists(int(pid.read_text()))
 
 
 def test_a_named_server_gives_its_tools_and_is_gone_afterwards(
@@ -94,7 +115,7 @@ def test_a_named_server_gives_its_tools_and_is_gone_afterwards(
 
     assert (answer.text, answer.failure) == ("heard: HEY!", "")
     assert sorted(seen) == ["fs_ls", "my_words_fail", "my_words_shout"]
-    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+    assert (tmp_path / "pid").exists()
 
 
 def test_a_server_that_is_not_named_is_not_started(tmp_path: Path, server: McpServer) -> None:
@@ -120,13 +141,17 @@ def test_a_server_that_does_not_start_is_named(tmp_path: Path, command: tuple[st
     assert answer.message.startswith("MCP server 'broken' did not start: ")
 
 
-def test_a_server_is_gone_when_the_question_is_cancelled(tmp_path: Path, server: McpServer) -> None:
+@pytest.mark.parametrize("program", ["answers", "never says hello"])
+def test_a_server_is_gone_when_the_question_is_cancelled(tmp_path: Path, server: McpServer, program: str) -> None:
+    if program == "never says hello":
+        (tmp_path / "server.py").write_text(SILENT)
+
     asked = anyio.Event()
 
     async def hang(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
         asked.set()
-        await anyio.sleep(60)
-        return ModelResponse(parts=[TextPart("late")])
+        await anyio.sleep_forever()
+        return ModelResponse(parts=[])
 
     question = Question(
         run=RunId("r1"),
@@ -144,9 +169,17 @@ def test_a_server_is_gone_when_the_question_is_cancelled(tmp_path: Path, server:
     async def cancel_once_started() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(models.ask, question)
-            await asked.wait()
+            await anyio.to_thread.run_sync(wait_for, tmp_path / "pid")
+            if program == "answers":
+                await asked.wait()
+            assert is_running(tmp_path)
             tasks.cancel_scope.cancel()
+        assert not is_running(tmp_path)
 
     anyio.run(cancel_once_started)
 
-    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+
+def wait_for(path: Path) -> None:
+    """Wait until something is written there."""
+    while not path.exists() or not path.read_text():
+        time.sleep(0.02)

@@ -27,6 +27,7 @@ from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.models.faults import judge
 from drumline.models.filetools import FileTools
+from drumline.models.lifetime import hold
 from drumline.models.secrets import Secrets, blank_keys
 from drumline.models.servers import choose_servers, start_servers
 from drumline.models.shelltools import ShellTools
@@ -82,7 +83,7 @@ class PydanticModels:
         servers = choose_servers(name_servers(question.tools, question.mcp_servers), self.servers)
         settings = read_settings(question)
         async with AsyncExitStack() as stack:
-            model = await stack.enter_async_context(self.find_model(spell(question.model)))
+            model = await stack.enter_async_context(hold(self.find_model(spell(question.model))))
             toolsets = await start_servers(servers, stack, cwd=question.workspace, log=question.log)
             agent = _build_agent(question, tools, toolsets)
             limits = UsageLimits(request_limit=question.max_iterations)

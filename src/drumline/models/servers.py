@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drumline.errors import InvalidInput
+from drumline.models.lifetime import hold, shield
 from drumline.profiles import McpServer
 
 if TYPE_CHECKING:
@@ -42,13 +43,16 @@ async def start_servers(
 
 
 async def _start(server: McpServer, stack: AsyncExitStack, *, cwd: Path, log: Path) -> AbstractToolset[None]:
+    from fastmcp.client.transports import StdioTransport
     from pydantic_ai.mcp import MCPToolset
 
-    toolset: MCPToolset[None] = MCPToolset(
-        _connect(server, cwd=cwd, log=log), id=server.name, tool_error_behavior="failed", init_timeout=START
-    )
+    transport = _connect(server, cwd=cwd, log=log)
+    if isinstance(transport, StdioTransport):
+        # Before it is started: a start that is cancelled half-way has a process already.
+        stack.push_async_callback(shield, transport.disconnect)
+    toolset: MCPToolset[None] = MCPToolset(transport, id=server.name, tool_error_behavior="failed", init_timeout=START)
     try:
-        await stack.enter_async_context(toolset)
+        await stack.enter_async_context(hold(toolset))
         await toolset.list_tools()
     except Exception as error:
         # Whatever the client library raises here means one thing to the person who configured the server.
