@@ -1,6 +1,7 @@
 """A driver program like `drumline resume`, with a protection taken out or a fault put in. Only for tests.
 
 It shows what a protection is worth: what holds with the real program must break without that protection.
+`rigged.py cli ARGS` is `drumline ARGS` itself, struck at one of its writes to the journal.
 """
 
 from __future__ import annotations
@@ -9,19 +10,23 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import anyio
 
+from drumline import wiring
 from drumline.app.catalog import find_run, read_run
 from drumline.app.drive import INTERRUPTED, drive
+from drumline.cli.main import main as run_cli
 from drumline.core.advance import recover
-from drumline.core.ids import Commit, StepId, Stream, Token
+from drumline.core.ids import Commit, RunId, StepId, Stream, Token
 from drumline.core.state import RunState
 from drumline.engine.driver import Driver
 from drumline.engine.kit import Kit
 from drumline.errors import StaleToken, StoreError
+from drumline.ports.journal import Addition, Message
 from drumline.ports.workspaces import Landing
 from drumline.store.requests import Request
 from drumline.store.sqlite import SqliteStore
@@ -55,6 +60,44 @@ class RiggedStore(SqliteStore):
             say(f"stale: {refusal}")
             if self.fencing:
                 raise
+
+
+class StruckStore(SqliteStore):
+    """A store whose process is struck at one write of all that its processes make, before it or after it.
+
+    TALLY is the file in which they count together, STRIKE_NTH the write that is meant and STRIKE_WHEN the side of it.
+    """
+
+    async def append(
+        self, batch: Mapping[Stream, Addition], *, token: Token | None = None, settles: Sequence[int] = ()
+    ) -> int:
+        """Append, if it comes to that."""
+        nth = count_write()
+        strike_when("before", nth)
+        last = await super().append(batch, token=token, settles=settles)
+        strike_when("after", nth)
+        return last
+
+    def put(self, run: RunId, message: Message) -> Message | None:
+        """Keep a message, if it comes to that."""
+        nth = count_write()
+        strike_when("before", nth)
+        earlier = super().put(run, message)
+        strike_when("after", nth)
+        return earlier
+
+
+def count_write() -> int:
+    """The number of the write that is about to be made, in all processes that keep this tally."""
+    with Path(os.environ["TALLY"]).open("ab") as file:
+        file.write(b".")
+        return file.tell()
+
+
+def strike_when(when: str, nth: int) -> None:
+    """Strike if this is the write, and the side of it, that the test chose."""
+    if (when, str(nth)) == (os.environ["STRIKE_WHEN"], os.environ["STRIKE_NTH"]):
+        strike(f"{when} write {nth}")
 
 
 class RiggedWorkspaces(GitWorkspaces):
@@ -115,6 +158,9 @@ async def drive_rigged(site: Site, store: SqliteStore, rigging: argparse.Namespa
 
 def main() -> int:
     """Drive the newest run of the repository around the current folder; 0 if it is done at the end."""
+    if sys.argv[1:2] == ["cli"]:
+        vars(wiring)["SqliteStore"] = StruckStore
+        return run_cli(sys.argv[2:])
     parser = argparse.ArgumentParser()
     parser.add_argument("--no-recovery", action="store_true")
     parser.add_argument("--no-fencing", action="store_true")
