@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from shlex import quote
 
 from drumline.app.catalog import read_run
 from drumline.app.naming import find_step
@@ -69,7 +70,7 @@ def check_cancel(run: RunState) -> None:
     if run.ended is not None:
         raise InvalidInput(
             f"run {run.id} has ended as {run.ended.state}; nothing is left to stop",
-            hint=f"drumline run {run.begun.plan} --new",
+            hint=_begin_again(run),
         )
 
 
@@ -83,7 +84,7 @@ def check_mode(run: RunState, mode: str) -> None:
 def check_open(run: RunState) -> None:
     """Refuse to talk to a run that is over for good."""
     if run.ended is not None and run.ended.state in ("done", "cancelled"):
-        raise InvalidInput(f"run {run.id} is {run.ended.state}", hint="drumline run PLAN --new")
+        raise InvalidInput(f"run {run.id} is {run.ended.state}", hint=_begin_again(run))
 
 
 async def say(store: Store, roster: Roster, run: RunId, message: Message) -> bool:
@@ -133,3 +134,9 @@ def check_step(run: RunState, name: str) -> StepId:
         legal = ", ".join(s.id for s in run.plan.steps[:10])
         raise InvalidInput(f"the plan of run {run.id} has no step {name!r} (it has {legal})", hint="drumline status")
     return step
+
+
+def _begin_again(run: RunState) -> str:
+    """The command that starts the same work anew."""
+    place = quote(run.begun.plan)
+    return f"drumline flow run {place}" if run.flow is not None else f"drumline run {place} --new"
