@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Check, Plan, Severity, Step
-from drumline.core.validation import legal_id, normal_path, validate
+from drumline.core.plan import Check, Marks, Plan, Severity, Status, Step
+from drumline.core.validation import drop_settled, legal_id, normal_path, validate
 
 
 def step(
@@ -93,6 +94,28 @@ def test_doubtful_things_warn_and_wrong_things_are_errors() -> None:
         "redundant_need": Severity.WARNING,
         "unknown_need": Severity.ERROR,
     }
+
+
+@pytest.mark.parametrize(
+    ("status", "left"),
+    [
+        (Status.DONE, ["b"]),
+        (Status.SKIPPED, ["b"]),
+        (Status.READY, ["a", "b"]),
+        (Status.CLAIMED, ["a", "b"]),
+        (Status.BLOCKED, ["a", "b"]),
+        (Status.FAILED, ["a", "b"]),
+    ],
+)
+def test_a_missing_check_matters_until_the_step_is_over(status: Status, left: list[str]) -> None:
+    # A document of one line has all steps at one place.
+    whole = plan(*(replace(step(name, checks=()), path="plan.json") for name in ("a", "b")), step("c", tier="huge"))
+    marks = {StepId("a"): Marks(status=status), StepId("c"): Marks(status=status)}
+
+    found = drop_settled(validate(whole), whole, marks)
+
+    assert [problem.code for problem in found] == ["no_checks"] * len(left) + ["bad_tier"]
+    assert [name for name in ("a", "b") if any(f"step {name!r}" in problem.message for problem in found)] == left
 
 
 def test_a_problem_stands_where_the_locator_says() -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from drumline.core import graph
 from drumline.core.ids import StepId
 from drumline.core.ownership import overlaps
-from drumline.core.plan import Plan, Problem, Severity, Step
+from drumline.core.plan import Marks, Plan, Problem, Severity, Status, Step
 
 TIERS = ("fast", "standard", "strong")
 MAX_STEPS_FOR_REDUNDANCY = 20_000
 
+_OVER = (Status.DONE, Status.SKIPPED)
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 Locate = Callable[[Step, str], int]
@@ -31,6 +32,13 @@ def validate(plan: Plan, *, locate: Locate | None = None, unread: Collection[Ste
         found += _own_problems(step, find)
         found += _need_problems(step, known, find)
     return found + _graph_problems(plan, find, complete=not unread)
+
+
+def drop_settled(problems: Iterable[Problem], plan: Plan, marks: Mapping[StepId, Marks]) -> list[Problem]:
+    """The problems without those that no longer matter: that a step has no check, once it is done or skipped."""
+    over = [step for step in plan.steps if not step.checks and marks.get(step.id, Marks()).status in _OVER]
+    settled = {_unproved(step) for step in over}
+    return [problem for problem in problems if problem not in settled]
 
 
 def legal_id(text: str) -> bool:
@@ -83,8 +91,12 @@ def _own_problems(step: Step, find: Locate) -> Iterator[Problem]:
             message = f"the path {path!r} is not inside the repository; write it relative to its root, without '..'"
             yield Problem(code="path_escape", message=message, where=_at(step, find(step, "files")))
     if not step.checks:
-        message = f"the step {step.id!r} has no check, so nothing will prove it; add a command that must exit with 0"
-        yield Problem(code="no_checks", message=message, where=_at(step, step.line), severity=Severity.WARNING)
+        yield _unproved(step)
+
+
+def _unproved(step: Step) -> Problem:
+    message = f"the step {step.id!r} has no check, so nothing will prove it; add a command that must exit with 0"
+    return Problem(code="no_checks", message=message, where=_at(step, step.line), severity=Severity.WARNING)
 
 
 def _need_problems(step: Step, known: Collection[StepId], find: Locate) -> Iterator[Problem]:

@@ -46,7 +46,7 @@ PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("missing_bucket", "warning", "Success Criteria lack one of their three lists."),
     ("boxes_ticked", "warning", "Every check is ticked but the status is not done; the status counts."),
     ("unknown_role", "warning", "`role` names no shipped profile, so it does not count."),
-    ("no_checks", "warning", "A step has no check. It can land, but nothing proves it."),
+    ("no_checks", "warning", "A step that is still to do has no check. It can land, but nothing proves it."),
     ("check_not_command", "warning", "An item under Automated Verification is not one command in backticks; not run."),
 )
 """Of every format, the native one included."""

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Reading, Step
-from drumline.core.validation import validate
+from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import sidecar, writing
 from drumline.planfiles.document import Dialect, DocumentFiles, Parsed, sort_problems
@@ -107,8 +107,9 @@ class AnnotatedFiles(DocumentFiles):
             notes = Sidecar()
         woven = self._frugal.weave(doc, notes.added)
         plan = self._plan(woven)
-        problems += [problem for problem in validate(plan) if problem.code not in self._frugal.muted]
         marks = {step.id: self._marks_of(step.id, doc.marks.get(step.id, Marks()), notes) for step in plan.steps}
+        found = drop_settled(validate(plan), plan, marks)
+        problems += [problem for problem in found if problem.code not in self._frugal.muted]
         return Reading(plan=plan, marks=marks, digests=digests, problems=sort_problems(problems))
 
     def _marks_of(self, step: StepId, shown: Marks, notes: Sidecar) -> Marks:

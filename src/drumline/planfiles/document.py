@@ -14,7 +14,7 @@ from typing import Protocol
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Problem, Reading, Step
-from drumline.core.validation import validate
+from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
@@ -98,7 +98,7 @@ class DocumentFiles:
             return self._broken(text)
         parsed = self._parse(text)
         plan = self._plan(parsed)
-        problems = [*parsed.problems, *validate(plan)]
+        problems = [*parsed.problems, *drop_settled(validate(plan), plan, parsed.marks)]
         return Reading(plan=plan, marks=parsed.marks, digests={self._path: found}, problems=sort_problems(problems))
 
     def text(self, step: Step) -> str:

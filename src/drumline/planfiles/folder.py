@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Problem, Reading, Severity, Step
-from drumline.core.validation import validate
+from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
 from drumline.planfiles.correction import add_need, newline_of, require_legal
@@ -159,7 +159,7 @@ class FolderFiles:
         problems = [*scan.problems, *words.problems, *(problem for found in files for problem in found.problems)]
         lines = {path: line for path, line in earlier.need_lines.items() if path not in scan.fresh}
         unread = self._unread(problems, scan, steps)
-        problems += self._judge(plan, lines, unread)
+        problems += drop_settled(self._judge(plan, lines, unread), plan, marks)
         return Reading(plan=plan, marks=marks, digests=scan.digests, problems=self._sorted(problems))
 
     def text(self, step: Step) -> str:

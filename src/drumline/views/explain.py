@@ -85,7 +85,8 @@ def _roles(steps: Sequence[Step]) -> Iterable[str]:
 def _by_hand(steps: Sequence[Step]) -> Iterable[str]:
     count = sum(len(step.manual) for step in steps)
     if count:
-        yield f"  by hand: {count} items for a person to verify; a gate asks after the wave that has them"
+        asked = "gates ask for them, or with autopilot the summary lists them"
+        yield f"  by hand: {count} items for a person to verify; {asked}"
 
 
 def _some(items: Sequence[str], between: str = ", ") -> str:
