@@ -56,7 +56,7 @@ async def _start(server: McpServer, stack: AsyncExitStack, *, cwd: Path, log: Pa
         await toolset.list_tools()
     except Exception as error:
         # Whatever the client library raises here means one thing to the person who configured the server.
-        raise ServerDown(f"MCP server {server.name!r} did not start: {error or type(error).__name__}") from error
+        raise ServerDown(f"MCP server {server.name!r} did not start: {str(error) or type(error).__name__}") from error
     return toolset.prefixed(re.sub(r"[^A-Za-z0-9_-]", "_", server.name))
 
 
