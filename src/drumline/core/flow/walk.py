@@ -89,13 +89,16 @@ def start_node(command: RunNode) -> ev.NodeStarted:
     return ev.NodeStarted(node=command.key.node, visit=command.key.visit, scope=command.key.scope)
 
 
-def conclude(state: FlowState, key: Key, outcome: Outcome) -> list[Event]:
-    """What to record when a visit is over. InvalidInput if a person's answer is refused: ask again."""
+def conclude(state: FlowState, key: Key, outcome: Outcome, *, spent: float = 0.0) -> list[Event]:
+    """What to record when a visit is over. InvalidInput if a person's answer is refused: ask again.
+
+    `spent` is the working time since the event before, as far as the outcome does not say it.
+    """
     state.check_due(key)
     node = state.chart.nodes[key.node]
     drawn = draw_conclusion(node, state.view(key), outcome)
     if key.scope != state.scope:
-        return [_collect(state, key, outcome, drawn=drawn)]
+        return [_collect(state, key, outcome, drawn=drawn, spent=spent)]
     return [
         ev.NodeEnded(
             node=key.node,
@@ -105,7 +108,7 @@ def conclude(state: FlowState, key: Key, outcome: Outcome) -> list[Event]:
             next=drawn.next,
             output=drawn.said,
             failure=drawn.failure,
-            spent=outcome.spent,
+            spent=outcome.spent or spent,
             usage=outcome.usage,
         )
     ]
@@ -198,7 +201,7 @@ def _overdue(state: FlowState) -> str:
     return f"timed out after {limit:g}s" if limit is not None and state.spent >= limit else ""
 
 
-def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion) -> ev.NodeEnded:
+def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion, spent: float) -> ev.NodeEnded:
     """An item's end: of all it wrote only what the map collects is kept; where it leads does not count."""
     wanted = state.find_item(key.scope)[0].node.output_key
     output: Json = None
@@ -215,6 +218,6 @@ def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion)
         scope=key.scope,
         output=output,
         failure=failure,
-        spent=outcome.spent,
+        spent=outcome.spent or spent,
         usage=outcome.usage,
     )

@@ -34,8 +34,6 @@ from drumline.ports.roster import Standing
 
 POLL = 0.2
 """Seconds between two looks at the store's position: one for all questions of a process."""
-SLACK = 5.0
-"""Seconds that an act may take beyond its time, to end what it has started."""
 TRIES = 5
 
 Perform = Callable[[RunNode, Visit], Awaitable[Outcome]]
@@ -44,7 +42,10 @@ Arrival = tuple[Key, Outcome]
 
 @dataclass(kw_only=True)
 class FlowDriver:
-    """Drives a flow until it ends, parks, or `stop` is called. `perform` stands in for the acts of nodes."""
+    """Drives a flow until it ends, parks, or `stop` is called.
+
+    `perform` stands in for the acts of nodes. Whoever acts keeps to the visit's time by himself.
+    """
 
     kit: FlowKit
     run_id: RunId
@@ -138,6 +139,8 @@ class FlowDriver:
         self._arrived, self._open = [], {}
         self._time = WorkTime()
         self._read_run()
+        self._folder = Path(self.run.flow.folder if self.run.flow else "")
+        self._logs = self.kit.logs / FLOW
         calls = FlowCalls(kit=self.kit, run=self.run, warn=self.warn)
         self._stack = Stack(calls=calls, evaluate=self.kit.expressions.evaluate, take_time=self._time.take)
         recorded = self.kit.store.read(self._stream)
@@ -222,30 +225,26 @@ class FlowDriver:
     async def _visit(self, command: RunNode) -> Arrival:
         key = command.key
         state = self._stack.find_state(key)
-        with self._time.working(state.scope):
-            outcome = await self._act_in_time(command, self._describe(command, state))
-        return key, outcome
-
-    async def _act_in_time(self, command: RunNode, visit: Visit) -> Outcome:
+        self._time.begin(state.scope)
         try:
-            # Acts keep their time by themselves and say more about it; this is for one that does not.
-            with anyio.move_on_after(None if command.timeout is None else command.timeout + SLACK):
-                return await self._act(command, visit)
+            return key, await self._act(command, self._describe(command, state))
         except DrumlineError as error:
-            return Outcome(failure=str(error), failure_class="permanent")
-        return Outcome(failure=f"timed out after {command.timeout:g}s", failure_class="validation")
+            return key, Outcome(failure=str(error), failure_class="permanent")
+        finally:
+            self._time.end(state.scope)
 
     def _describe(self, command: RunNode, state: FlowState) -> Visit:
         pinned, started = self.run.flow, state.started
         if pinned is None or started is None:
             raise AssertionError("a node is due in a flow that was not started")
+        # Made anew for every visit, so nothing is worked out here that stays the same.
         return Visit(
             run=self.run_id,
             key=command.key,
             flow=state.chart.flow,
             values=state.view(command.key),
-            folder=Path(pinned.folder),
-            logs=self.kit.logs / FLOW,
+            folder=self._folder,
+            logs=self._logs,
             timeout=command.timeout,
             variables=started.variables,
             agent=pinned.agent,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from drumline.core.events import Event
@@ -165,6 +165,6 @@ class Stack:
         return caller.state
 
     def _end_visit(self, state: FlowState, key: Key, outcome: Outcome, move: Move) -> None:
-        events = conclude(state, key, replace(outcome, spent=self.take_time(state.scope)))
+        events = conclude(state, key, outcome, spent=self.take_time(state.scope))
         fold_flow(state, events)
         move.events.extend(events)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from drumline.core.flow.scopes import parent_scope
@@ -24,23 +23,25 @@ class WorkTime:
     read: Callable[[], float] = time.monotonic
     _meters: dict[str, _Meter] = field(default_factory=dict)
 
-    @contextmanager
-    def working(self, scope: str) -> Iterator[None]:
-        """Time passes in this scope and all around it until the block is left."""
-        meters = [self._meters.setdefault(one, _Meter()) for one in _around(scope)]
+    def begin(self, scope: str) -> None:
+        """Something acts in this scope, and so in all around it, until `end`."""
         now = self.read()
-        for meter in meters:
+        for one in _around(scope):
+            meter = self._meters.get(one)
+            if meter is None:
+                meter = self._meters[one] = _Meter()
             if not meter.acting:
                 meter.since = now
             meter.acting += 1
-        try:
-            yield
-        finally:
-            now = self.read()
-            for meter in meters:
-                meter.acting -= 1
-                if not meter.acting:
-                    meter.total += now - meter.since
+
+    def end(self, scope: str) -> None:
+        """One that acted has ended."""
+        now = self.read()
+        for one in _around(scope):
+            meter = self._meters[one]
+            meter.acting -= 1
+            if not meter.acting:
+                meter.total += now - meter.since
 
     def take(self, scope: str) -> float:
         """The seconds that have passed in this scope since they were taken last."""
