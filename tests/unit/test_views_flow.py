@@ -29,6 +29,7 @@ from drumline.core.flow.questions import FLOW
 from drumline.core.flow.state import Key
 from drumline.core.ids import GateId, Stream
 from drumline.core.recorded import Recorded
+from drumline.docs.contracts import FLOW_PROGRESS
 from drumline.errors import InvalidInput
 from drumline.views.cells import width
 from drumline.views.flowboard import flow_board, flow_segments
@@ -463,6 +464,7 @@ def test_progress_tells_what_happens_in_the_words_of_visits() -> None:
         "review answered 'no' by ann",
         "flow failed: because",
     ]
+    assert {line.event for line in lines} <= {name for name, _ in FLOW_PROGRESS}
     assert lines[2].data["wrote"] == ["plan"]
     assert len(json.dumps([line.data for line in lines])) < 4_000
 

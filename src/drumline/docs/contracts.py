@@ -9,9 +9,13 @@ from drumline.cli.validate import validation_json
 from drumline.core.flow.edges import EdgeKind
 from drumline.core.flow.model import AgentNode, EndNode, Flow, NodeId
 from drumline.core.ids import StepId
+from drumline.docs.flowsample import sample_flow_events, sample_flow_snapshot
 from drumline.docs.sample import sample_history, sample_reading, sample_snapshot
 from drumline.docs.tables import join, table
 from drumline.flowfiles import FlowReading
+from drumline.views.flowprogress import FlowProgress
+from drumline.views.flowstatus import flow_status_json
+from drumline.views.flowwhy import flow_why, flow_why_json
 from drumline.views.progress import Progress
 from drumline.views.report import report_json, step_report
 from drumline.views.runs import run_row, runs_json
@@ -43,6 +47,20 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("cancelled", "A person stopped the run."),
     ("report", "At the end of a run of one step: what came of it."),
     ("summary", "The run has ended; and once more, with all figures, before the last line."),
+)
+FLOW_PROGRESS: tuple[tuple[str, str], ...] = (
+    ("flow_started", "A flow is walked: the run's own, or one that a node calls (`scope`)."),
+    ("node_started", "A visit acts: `node`, `scope`, `visit`, `name`."),
+    ("node_ended", "A visit is over: `next`, the keys it `wrote`, `seconds`."),
+    ("node_failed", "A visit failed, and why."),
+    ("node_lost", "A visit was cut short with its driver; it is begun again."),
+    ("gate", "A question to a person, with its options."),
+    ("answered", "An answer to one."),
+    ("parked", "Nothing can go on until a gate is answered."),
+    ("resumed", "A driver has taken the run up."),
+    ("cancelled", "A person stopped the run."),
+    ("flow_ended", "A flow is over: `status`, `node`, `reason`."),
+    ("warning", "Something had to be guessed: `message`. Without `text`."),
 )
 SAMPLE_FLOW = Flow(
     name="small",
@@ -85,11 +103,7 @@ def contracts_page() -> str:
         _fence(why_json(why(snapshot, StepId("step-5")))),
         "## drumline runs --json",
         _fence(runs_json([run_row(snapshot)])),
-        "## drumline flow validate FILE --json",
-        "`flow` is null if the file is too broken to show a shape. An edge's `kind` is one of "
-        f"{', '.join(kind.value for kind in EdgeKind)}; its `label` is the answer, condition or verdict that chooses "
-        "it.",
-        _fence(flow_validation_json(FlowReading(flow=SAMPLE_FLOW, draft=SAMPLE_FLOW))),
+        *_flow_parts(),
         "## The others",
         "`answer`, `retry`, `skip` and `cancel` print `ok`, `run` and `driven`; `driven` says "
         "whether a driver is there to act on it. `init` prints `created`, `logs` prints `logs` with `name`, `path` and "
@@ -97,6 +111,31 @@ def contracts_page() -> str:
         "`pid` and `log`, `run --dry-run` prints the steps, checks and profile of what would be run, `wait` prints the "
         "status.",
     )
+
+
+def _flow_parts() -> list[str]:
+    snapshot = sample_flow_snapshot()
+    lines = FlowProgress().feed(sample_flow_events())
+    return [
+        "## drumline flow validate FILE --json",
+        "`flow` is null if the file is too broken to show a shape. An edge's `kind` is one of "
+        f"{', '.join(kind.value for kind in EdgeKind)}; its `label` is the answer, condition or verdict that chooses "
+        "it.",
+        _fence(flow_validation_json(FlowReading(flow=SAMPLE_FLOW, draft=SAMPLE_FLOW))),
+        "## Runs that walk a flow",
+        "`status`, `wait` and the last line of `flow run` print this; `at_work` are the visits that act, `visits` how "
+        "often each node of the flow itself was come to, `status` the word of the end node. A visit is called "
+        "`implement`, `implement#2`, in a called flow `coder#1/implement`, of an item `each#1[3]/one`.",
+        _fence(flow_status_json(snapshot)),
+        "`flow run --json` prints one line per event below, then the status. Every line has `event`, `run` and `text`.",
+        table(("event", "meaning"), [(f"`{name}`", meaning) for name, meaning in FLOW_PROGRESS]),
+        _fence({"schema_version": 1, "run": snapshot.run.id, **lines[2].data}),
+        "`why [NODE] --json`; `state` is one of running, parked, waiting, lost, over, failed, not reached, or that of "
+        "the run if no node is named:",
+        _fence(flow_why_json(snapshot, flow_why(snapshot, "review"))),
+        "`logs [NODE] --json` prints `visits`, each as in `recent` above with its `logs`, and with `--state` the "
+        "`state` after it, null where the flow keeps none.",
+    ]
 
 
 def _short_status() -> dict[str, object]:
