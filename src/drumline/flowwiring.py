@@ -20,6 +20,7 @@ from drumline.errors import NotAllowed
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary
 from drumline.models import open_models
+from drumline.models.toolbox import LEGAL, OURS, SKILLS
 from drumline.ports.agents import Agent
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import COMMAND_NAME, PLACE, read_profiles
@@ -39,6 +40,7 @@ def describe_surroundings(top: Path | None, config: Mapping[str, object]) -> Sur
         parse_expression=SafeExpressions().check,
         find_schema_fault=JsonSchemas().check,
         find_check_fault=lambda check: find_check_fault(check, profiles.commands),
+        tools=(*LEGAL, *OURS, SKILLS),
         mcp_servers=list(profiles.mcp),
         skills=[skill.name for skill in skills.list_skills() if not skill.fault],
     )

@@ -152,3 +152,23 @@ def test_questions_may_overlap(make_models: MakeModels, tmp_path: Path) -> None:
     anyio.run(ask_all)
 
     assert answers == {f"node-{number}": "all done" for number in range(4)}
+
+
+def test_a_provider_offers_the_skills_of_a_question_as_a_tool(tmp_path: Path) -> None:
+    offered: list[list[str]] = []
+
+    def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        offered.append([tool.name for tool in info.function_tools])
+        return ModelResponse(parts=[TextPart("done")])
+
+    models = PydanticModels(
+        processes=SupervisedProcesses(tmp_path / "driver", DriverId("d-1")),
+        find_model=lambda _name: FunctionModel(answer),
+    )
+    asked = Question(
+        run=RunId("r"), node="n", prompt="go", workspace=tmp_path, log=tmp_path / "log", skills={"code-review": "twice"}
+    )
+
+    anyio.run(models.ask, asked)
+
+    assert offered == [["skill_load"]]

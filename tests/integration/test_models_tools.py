@@ -13,7 +13,7 @@ from drumline.core.ids import DriverId
 from drumline.errors import InvalidInput
 from drumline.models.filetools import ANSWER, ENTRIES, FileTools, fits
 from drumline.models.shelltools import ShellTools
-from drumline.models.toolbox import LEGAL, build_tools, choose_tools
+from drumline.models.toolbox import LEGAL, build_skill_tool, build_tools, choose_tools
 from drumline.processes.supervised import SupervisedProcesses
 
 
@@ -228,3 +228,15 @@ def test_every_unknown_name_is_told_with_the_legal_ones() -> None:
         choose_tools(("fs_cat", "web", "fs_cat.py"))
 
     assert str(caught.value).startswith("unknown tool 'web', 'fs_cat.py' (legal: fs_cat, fs_ls, ")
+
+
+def test_a_skill_is_loaded_by_its_name_and_an_unknown_one_is_told() -> None:
+    tools = build_skill_tool({"code-review": "Look twice.", "handoff": "Leave notes."})
+
+    async def load(name: str) -> str:
+        return await tools["skill_load"](name=name)
+
+    assert anyio.run(load, "code-review") == "Look twice."
+    assert anyio.run(load, "magic") == "error: there is no skill 'magic' (there are: code-review, handoff)"
+    assert build_skill_tool({}) == {}
+    assert choose_tools(["skill_load", "fs_cat.sh"]) == ["fs_cat"]

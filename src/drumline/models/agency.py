@@ -68,7 +68,8 @@ class AgentModels:
 
 def assign(question: Question, *, attempt: int, read_only: bool) -> Assignment:
     """The question as work for an agent; its prompt is on disk as well."""
-    prompt = "\n\n".join(part for part in (question.instructions, question.prompt) if part)
+    skills = [f"The skill {name!r}:\n\n{text}" for name, text in question.skills.items()]
+    prompt = "\n\n".join(part for part in (question.instructions, *skills, question.prompt) if part)
     return Assignment(
         run=question.run,
         step=STEP,

@@ -32,7 +32,7 @@ from drumline.models.secrets import Secrets, blank_keys
 from drumline.models.servers import choose_servers, start_servers
 from drumline.models.shelltools import ShellTools
 from drumline.models.tiers import spell
-from drumline.models.toolbox import build_tools, choose_tools, name_servers
+from drumline.models.toolbox import build_skill_tool, build_tools, choose_tools, name_servers
 from drumline.models.transcript import Transcript
 from drumline.ports.models import Answer, Question
 from drumline.ports.processes import Processes
@@ -106,6 +106,7 @@ class PydanticModels:
             blank=blank_keys(self.environ),
         )
         functions = build_tools(choose_tools(question.tools), FileTools(workspace=question.workspace), shell)
+        functions |= build_skill_tool(question.skills)
         return [Tool(function, takes_ctx=False, name=name) for name, function in functions.items()]
 
 

@@ -32,6 +32,7 @@ OURS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 LOOKING = ("fs_cat", "fs_ls", "fs_grep", "fs_glob")
 WRITING = ("fs_write", "fs_patch", "fs_mkdir", "fs_rm")
+SKILLS = "skill_load"
 LEGAL = (*LOOKING, *WRITING, "execute_command")
 
 
@@ -43,7 +44,7 @@ def choose_tools(names: Sequence[str]) -> list[str]:
         plain = name.removesuffix(".sh")
         if plain in OURS or plain in LEGAL:
             chosen |= dict.fromkeys(OURS.get(plain, (plain,)))
-        elif not name.startswith(PREFIX):
+        elif not name.startswith(PREFIX) and plain != SKILLS:  # skills are there whenever a question has some
             unknown.append(name)
     if unknown:
         said = ", ".join(repr(name) for name in unknown)
@@ -72,6 +73,18 @@ def build_tools(names: Sequence[str], files: FileTools, shell: ShellTools) -> di
         "execute_command": shell.execute,
     }
     return {name: _guard(known[name]) for name in names}
+
+
+def build_skill_tool(skills: Mapping[str, str]) -> dict[str, Tool]:
+    """The tool that gives the text of a skill; none where there are no skills."""
+
+    def load(name: str) -> str:
+        """Give the whole text of a skill, by its name."""
+        if name not in skills:
+            raise InvalidInput(f"there is no skill {name!r} (there are: {', '.join(skills)})")
+        return skills[name]
+
+    return {SKILLS: _guard(load)} if skills else {}
 
 
 def _guard(function: Callable[..., object]) -> Tool:
