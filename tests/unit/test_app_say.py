@@ -174,6 +174,18 @@ def test_with_a_driver_the_message_is_left_for_it() -> None:
     assert read_run(store, RUN).answer(GateId("g")) is None
 
 
+def test_an_answer_whose_giver_died_takes_effect_when_somebody_answers_again() -> None:
+    store = store_of(GATE)
+    store.put(RUN, YES)
+
+    with pytest.raises(InvalidInput, match="answered 'yes' by mary first") as refused:
+        anyio.run(say, store, FakeRoster(), RUN, replace(YES, value="no", by="john"))
+
+    assert refused.value.hint == f"drumline resume {RUN}"
+    assert read_run(store, RUN).answer(GateId("g")) == "yes"
+    assert not store.unread(RUN)
+
+
 def test_the_second_answer_is_told_who_was_first() -> None:
     store, roster = store_of(GATE), FakeRoster()
     roster.join(RUN)

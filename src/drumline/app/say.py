@@ -96,16 +96,17 @@ async def say(store: Store, roster: Roster, run: RunId, message: Message) -> boo
     if message.kind == "answer":
         check_answer(read_run(store, run), message.subject, message.value)
     earlier = store.put(run, message)
+    driven = bool(roster.drivers(run))
+    if not driven:
+        # Also for a message that came too late: whoever left the first may have died before it took effect.
+        await settle(store, run)
     if earlier is not None:
         who = f" by {earlier.by}" if earlier.by else ""
         raise InvalidInput(
             f"gate {message.subject!r} was answered {earlier.value!r}{who} first; {message.value!r} does not count",
-            hint="drumline status",
+            hint="drumline status" if driven else f"drumline resume {run}",
         )
-    if roster.drivers(run):
-        return False
-    await settle(store, run)
-    return True
+    return not driven
 
 
 async def settle(store: Store, run: RunId) -> None:
