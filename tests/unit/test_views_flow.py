@@ -207,6 +207,14 @@ def test_no_line_is_wider_and_no_board_higher_than_there_is_room_for(
     assert all(width("".join(text for text, _ in row)) <= max(40, wide) for row in rows)
 
 
+@pytest.mark.parametrize("snapshot", EVERY)
+def test_every_stage_fits_into_the_smallest_terminal(snapshot: FlowSnapshot) -> None:
+    lines = draw(snapshot, wide=40, high=8)
+
+    assert len(lines) <= 8
+    assert all(width(line) <= 40 for line in lines)
+
+
 def test_a_flow_that_cannot_be_read_does_not_keep_people_from_looking() -> None:
     snapshot = seen(history_of(*BRANCHES, flows={}))
 
