@@ -125,6 +125,9 @@ supports_websockets = false
 request_max_retries = 1
 stream_max_retries = 1
 
+[features]
+plugins = false
+
 [analytics]
 enabled = false
 """

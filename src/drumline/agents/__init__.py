@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent
 from drumline.ports.processes import Processes
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from drumline.agents.program import Program
+    from drumline.profiles import McpServer
 
 
 class Opener(Protocol):
@@ -27,16 +33,82 @@ AGENTS: Mapping[str, str] = MappingProxyType(
         "command": "drumline.agents.command:open_command",
     }
 )
+"""Agents that need an argument, each with its Opener."""
+PROGRAMS: Mapping[str, str] = MappingProxyType(
+    {
+        "claude": "drumline.agents.claude:PROGRAM",
+        "codex": "drumline.agents.codex:PROGRAM",
+    }
+)
+"""Agents whose argument is a model and may be left out, each with its Program or Opener."""
 EXAMPLES: Mapping[str, str] = MappingProxyType({"scripted": "scripted:FILE", "command": "command:CMD"})
+GROUP = "drumline.agents"
+"""The entry points by which other packages bring agents: each names a Program or an Opener."""
 HINT = "drumline run PLAN --agent 'command:my-agent --print'"
 
 
-def open_agent(spec: str, *, processes: Processes, base: Path) -> Agent:
-    """The agent that a spec such as `scripted:FILE` or `command:CMD` names; FILE is relative to `base`."""
+def open_agent(
+    spec: str,
+    *,
+    processes: Processes,
+    base: Path,
+    tiers: Mapping[str, str] | None = None,
+    servers: Mapping[str, McpServer] | None = None,
+) -> Agent:
+    """The agent that a spec such as `claude`, `codex:MODEL`, `scripted:FILE` or `command:CMD` names.
+
+    FILE is relative to `base`. `tiers` are models and `servers` MCP servers for agents that are programs.
+    """
     name, colon, argument = spec.partition(":")
-    if name not in AGENTS or not colon or not argument.strip():
-        legal = ", ".join(EXAMPLES[known] for known in AGENTS)
-        raise InvalidInput(f"{spec!r} does not name an agent (legal: {legal})", hint=HINT)
-    module, _, function = AGENTS[name].partition(":")
-    opener: Opener = getattr(import_module(module), function)
-    return opener(argument, processes=processes, base=base)
+    if (colon and not argument.strip()) or (name in AGENTS and not colon):
+        raise _refuse(spec)
+    found = load(name)
+    if found is None:
+        raise _refuse(spec)
+    if callable(found):
+        return found(argument, processes=processes, base=base)
+    from drumline.agents.cli import open_program
+
+    return open_program(found, processes=processes, model=argument, tiers=tiers, servers=servers)
+
+
+def load(name: str) -> Program | Opener | None:
+    """What stands behind the name of an agent, or None if nobody has heard of it."""
+    place = AGENTS.get(name) or PROGRAMS.get(name)
+    if place is None:
+        return _load_foreign(name)
+    module, _, value = place.partition(":")
+    return cast("Program | Opener", getattr(import_module(module), value))
+
+
+def list_names() -> list[str]:
+    """Every agent there is, our own first."""
+    return [*PROGRAMS, *AGENTS, *sorted(_find_foreign().keys() - PROGRAMS.keys() - AGENTS.keys())]
+
+
+def _load_foreign(name: str) -> Program | Opener | None:
+    point = _find_foreign().get(name) if name else None
+    if point is None:
+        return None
+    try:
+        found = point.load()
+    except (ImportError, AttributeError) as error:
+        raise InvalidInput(f"the agent {name!r} cannot be loaded from {point.value}: {error}", hint=HINT) from error
+    from drumline.agents.program import Program
+
+    if isinstance(found, Program) or callable(found):
+        return cast("Program | Opener", found)
+    raise InvalidInput(f"the agent {name!r} is neither a Program nor an Opener: {point.value}", hint=HINT)
+
+
+def _find_foreign() -> dict[str, EntryPoint]:
+    """The agents of other packages, by name; asked only when ours do not suffice, as it takes a while."""
+    from importlib.metadata import entry_points
+
+    return {point.name: point for point in entry_points(group=GROUP)}
+
+
+def _refuse(spec: str) -> InvalidInput:
+    names = list_names()
+    legal = ", ".join([EXAMPLES[name] for name in AGENTS] + [f"{name}[:MODEL]" for name in names if name not in AGENTS])
+    return InvalidInput(f"{spec!r} does not name an agent (legal: {legal})", hint=HINT)

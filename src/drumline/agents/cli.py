@@ -6,20 +6,23 @@ The rule: the exit code alone decides nothing. A program that ends without its f
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
 
 from drumline.agents.follow import Follower
-from drumline.agents.jail import Jail
+from drumline.agents.jail import Jail, find_jail
+from drumline.agents.outside import compare, read_checkout
 from drumline.agents.program import Launch, Program, Reader, Setting
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
-from drumline.ports.agents import Assignment, Outcome
+from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended, Job, Processes
+from drumline.profiles import McpServer
 
 LOOK = 0.1
 """Seconds between two looks at what the program has printed."""
@@ -41,32 +44,77 @@ HARMLESS = (
     "*_proxy",
 )
 """Variables that every agent may see; all others are secrets until its adapter names them."""
+IDLED = "it ended without a word, and did nothing"
+UNJAILED = "bubblewrap does not work here: what it writes outside its workspace is detected, not prevented"
+ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)")
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CliAgent:
-    """Runs one program per assignment. `jail` is None where writes outside can only be detected."""
+    """Runs one program per assignment. `jail` is None where writes outside can only be detected.
+
+    `model` overrules the tiers but not the assignment; `servers` are the MCP servers there are, by name.
+    """
 
     program: Program
     executable: Path
     processes: Processes
     jail: Jail | None = None
-    tiers: Sequence[tuple[str, str]] = ()
+    model: str = ""
+    tiers: Mapping[str, str] = field(default_factory=dict)
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
 
     async def work(self, assignment: Assignment) -> Outcome:
-        """Do the assignment in its workspace. No process of it is left when this returns or is cancelled."""
+        """Do the assignment in its workspace. No process of it is left when this returns or is cancelled.
+
+        Where the session to go on with is not there any more, the work is begun in a new one.
+        """
+        outcome = await self._attempt(assignment)
+        wanted = assignment.session or assignment.new_session
+        if not wanted or not any(words in outcome.message for words in self.program.gone):
+            return outcome
+        fresh = await self._attempt(replace(assignment, session="", new_session=""))
+        notice = f"the session {wanted} could not be used; it began a new one"
+        return replace(fresh, notices=(notice, *fresh.notices))
+
+    async def _attempt(self, assignment: Assignment) -> Outcome:
         scratch = assignment.log.with_name(assignment.log.name + ".tmp").absolute()
         scratch.mkdir(parents=True, exist_ok=True)
         try:
-            setting = Setting(executable=self.executable, model=self.choose_model(assignment), scratch=scratch)
-            launch = self.program.build(assignment, setting)
-            return await self._run(assignment, self._write_job(assignment, launch, scratch))
+            launch = self.program.build(assignment, self._choose_setting(assignment, scratch))
+            job = self._write_job(assignment, launch, scratch)
+            return await (self._run(assignment, job) if self.jail else self._look_on(assignment, job))
+        except InvalidInput as error:
+            return Outcome(failure=Failure.PERMANENT.value, message=str(error))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
+    async def _look_on(self, assignment: Assignment, job: Job) -> Outcome:
+        """Run it without a jail, and tell what changed beside its workspace."""
+        await assignment.report(Happening(kind="notice", text=UNJAILED))
+        before = await read_checkout(assignment.workspace)
+        outcome = await self._run(assignment, job)
+        found = compare(before, await read_checkout(assignment.workspace))
+        return replace(outcome, notices=(*outcome.notices, *found))
+
+    def _choose_setting(self, assignment: Assignment, scratch: Path) -> Setting:
+        unknown = [name for name in assignment.mcp_servers if name not in self.servers]
+        if unknown:
+            known = ", ".join(self.servers) or "none"
+            raise InvalidInput(f"no MCP server is called {', '.join(unknown)} (there are: {known})")
+        return Setting(
+            executable=self.executable,
+            model=self.choose_model(assignment),
+            scratch=scratch,
+            jailed=self.jail is not None,
+            servers=tuple(self.servers[name] for name in assignment.mcp_servers),
+        )
+
     def choose_model(self, assignment: Assignment) -> str:
         """The model asked for, else that of the tier: the configured one, or the adapter's."""
-        return assignment.model or dict(self.tiers).get(assignment.tier) or self.program.tiers.get(assignment.tier, "")
+        tier = assignment.tier
+        return assignment.model or self.model or self.tiers.get(tier) or self.program.tiers.get(tier, "")
 
     def _write_job(self, assignment: Assignment, launch: Launch, scratch: Path) -> Job:
         temp = scratch / "tmp"
@@ -102,6 +150,7 @@ class CliAgent:
             watch.over = True
             tasks.cancel_scope.cancel()
         if ended is None:
+            await watch.catch_up(final=True)
             return watch.describe_silence()
         await watch.catch_up(final=True)
         return watch.judge(ended)
@@ -120,6 +169,7 @@ class _Watch:
         self._heard = anyio.current_time()
         self._last = ""
         self._session = ""
+        self._notices: list[str] = []
 
     async def follow(self, scope: anyio.CancelScope) -> None:
         """Read on until the program has ended; cancel `scope` if nothing was heard for too long."""
@@ -136,26 +186,54 @@ class _Watch:
         """Hand on what is new."""
         for event in self._follower.read_events(final=final):
             for happening in self._reader.read(event):
-                if happening.kind in ("tool", "command", "edit"):
-                    self._last = f"{happening.kind} {happening.text}"
-                if happening.kind == "session":
-                    self._session = happening.text
-                await self._assignment.report(happening)
+                told = self._note(replace(happening, text=strip_controls(happening.text)))
+                await self._assignment.report(told)
+
+    def _note(self, happening: Happening) -> Happening:
+        """Remember what matters for the end; files in the workspace are named from there."""
+        if happening.kind == "session":
+            self._session = happening.text
+        if happening.kind == "edit":
+            happening = replace(happening, text=self._place(happening.text))
+        if happening.kind in ("tool", "command", "edit"):
+            self._last = f"{happening.kind} {happening.text}"
+        return happening
+
+    def _place(self, path: str) -> str:
+        workspace = self._assignment.workspace
+        place = workspace / path
+        if place.is_relative_to(workspace):
+            return str(place.relative_to(workspace))
+        if not any(place.is_relative_to(folder) for folder in self._assignment.writable):
+            self._notices.append(f"it edited {place}, which is outside its workspace")
+        return path
 
     def judge(self, ended: Ended) -> Outcome:
-        """What the program's end means."""
+        """What the program's end means. One that says nothing and does nothing has not done its work."""
         if ended.timed_out:
             message = f"timed out after {self._assignment.timeout:g} s{self._doing()}"
-            return Outcome(failure=Failure.VALIDATION.value, message=message, session=self._session)
+            return self._fail(Failure.VALIDATION, message)
         if ended.exit_code is None:
-            return Outcome(failure=Failure.PERMANENT.value, message=f"could not be started: {ended.message}")
-        outcome = self._reader.conclude(ended)
-        return outcome if outcome.session else replace(outcome, session=self._session)
+            return self._fail(Failure.PERMANENT, f"could not be started: {ended.message}")
+        found = self._reader.conclude(ended)
+        outcome = replace(
+            found,
+            message=strip_controls(found.message),
+            session=found.session or self._session,
+            notices=(*found.notices, *self._notices),
+        )
+        silent = not outcome.message.strip() and outcome.structured is None and not outcome.question
+        if silent and not outcome.failure and not self._last:
+            return replace(outcome, failure=Failure.VALIDATION.value, message=IDLED)
+        return outcome
+
+    def _fail(self, failure: Failure, message: str) -> Outcome:
+        return Outcome(failure=failure.value, message=message, session=self._session, notices=tuple(self._notices))
 
     def describe_silence(self) -> Outcome:
         """The outcome of a program that was ended for its silence."""
         message = f"said nothing for {self._assignment.idle:g} s and was stopped{self._doing()}"
-        return Outcome(failure=Failure.CRASH.value, message=message, session=self._session)
+        return self._fail(Failure.CRASH, message)
 
     def _doing(self) -> str:
         return f"; the last thing it did: {self._last[:500]}" if self._last else "; it had done nothing yet"
@@ -166,6 +244,11 @@ class _Watch:
         return grown
 
 
+def strip_controls(text: str) -> str:
+    """Text that cannot move a cursor, whatever a model made the program say."""
+    return CONTROLS.sub("", ESCAPES.sub("", text))
+
+
 def _size(path: Path | None) -> int:
     try:
         return path.stat().st_size if path else 0
@@ -173,16 +256,36 @@ def _size(path: Path | None) -> int:
         return 0
 
 
-def find_executable(program: Program) -> Path:
-    """Where the program is; InvalidInput if it is not installed."""
-    found = program.find() if program.find else None
-    for name in program.executables if found is None else ():
-        place = shutil.which(name)
-        if place:
-            return Path(place)
-    if found is None:
+def find_executable(program: Program) -> Path | None:
+    """Where the program is, or None."""
+    if program.find and (found := program.find()):
+        return found
+    places = (shutil.which(name) for name in program.executables)
+    return next((Path(place) for place in places if place), None)
+
+
+def open_program(
+    program: Program,
+    *,
+    processes: Processes,
+    model: str = "",
+    tiers: Mapping[str, str] | None = None,
+    servers: Mapping[str, McpServer] | None = None,
+) -> CliAgent:
+    """The agent that runs the program, in a jail where one works; InvalidInput if it is not installed."""
+    executable = find_executable(program)
+    if executable is None:
+        names = " or ".join(program.executables)
         raise InvalidInput(
-            f"the agent {program.name!r} is not installed: there is no {' or '.join(program.executables)} on PATH",
-            hint="drumline agents",
+            f"the agent {program.name!r} is not installed: there is no {names} on PATH",
+            hint=program.install or "drumline agents",
         )
-    return found
+    return CliAgent(
+        program=program,
+        executable=executable,
+        processes=processes,
+        jail=find_jail(),
+        model=model,
+        tiers=tiers or {},
+        servers=servers or {},
+    )

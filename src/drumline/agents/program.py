@@ -13,6 +13,7 @@ from typing import Protocol
 from drumline.core.flow.model import Json
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
+from drumline.profiles import McpServer
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,11 +32,17 @@ class Abilities:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Setting:
-    """What a launch may rely on: the program found, the model chosen, and a folder of this assignment's own."""
+    """What a launch may rely on: the program found, the model chosen, and a folder of this assignment's own.
+
+    `jailed` says that the kernel keeps the program's writes in bounds, so that it need not ask for leave. `servers`
+    are the MCP servers that the assignment names.
+    """
 
     executable: Path
     model: str
     scratch: Path
+    jailed: bool = False
+    servers: tuple[McpServer, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +71,8 @@ class Program:
     """An agent program. `keep` are the variables of our environment it may see, beside harmless ones: its credentials.
 
     `homes` are folders of its own that it may write to, with `~` or `$NAME`. `tiers` are its models; an empty one
-    leaves the choice to the program.
+    leaves the choice to the program. `gone` are words by which it says that a session to go on with is not there.
+    `install` and `login` are what to type where it is missing or lets nobody in.
     """
 
     name: str
@@ -76,3 +84,6 @@ class Program:
     homes: tuple[str, ...] = ()
     tiers: Mapping[str, str] = field(default_factory=dict)
     find: Callable[[], Path | None] | None = None
+    gone: tuple[str, ...] = ()
+    install: str = ""
+    login: str = ""

@@ -1,0 +1,255 @@
+"""Claude Code on its command line, one program per assignment.
+
+The rule: its result is believed only if it says that no error ended it. An error of the API is a "success" to it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from drumline.agents.program import Abilities, Launch, Program, Setting
+from drumline.agents.reading import read_list, read_map, read_number, read_text
+from drumline.agents.verdicts import explain_end, explain_failure
+from drumline.core.flow.model import Json
+from drumline.core.taxonomy import Failure
+from drumline.ports.agents import Assignment, Happening, Outcome
+from drumline.ports.processes import Ended
+from drumline.profiles import McpServer
+
+WRITERS = "Edit,Write,NotebookEdit"
+FREE = ("Bash", "WebFetch", "WebSearch")
+"""What it may use without a jail. Its editing tools are not in here: it holds them to the workspace if they are not."""
+RETRIES = "3"
+"""It would ask ten times by itself, for minutes; waiting is up to the engine, which tells people."""
+INPUTS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+ENDS: Mapping[str, tuple[Failure, str]] = {
+    "error_max_budget_usd": (Failure.QUOTA, "the budget of this assignment is used up"),
+    "error_max_turns": (Failure.VALIDATION, "it took more turns than it may"),
+    "error_max_structured_output_retries": (Failure.VALIDATION, "no answer of it fitted the schema"),
+}
+
+
+def build_launch(assignment: Assignment, setting: Setting) -> Launch:
+    """The command for an assignment. The prompt goes in on stdin; instructions and servers are files."""
+    argv = [str(setting.executable), "-p", "--output-format", "stream-json", "--verbose", "--input-format", "text"]
+    argv += ["--model", setting.model] if setting.model else []
+    argv += ["--resume", assignment.session] if assignment.session else ["--session-id", _name_session(assignment)]
+    if assignment.instructions:
+        argv += ["--append-system-prompt-file", _write(setting.scratch / "instructions.md", assignment.instructions)]
+    if assignment.output_schema is not None:
+        argv += ["--json-schema", json.dumps(assignment.output_schema)]
+    if setting.servers:
+        argv += ["--strict-mcp-config", "--mcp-config", _write_servers(setting)]
+    if assignment.budget is not None:
+        argv += ["--max-budget-usd", f"{assignment.budget:f}"]
+    argv += _permit(assignment, setting)
+    return Launch(argv=tuple(argv), stdin=assignment.prompt, env=_set_up(setting))
+
+
+def _permit(assignment: Assignment, setting: Setting) -> Iterator[str]:
+    """What it may do unasked. In a jail that is everything, as the kernel holds it; else edits in the workspace."""
+    if assignment.tools is not None:
+        yield from ("--tools", ",".join(assignment.tools))
+    if assignment.read_only:
+        yield from ("--disallowedTools", WRITERS)
+    if setting.jailed:
+        yield "--dangerously-skip-permissions"
+        return
+    # Of commands it knows itself which only read; in the mode that never asks it refuses the others.
+    yield from ("--permission-mode", "dontAsk" if assignment.read_only else "acceptEdits")
+    allowed = [*(() if assignment.read_only else FREE), *(f"mcp__{server.name}" for server in setting.servers)]
+    if allowed:
+        yield from ("--allowedTools", ",".join(allowed))
+    for folder in () if assignment.read_only else assignment.writable:
+        yield from ("--add-dir", str(folder))
+
+
+def _set_up(setting: Setting) -> dict[str, str]:
+    env = {"DISABLE_AUTOUPDATER": "1"}
+    if "CLAUDE_CODE_MAX_RETRIES" not in os.environ:
+        env["CLAUDE_CODE_MAX_RETRIES"] = RETRIES
+    if setting.servers:
+        env["ENABLE_TOOL_SEARCH"] = "false"  # otherwise the tools of servers are hidden until it looks for them
+    if setting.jailed:
+        env["IS_SANDBOX"] = "1"  # without it, root may not skip its questions
+    return env
+
+
+def _name_session(assignment: Assignment) -> str:
+    """The id wanted, if it is one that the program takes, else a new one."""
+    try:
+        return str(uuid.UUID(assignment.new_session))
+    except ValueError:
+        return str(uuid.uuid4())
+
+
+def _write_servers(setting: Setting) -> str:
+    servers = {server.name: _describe(server) for server in setting.servers}
+    return _write(setting.scratch / "servers.json", json.dumps({"mcpServers": servers}))
+
+
+def _describe(server: McpServer) -> Mapping[str, Json]:
+    if server.url:
+        return {"type": "http", "url": server.url}
+    return {"type": "stdio", "command": server.command[0], "args": list(server.command[1:]), "env": dict(server.env)}
+
+
+def _write(path: Path, text: str) -> str:
+    """Write a file that only we can read: servers have secrets."""
+    path.touch(mode=0o600)
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    return str(path)
+
+
+class ClaudeReader:
+    """Understands the stream of one run."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._resumed = bool(assignment.session)
+        self._result: Mapping[str, Json] | None = None
+        self._notices: list[str] = []
+        self._wait: float | None = None
+        self._resets_at: float | None = None
+
+    def read(self, event: Mapping[str, Json]) -> Iterable[Happening]:
+        """What an event means; those of its own helpers count, but for what they say."""
+        match event.get("type"):
+            case "system":
+                yield from self._read_system(event)
+            case "assistant":
+                yield from _read_blocks(event)
+            case "user":
+                result = read_map(event.get("tool_use_result"))
+                if "structuredPatch" in result:
+                    yield Happening(kind="edit", text=read_text(result.get("filePath")))
+            case "rate_limit_event":
+                self._read_limit(read_map(event.get("rate_limit_info")))
+            case "result":
+                self._result = event
+                yield Happening(kind="usage", usage=self._count(event))
+
+    def conclude(self, ended: Ended) -> Outcome:
+        """The outcome by the result; without one it has broken down."""
+        result = self._result
+        if result is None:
+            return replace(explain_end(ended, "a result"), notices=tuple(self._notices))
+        outcome = self._judge(result)
+        return replace(
+            outcome,
+            usage=self._count(result),
+            source="claude",
+            session=read_text(result.get("session_id")),
+            notices=(*self._notices, *outcome.notices),
+        )
+
+    def _judge(self, result: Mapping[str, Json]) -> Outcome:
+        text = read_text(result.get("result"))
+        reason = result.get("terminal_reason", "completed")
+        if not result.get("is_error") and reason == "completed" and result.get("subtype") == "success":
+            return Outcome(message=text, structured=result.get("structured_output"))
+        told = "; ".join(read_text(error) for error in read_list(result.get("errors"))) or text
+        if known := ENDS.get(read_text(result.get("subtype"))):
+            return Outcome(failure=known[0].value, message=f"{known[1]}: {told}" if told else known[1])
+        status = int(read_number(result.get("api_error_status"))) or None
+        outcome = explain_failure(told or f"it ended as {reason!r}", status=status, wait=self._wait)
+        if outcome.failure == Failure.QUOTA.value and self._resets_at is not None:
+            return replace(outcome, resets_at=self._resets_at)
+        return outcome
+
+    def _read_system(self, event: Mapping[str, Json]) -> Iterator[Happening]:
+        match event.get("subtype"):
+            case "init":
+                yield Happening(kind="session", text=read_text(event.get("session_id")))
+            case "permission_denied":
+                tool, why = read_text(event.get("tool_name")), read_text(event.get("message"))
+                self._notices.append(f"it was not allowed to use {tool}: {why[:300]}")
+                yield Happening(kind="notice", text=self._notices[-1])
+            case "api_retry":
+                self._wait = read_number(event.get("retry_delay_ms")) / 1000
+                why = f"{event.get('error')} ({event.get('error_status') or 'no answer'})"
+                yield Happening(kind="notice", text=f"the API failed: {why}; it asks again in {self._wait:g} s")
+
+    def _read_limit(self, info: Mapping[str, Json]) -> None:
+        resets_at = read_number(info.get("resetsAt"))
+        if info.get("status") == "rejected" and resets_at > time.time():
+            self._resets_at = resets_at
+
+    def _count(self, result: Mapping[str, Json]) -> Mapping[str, float]:
+        """Tokens and dollars of this run alone: the total of a resumed session has all that came before."""
+        models = [read_map(used) for used in read_map(result.get("model_usage_since_last_result")).values()]
+        if not models:
+            usage = _count_tokens(read_map(result.get("usage")))
+            return usage if self._resumed else usage | {"cost_usd": read_number(result.get("total_cost_usd"))}
+        cached = sum(read_number(model.get("cacheReadInputTokens")) for model in models)
+        return {
+            "input": sum(read_number(model.get(name)) for model in models for name in INPUTS),
+            "output": sum(read_number(model.get("outputTokens")) for model in models),
+            "cached": cached,
+            "cost_usd": sum(read_number(model.get("costUSD")) for model in models),
+        }
+
+
+def _count_tokens(usage: Mapping[str, Json]) -> dict[str, float]:
+    cached = read_number(usage.get("cache_read_input_tokens"))
+    fresh = read_number(usage.get("input_tokens")) + read_number(usage.get("cache_creation_input_tokens"))
+    return {"input": fresh + cached, "output": read_number(usage.get("output_tokens")), "cached": cached}
+
+
+def _read_blocks(event: Mapping[str, Json]) -> Iterator[Happening]:
+    """What it says and does in one message; an error of the API also looks like something said."""
+    own = event.get("parent_tool_use_id") is None and not event.get("is_api_error_message")
+    for item in read_list(read_map(event.get("message")).get("content")):
+        block = read_map(item)
+        given = read_map(block.get("input"))
+        if block.get("type") == "text" and own:
+            yield Happening(kind="text", text=read_text(block.get("text")))
+        elif block.get("type") == "tool_use" and block.get("name") == "Bash":
+            yield Happening(kind="command", text=read_text(given.get("command")))
+        elif block.get("type") == "tool_use":
+            what = read_text(given.get("file_path")) or read_text(given.get("pattern")) or read_text(given.get("url"))
+            yield Happening(kind="tool", text=f"{read_text(block.get('name'))} {what}".strip())
+
+
+PROGRAM = Program(
+    name="claude",
+    executables=("claude",),
+    build=build_launch,
+    open_reader=ClaudeReader,
+    abilities=Abilities(
+        resumes=True,
+        names_session=True,
+        validates_schema=True,
+        reads_only=True,
+        takes_budget=True,
+        takes_servers=True,
+        counts_tokens=True,
+        prices=True,
+    ),
+    # Named one by one: the marks of a session that Drumline itself was started in must not get through.
+    keep=(
+        "ANTHROPIC_*",
+        "CLAUDE_CONFIG_DIR",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "CLAUDE_CODE_USE_*",
+        "CLAUDE_CODE_SKIP_*",
+        "CLAUDE_CODE_MAX_*",
+        "CLAUDE_CODE_DISABLE_*",
+        "DISABLE_*",
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "AWS_REGION",
+        "AWS_PROFILE",
+        "CLOUD_ML_REGION",
+        "GOOGLE_APPLICATION_CREDENTIALS",
+    ),
+    homes=("$CLAUDE_CONFIG_DIR", "~/.claude", "~/.claude.json"),
+    tiers={"fast": "haiku", "standard": "sonnet", "strong": "opus"},
+    gone=("No conversation found with session ID", "is already in use"),
+    install="npm install -g @anthropic-ai/claude-code",
+    login="claude auth login",
+)

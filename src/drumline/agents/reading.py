@@ -1,0 +1,27 @@
+"""Looking into JSON that a foreign program printed: what is not of the kind expected counts as not there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from drumline.core.flow.model import Json
+
+
+def read_map(value: Json) -> Mapping[str, Json]:
+    """The object, or an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def read_list(value: Json) -> list[Json]:
+    """The list, or an empty one."""
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def read_text(value: Json) -> str:
+    """The text, or an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def read_number(value: Json) -> float:
+    """The number, or zero."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0

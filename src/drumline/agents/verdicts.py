@@ -1,0 +1,88 @@
+"""What an agent program's last words mean: a class of failure, from the status of the API if it is told, else by words.
+
+The rule: what is not recognised is a breakdown of the program, never a success.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from drumline.agents.resets import find_reset
+from drumline.core.taxonomy import Failure
+from drumline.ports.agents import Outcome
+from drumline.ports.processes import Ended
+
+LONGEST = 4000
+STATUSES: Mapping[int, Failure] = MappingProxyType(
+    {
+        401: Failure.AUTH,
+        402: Failure.BILLING,
+        403: Failure.AUTH,
+        408: Failure.TRANSIENT,
+        409: Failure.TRANSIENT,
+        425: Failure.TRANSIENT,
+        429: Failure.QUOTA,
+    }
+)
+# The order matters: people at their usage limit are told that they could buy credits, too.
+WORDS: tuple[tuple[Failure, re.Pattern[str]], ...] = tuple(
+    (failure, re.compile(words, re.IGNORECASE))
+    for failure, words in (
+        (Failure.QUOTA, r"usage limit|hit your .{0,20}limit|limit reached|weekly limit|5-hour limit"),
+        (Failure.BILLING, r"credit balance|insufficient_quota|payment required|billing|out of credits"),
+        (
+            Failure.AUTH,
+            r"not logged in|log ?in again|please run /login|unauthori[sz]ed|authenticat|invalid.{0,10}api key"
+            r"|api key not|missing .{0,20}(api key|credential)|oauth token|permission_error",
+        ),
+        (Failure.QUOTA, r"rate.?limit|too many requests|quota|resource.?exhausted"),
+        (
+            Failure.TRANSIENT,
+            r"overloaded|high demand|try again in a moment|server.?error|bad gateway|unavailable|timed? ?out"
+            r"|disconnected|connection|network|econn|socket|fetch failed|stream .{0,30}(closed|ended)",
+        ),
+        (
+            Failure.PERMANENT,
+            r"invalid.?request|not.?found|does not exist|unknown (model|option|argument)|not supported"
+            r"|unexpected argument|too long|context (window|length)",
+        ),
+    )
+)
+STATUS = re.compile(r"(?:status(?: code)?:?|error:?|rejected)\s*\(?([45]\d\d)\b", re.IGNORECASE)
+
+
+def classify(message: str, *, status: int | None = None) -> Failure:
+    """The class of a failure. `status` is what the API answered; without it, one in the message counts."""
+    if status is None and (told := STATUS.search(message)):
+        status = int(told[1])
+    worded = next((failure for failure, words in WORDS if words.search(message)), Failure.CRASH)
+    if worded is Failure.BILLING or status is None:
+        return worded
+    if status in STATUSES:
+        return STATUSES[status]
+    return Failure.TRANSIENT if status >= 500 else Failure.PERMANENT
+
+
+def explain_failure(message: str, *, status: int | None = None, wait: float | None = None) -> Outcome:
+    """The outcome of work that an error ended; `wait` is how many seconds the API had asked for."""
+    failure = classify(message, status=status)
+    resets_at = None
+    if failure is Failure.QUOTA:
+        now = time.time()
+        resets_at = find_reset(message, now=now)
+        if resets_at is None and wait is not None:
+            resets_at = now + wait
+    return Outcome(failure=failure.value, message=message[:LONGEST], resets_at=resets_at)
+
+
+def explain_end(ended: Ended, missing: str) -> Outcome:
+    """The outcome of a program that ended without its final event, which is called `missing`."""
+    said = ended.errors.strip()[-LONGEST:]
+    words = f"ended with exit code {ended.exit_code} and without {missing}" + (f": {said}" if said else "")
+    known = classify(said) if said else Failure.CRASH
+    # Only what a person has to settle is believed from stderr; all else may well pass.
+    failure = known if known in (Failure.AUTH, Failure.BILLING, Failure.QUOTA) else Failure.CRASH
+    return Outcome(failure=failure.value, message=words)

@@ -1,0 +1,133 @@
+"""Places for agents to work in tests: a checkout, a worktree of it, an isolated home, a model server to talk to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+from tests.agents.programs import LAUNCHES, Seat, find_entry
+
+from drumline.agents import open_agent
+from drumline.agents.cli import CliAgent
+from drumline.core.ids import DriverId, RunId, StepId
+from drumline.ports.agents import Assignment, Outcome
+from drumline.processes.supervised import SupervisedProcesses
+from drumline.testing.modelserver import ModelServer
+
+GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.invalid")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Office:
+    """An agent and where it works."""
+
+    agent: CliAgent
+    checkout: Path
+    workspace: Path
+    log: Path
+    workspaces: list[Path] = field(default_factory=list)
+
+    def work(self, prompt: str = "Please do the work.", **fields: Any) -> Outcome:
+        """Let the agent do an assignment."""
+        return anyio.run(self.agent.work, assign(self.workspace, self.log, prompt=prompt, **fields))
+
+    def make_workspaces(self, count: int) -> list[Path]:
+        """Further worktrees of the checkout."""
+        for number in range(count):
+            folder = self.workspace.with_name(f"more-{number}")
+            run_git(self.checkout, "worktree", "add", "--quiet", "--detach", str(folder))
+            self.workspaces.append(folder)
+        return self.workspaces
+
+
+def open_office(
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    server: ModelServer,
+    *,
+    jailed: bool = True,
+    again: bool = False,
+) -> Office:
+    """Open an agent in a worktree; our environment has a secret that is none of its business.
+
+    With `jailed` it is in a jail where one works here, else never. `again` is for a place that is already there.
+    """
+    checkout, workspace = folder / "checkout", folder / "trees" / "one"
+    if not again:
+        make_checkout(checkout, workspace)
+    isolate(folder, monkeypatch, name, server)
+    processes = SupervisedProcesses(folder / "driver", DriverId("d1"))
+    agent = open_agent(name, processes=processes, base=folder)
+    assert isinstance(agent, CliAgent)
+    agent = agent if jailed else replace(agent, jail=None)
+    return Office(agent=agent, checkout=checkout, workspace=workspace, log=folder / "logs" / "work.log")
+
+
+def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, server: ModelServer) -> None:
+    """An environment in which the program finds the server and nothing of the user's."""
+    entry = find_entry(name)
+    assert entry is not None, f"{name} is not installed"
+    seat = Seat(home=folder / "home", work=folder, temp=folder, url=server.url)
+    seat.home.mkdir(exist_ok=True)
+    env = {
+        "PATH": f"{entry.parent}{os.pathsep}{os.defpath}",
+        "HOME": str(seat.home),
+        "DATABASE_PASSWORD": "our-own-secret",
+        **LAUNCHES[name](seat).env,
+    }
+    for variable, value in env.items():
+        monkeypatch.setenv(variable, value)
+
+
+def make_checkout(checkout: Path, workspace: Path) -> None:
+    """A repository with one commit, and a worktree of it."""
+    checkout.mkdir()
+    run_git(checkout, "init", "--quiet")
+    run_git(checkout, "commit", "--quiet", "--allow-empty", "-m", "base")
+    run_git(checkout, "worktree", "add", "--quiet", "--detach", str(workspace))
+
+
+def run_git(folder: Path, *words: str) -> None:
+    """Run git in a folder."""
+    subprocess.run([*GIT, *words], cwd=folder, check=True)
+
+
+def assign(workspace: Path, log: Path, *, prompt: str = "Please do the work.", **fields: Any) -> Assignment:
+    """An assignment with long but bounded time."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    return Assignment(
+        run=RunId("r1"),
+        step=StepId("s1"),
+        node="implement",
+        attempt=1,
+        prompt=prompt,
+        prompt_file=log.with_suffix(".md"),
+        workspace=workspace,
+        log=log,
+        **{"timeout": 200.0, **fields},
+    )
+
+
+def read_command_lines() -> list[str]:
+    """The command line of every process there is."""
+    return [" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"])]
+
+
+def count_processes(*words: str) -> int:
+    """How many processes have all these words on their command line."""
+    return sum(all(word in line for word in words) for line in read_command_lines())
+
+
+async def wait_for_processes(word: str, count: int) -> int:
+    """How many there are once there are `count`, or after a long while."""
+    with anyio.move_on_after(60):
+        while count_processes(word) < count:
+            await anyio.sleep(0.1)
+    return count_processes(word)
