@@ -128,7 +128,7 @@ class FlowSession:
             await anyio.sleep(FRAME)
 
     def _observe(self, events: Sequence[Event]) -> None:
-        for line in self._progress.feed(events):
+        for line in self._progress.feed(events, at=time.time()):
             if self.as_json:
                 print_json({"schema_version": 1, "run": self.run, **line.data})
             else:
