@@ -232,3 +232,130 @@ def test_in_ci_nothing_is_asked_even_at_a_terminal(terminal: Terminal) -> None:
 
     assert "Answer (" not in end
     assert "Mode: " not in end
+
+
+# --- flows ------------------------------------------------------------------------------------------------------
+
+
+FLOW = r"""
+name: shipping
+start: pack
+nodes:
+  pack: {type: script, script: pack.sh, timeout: 300, next: review}
+  review:
+    type: approval
+    question: "Ship {{initial_prompt}}?\n  It weighs {{weight}}.\e[2J"
+    options: ["yes", "no"]
+    routes: {"yes": who, "no": stopped}
+    on_other: noted
+    state_updates: {said: "{{choice}}"}
+  who:
+    type: input
+    question: Who?
+    validation: len(input) >= 3
+    state_updates: {who: "{{input}}"}
+    next: done
+  noted: {type: end, output: "noted: {{said}}"}
+  stopped: {type: end, output: stopped, status: rejected}
+  done: {type: end, output: "shipped by {{who}}"}
+"""
+
+
+def walk_at(terminal: Terminal, *, pack: str = "") -> None:
+    """Type the command that walks the flow."""
+    (terminal.user.repo / "graph.yaml").write_text(FLOW, encoding="utf-8")
+    (terminal.user.repo / "pack.sh").write_text(f"{pack}\necho '{{\"weight\": 7}}'\n", encoding="utf-8")
+    terminal.type_command("flow", "run", "graph.yaml", "--prompt", "the box")
+
+
+def test_a_flow_shows_its_nodes_asks_until_the_answer_is_legal_and_prints_its_output(terminal: Terminal) -> None:
+    walk_at(terminal, pack="while [ ! -e $HOME/go ]; do sleep 0.05; done")
+    wait_for(lambda: "pack" in terminal.screen().partition("nothing there is reset")[2], "no board")
+    board = terminal.screen()
+    (terminal.user.folder / "home" / "go").touch()
+    asked = terminal.await_text("Answer:")
+    terminal.press("yes", "Enter")
+    terminal.await_text("Who?")
+    wait_for(lambda: terminal.screen().count("Answer:") == 2, "not asked")
+    terminal.press("me", "Enter")
+    refused = terminal.await_text("legal is len(input) >= 3")
+    terminal.press("kim", "Enter")
+    end = terminal.await_text("exit=0")
+
+    assert "shipping" in board
+    assert "Ship the box?" in asked
+    assert "It weighs 7." in asked
+    assert "yes, no, or anything else in your own words" in asked
+    assert "Traceback" not in refused
+    assert "shipped by kim" in end
+
+
+def test_a_question_of_a_flow_takes_ones_own_words(terminal: Terminal) -> None:
+    walk_at(terminal)
+    terminal.await_text("Answer:")
+
+    terminal.press("only on Mondays", "Enter")
+    end = terminal.await_text("exit=0")
+
+    assert "noted: only on Mondays" in end
+
+
+@pytest.mark.parametrize("key", ["C-d", "Enter"])
+def test_a_question_of_a_flow_may_be_left_for_later(terminal: Terminal, key: str) -> None:
+    walk_at(terminal)
+    terminal.await_text("Answer:")
+
+    terminal.press(key)
+    end = terminal.await_text("exit=2")
+
+    assert "drumline answer review yes --resume" in end
+    assert terminal.user.status()["state"] == "parked"
+
+
+def test_ctrl_c_at_a_question_of_a_flow_leaves_it_parked(terminal: Terminal) -> None:
+    walk_at(terminal)
+    terminal.await_text("Answer:")
+
+    terminal.press("C-c")
+    end = terminal.await_text("exit=130")
+
+    assert "Traceback" not in end
+    assert terminal.user.status()["state"] == "parked"
+
+
+def test_the_terminal_notices_an_answer_from_elsewhere_and_goes_on(terminal: Terminal) -> None:
+    walk_at(terminal)
+    terminal.await_text("Answer:")
+    terminal.press("half a thou")
+
+    answered = terminal.user.drumline("answer", "review", "yes")
+    terminal.await_text("review was answered 'yes' by kim meanwhile")
+    wait_for(lambda: terminal.screen().count("Answer:") == 2, "the next question was not asked")
+    terminal.press("sam", "Enter")
+    end = terminal.await_text("exit=0")
+
+    assert answered.code == 0
+    assert "shipped by sam" in end
+
+
+def test_the_terminal_waits_for_somebody_who_answers_and_drives_on(terminal: Terminal) -> None:
+    walk_at(terminal)
+    terminal.await_text("Answer:")
+
+    answered = terminal.user.drumline("answer", "review", "not now", "--resume")
+    end = terminal.await_text("exit=0")
+
+    assert answered.code == 0
+    assert "answered 'not now' by kim meanwhile" in end
+    assert "noted: not now" in end
+
+
+def test_the_terminal_asks_no_more_once_the_run_is_cancelled(terminal: Terminal) -> None:
+    walk_at(terminal)
+    terminal.await_text("Answer:")
+
+    terminal.user.drumline("cancel")
+    end = terminal.await_text("exit=1")
+
+    assert "review is not asked any more" in end
+    assert terminal.user.status()["state"] == "cancelled"
