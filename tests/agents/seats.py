@@ -53,15 +53,13 @@ def open_office(
     server: ModelServer,
     *,
     jailed: bool = True,
-    again: bool = False,
 ) -> Office:
     """Open an agent in a worktree; our environment has a secret that is none of its business.
 
-    With `jailed` it is in a jail where one works here, else never. `again` is for a place that is already there.
+    With `jailed` it is in a jail where one works here, else never.
     """
     checkout, workspace = folder / "checkout", folder / "trees" / "one"
-    if not again:
-        make_checkout(checkout, workspace)
+    make_checkout(checkout, workspace)
     isolate(folder, monkeypatch, name, server)
     processes = SupervisedProcesses(folder / "driver", DriverId("d1"))
     agent = open_agent(name, processes=processes, base=folder)
@@ -127,7 +125,8 @@ def count_processes(*words: str) -> int:
 
 async def wait_for_processes(word: str, count: int) -> int:
     """How many there are once there are `count`, or after a long while."""
-    with anyio.move_on_after(60):
-        while count_processes(word) < count:
-            await anyio.sleep(0.1)
+    for _ in range(600):
+        if count_processes(word) >= count:
+            break
+        await anyio.sleep(0.1)
     return count_processes(word)

@@ -247,7 +247,7 @@ PROGRAM = Program(
         "CLOUD_ML_REGION",
         "GOOGLE_APPLICATION_CREDENTIALS",
     ),
-    homes=("$CLAUDE_CONFIG_DIR", "~/.claude", "~/.claude.json"),
+    homes=("$CLAUDE_CONFIG_DIR/", "~/.claude/", "~/.claude.json"),
     tiers={"fast": "haiku", "standard": "sonnet", "strong": "opus"},
     gone=("No conversation found with session ID", "is already in use"),
     install="npm install -g @anthropic-ai/claude-code",

@@ -137,9 +137,15 @@ class CliAgent:
         )
 
     def _homes(self) -> list[Path]:
-        """The folders the program keeps its own things in, as far as they are there."""
-        found = [Path(os.path.expandvars(home)).expanduser() for home in self.program.homes]
-        return [path for path in found if path.is_absolute() and path.exists()]
+        """The folders the program keeps its own things in; what is not there could not be made from inside a jail."""
+        found: list[Path] = []
+        for home in self.program.homes:
+            path = Path(os.path.expandvars(home)).expanduser()
+            if path.is_absolute() and home.endswith("/"):
+                path.mkdir(parents=True, exist_ok=True)
+            if path.is_absolute() and path.exists():
+                found.append(path)
+        return found
 
     async def _run(self, assignment: Assignment, job: Job) -> Outcome:
         watch = _Watch(assignment, job, self.program.open_reader(assignment))

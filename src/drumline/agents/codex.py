@@ -235,7 +235,7 @@ PROGRAM = Program(
         "OPENAI_PROJECT",
         "AZURE_OPENAI_*",
     ),
-    homes=("$CODEX_HOME", "~/.codex"),
+    homes=("$CODEX_HOME/", "~/.codex/"),
     tiers={"fast": "", "standard": "", "strong": ""},
     find=find_native,
     gone=("no rollout found",),

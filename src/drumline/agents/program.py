@@ -70,9 +70,10 @@ class Reader(Protocol):
 class Program:
     """An agent program. `keep` are the variables of our environment it may see, beside harmless ones: its credentials.
 
-    `homes` are folders of its own that it may write to, with `~` or `$NAME`. `tiers` are its models; an empty one
-    leaves the choice to the program. `gone` are words by which it says that a session to go on with is not there.
-    `install` and `login` are what to type where it is missing or lets nobody in.
+    `homes` are folders of its own that it may write to, with `~` or `$NAME`; those that end with a slash are made where
+    they are missing. `tiers` are its models; an empty one leaves the choice to the program. `find` is for programs that
+    are not simply on PATH. `gone` are words by which it says that a session cannot be used. `install` and `login` are
+    what to type where it is missing or lets nobody in.
     """
 
     name: str
