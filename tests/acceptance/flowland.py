@@ -6,6 +6,7 @@ The rule is that of `userland.py`: nothing outside the test's folder is read or 
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -16,7 +17,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.acceptance.userland import PATIENCE, Ran, User, leaving_nothing
+from tests.acceptance.durability import send
+from tests.acceptance.userland import PATIENCE, Ran, User, leaving_nothing, processes_of
 
 from drumline.core.events import Event
 from drumline.core.flow.events import NodeEnded
@@ -42,8 +44,12 @@ def flow_user(folder: Path, files: Mapping[str, str] | None = None) -> Iterator[
     user.git("init", "-q", "-b", "main")
     user.git("add", "-A")
     user.git("-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit", "-q", "--allow-empty", "-m", "start")
-    with leaving_nothing(folder):
-        yield user
+    try:
+        with leaving_nothing(folder):
+            yield user
+    finally:
+        for pid in processes_of(folder):
+            send(pid, signal.SIGKILL)
 
 
 def write_files(user: User, files: Mapping[str, str]) -> None:
@@ -54,7 +60,7 @@ def write_files(user: User, files: Mapping[str, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def flow_text(start: str, nodes: Mapping[str, Mapping[str, object]], **more: object) -> str:
+def flow_text(start: str, nodes: Mapping[str, object], **more: object) -> str:
     """A flow's file; every flow here is called `f` unless it says otherwise."""
     return yaml.safe_dump({"name": "f", "start": start, "nodes": dict(nodes)} | more, sort_keys=False)
 
