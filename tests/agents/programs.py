@@ -188,7 +188,10 @@ def launch_opencode(seat: Seat) -> Launch:
     )
 
 
-QWEN_SETTINGS = {"memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False}}
+QWEN_SETTINGS = {
+    "security": {"auth": {"selectedType": "openai"}},
+    "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
+}
 
 
 def launch_qwen(seat: Seat) -> Launch:

@@ -38,6 +38,10 @@ PROGRAMS: Mapping[str, str] = MappingProxyType(
     {
         "claude": "drumline.agents.claude:PROGRAM",
         "codex": "drumline.agents.codex:PROGRAM",
+        "gemini": "drumline.agents.gemini:PROGRAM",
+        "opencode": "drumline.agents.opencode:PROGRAM",
+        "qwen": "drumline.agents.qwen:PROGRAM",
+        "goose": "drumline.agents.goose:PROGRAM",
     }
 )
 """Agents whose argument is a model and may be left out, each with its Program or Opener."""

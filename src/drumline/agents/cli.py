@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -79,6 +80,9 @@ class CliAgent:
         return replace(fresh, notices=(notice, *fresh.notices))
 
     async def _attempt(self, assignment: Assignment) -> Outcome:
+        if self.program.abilities.names_session and not (assignment.session or assignment.new_session):
+            # Not every program tells the name of its session, so it gets one.
+            assignment = replace(assignment, new_session=str(uuid.uuid4()))
         scratch = assignment.log.with_name(assignment.log.name + ".tmp").absolute()
         scratch.mkdir(parents=True, exist_ok=True)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 from drumline.core.flow.model import Json
@@ -25,3 +26,12 @@ def read_text(value: Json) -> str:
 def read_number(value: Json) -> float:
     """The number, or zero."""
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+
+
+def read_value(text: str) -> Json:
+    """The value that a text is the JSON of, or None; nobody has looked yet whether it fits."""
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value

@@ -1,0 +1,190 @@
+"""goose, one program per assignment.
+
+The rule: what goose itself says in the place of its model is an error. It ends with exit code 0 all the same.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from drumline.agents.handover import join_prompt
+from drumline.agents.program import Abilities, Launch, Program, Setting
+from drumline.agents.reading import read_list, read_map, read_number, read_text, read_value
+from drumline.agents.verdicts import explain_end, explain_failure
+from drumline.core.flow.model import Json
+from drumline.errors import InvalidInput
+from drumline.ports.agents import Assignment, Happening, Outcome
+from drumline.ports.processes import Ended
+
+WRITERS = ("write", "edit", "text_editor")
+EMPTY = "The model returned an empty response"
+STATUS = re.compile(r"\((\d{3})\b")
+EXCUSE = re.compile(r"^Ran into this error:|Please (?:resend|retry)\b")
+
+
+def build_launch(assignment: Assignment, setting: Setting) -> Launch:
+    """The command for an assignment. Instructions go in before the prompt on stdin: as options all could read them."""
+    if assignment.read_only and not setting.jailed:
+        raise InvalidInput("goose reads with commands, which could also write: without bubblewrap it cannot only read")
+    argv = [str(setting.executable), "run", "--output-format", "stream-json", "--quiet", "--instructions", "-"]
+    # Only its tools for developers: what else a user has switched on is for talking to it.
+    argv += ["--no-profile", "--with-builtin", "developer"]
+    argv += ["--model", setting.model] if setting.model else []
+    argv += ["--name", assignment.session or assignment.new_session]
+    argv += ["--resume"] if assignment.session else []
+    secrets: dict[str, str] = {}
+    for server in setting.servers:
+        secrets |= server.env
+        if server.url:
+            argv += ["--with-streamable-http-extension", server.url]
+        else:
+            argv += ["--with-extension", f"{server.name}:{shlex.join(server.command)}"]
+    # It would ask before each act, and once more for a name of the session.
+    env = {"GOOSE_MODE": "auto", "GOOSE_DISABLE_SESSION_NAMING": "true", "GOOSE_TELEMETRY_ENABLED": "false"}
+    return Launch(argv=tuple(argv), stdin=join_prompt(assignment), env={**env, **secrets})
+
+
+class GooseReader:
+    """Understands the stream of one run. Its sessions have the names that they were given, and are never reported."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._session = assignment.session or assignment.new_session
+        self._told_session = False
+        self._wants_value = assignment.output_schema is not None
+        self._acted = False
+        self._end: Mapping[str, Json] | None = None
+        self._message = ""
+        self._said = ""
+        self._by_model = True
+        self._model_known = False
+        self._error = ""
+        self._edits: dict[str, str] = {}
+
+    def read(self, event: Mapping[str, Json]) -> Iterable[Happening]:
+        """What an event means."""
+        if self._session and not self._told_session:
+            self._told_session = True
+            yield Happening(kind="session", text=self._session)
+        match event.get("type"):
+            case "message":
+                yield from self._read_message(read_map(event.get("message")))
+            case "error":
+                self._error = read_text(event.get("error")) or "an error without words"
+            case "complete":
+                self._end = event
+                yield Happening(kind="usage", usage=_count(event))
+
+    def conclude(self, ended: Ended) -> Outcome:
+        """The outcome by its last words and whose they are; it has no result to believe."""
+        if self._end is None:
+            return self._explain(self._error) if self._error else explain_end(ended, "a completion")
+        return replace(self._judge(self._end), usage=_count(self._end), source="goose", session=self._session)
+
+    def _judge(self, end: Mapping[str, Json]) -> Outcome:
+        if self._error:
+            return self._explain(self._error)
+        if self._said.startswith(EMPTY) and not self._acted:
+            return Outcome()
+        if self._is_excuse(end):
+            return self._explain(self._said)
+        return Outcome(message=self._said, structured=read_value(self._said) if self._wants_value else None)
+
+    def _explain(self, error: str) -> Outcome:
+        status = STATUS.search(error)
+        return explain_failure(error or "the model said nothing", status=int(status[1]) if status else None)
+
+    def _is_excuse(self, end: Mapping[str, Json]) -> bool:
+        """Whether the last words are goose's own: no model is named for them, or it used none at all."""
+        if self._said and self._by_model:
+            return False
+        return self._model_known or not read_number(end.get("total_tokens")) or bool(EXCUSE.search(self._said))
+
+    def _read_message(self, message: Mapping[str, Json]) -> Iterator[Happening]:
+        own = message.get("role") == "assistant"
+        by_model = "inference" in read_map(message.get("metadata"))
+        self._model_known = self._model_known or by_model
+        for item in read_list(message.get("content")):
+            part = read_map(item)
+            match part.get("type"):
+                case "text" if own:
+                    self._add(read_text(part.get("text")), of=read_text(message.get("id")), by_model=by_model)
+                    yield Happening(kind="text", text=read_text(part.get("text")))
+                case "toolRequest":
+                    yield self._read_use(part)
+                case "toolResponse":
+                    yield from self._read_done(part)
+                case "error":
+                    self._error = read_text(part.get("message")) or "an error without words"
+                case "systemNotification":
+                    yield self._read_notice(part)
+
+    def _add(self, text: str, *, of: str, by_model: bool) -> None:
+        """A message may come in pieces, which have the same id."""
+        self._said = self._said + text if of and of == self._message else text
+        self._message, self._by_model = of, by_model
+
+    def _read_use(self, part: Mapping[str, Json]) -> Happening:
+        self._said, self._acted = "", True
+        call = read_map(read_map(part.get("toolCall")).get("value"))
+        given = read_map(call.get("arguments"))
+        name = read_text(call.get("name")).rpartition("__")[2]
+        if name == "shell":
+            return Happening(kind="command", text=read_text(given.get("command")))
+        path = read_text(given.get("path"))
+        if name in WRITERS:
+            self._edits[read_text(part.get("id"))] = path
+        return Happening(kind="tool", text=f"{name} {path}".strip())
+
+    def _read_done(self, part: Mapping[str, Json]) -> Iterator[Happening]:
+        path = self._edits.pop(read_text(part.get("id")), "")
+        result = read_map(part.get("toolResult"))
+        if path and result.get("status") == "success" and not read_map(result.get("value")).get("isError"):
+            yield Happening(kind="edit", text=path)
+
+    def _read_notice(self, part: Mapping[str, Json]) -> Happening:
+        text = read_text(part.get("msg"))
+        if part.get("notificationType") == "creditsExhausted":
+            self._error = f"out of credits: {text}"
+        return Happening(kind="notice", text=text)
+
+
+def _count(end: Mapping[str, Json]) -> Mapping[str, float]:
+    names = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens"}
+    return {name: read_number(end.get(theirs)) for name, theirs in names.items()}
+
+
+PROGRAM = Program(
+    name="goose",
+    executables=("goose",),
+    build=build_launch,
+    open_reader=GooseReader,
+    abilities=Abilities(resumes=True, names_session=True, takes_servers=True, counts_tokens=True),
+    # It works with any provider; these are the keys of the most used ones.
+    keep=(
+        "GOOSE_*",
+        "OPENAI_*",
+        "ANTHROPIC_*",
+        "GOOGLE_API_KEY",
+        "OPENROUTER_*",
+        "OLLAMA_*",
+        "GROQ_API_KEY",
+        "XAI_API_KEY",
+        "DATABRICKS_*",
+        "AZURE_OPENAI_*",
+    ),
+    homes=(
+        "$GOOSE_PATH_ROOT/",
+        "$XDG_CONFIG_HOME/goose/",
+        "$XDG_DATA_HOME/goose/",
+        "$XDG_STATE_HOME/goose/",
+        "~/.config/goose/",
+        "~/.local/share/goose/",
+        "~/.local/state/goose/",
+    ),
+    gone=("No session found", "Session not found"),
+    install="npm install -g @aaif/goose-binary-linux-x64",
+    login="goose configure",
+)

@@ -1,0 +1,180 @@
+"""Qwen Code, one program per assignment.
+
+The rule: its result is believed only if it is a success and no error. Errors also look like something said.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from drumline.agents.handover import describe_servers, join_prompt, name_session, write_private
+from drumline.agents.program import Abilities, Launch, Program, Setting
+from drumline.agents.reading import read_list, read_map, read_number, read_text
+from drumline.agents.verdicts import explain_end, explain_failure
+from drumline.core.flow.model import Json
+from drumline.core.taxonomy import Failure
+from drumline.ports.agents import Assignment, Happening, Outcome
+from drumline.ports.processes import Ended
+
+READERS = ("read_file", "list_directory", "glob", "grep_search", "web_fetch")
+WRITERS = ("write_file", "edit", "notebook_edit")
+SHELL = "run_shell_command"
+STATUS = re.compile(r"\[API Error:\s*(\d{3})\b")
+ERROR = "[API Error"
+EMPTY = "empty response"
+CUT = re.compile(rf"terminated|invalid eof|premature|{EMPTY}", re.IGNORECASE)
+ENDS: Mapping[str, tuple[Failure, str]] = {
+    "error_max_turns": (Failure.VALIDATION, "it took more turns than it may"),
+}
+
+
+def build_launch(assignment: Assignment, setting: Setting) -> Launch:
+    """The command for an assignment. Instructions go in before the prompt on stdin: as options all could read them."""
+    argv = [str(setting.executable), "--output-format", "stream-json", "--approval-mode", "yolo"]
+    argv += ["--model", setting.model] if setting.model else []
+    argv += ["--resume", assignment.session] if assignment.session else ["--session-id", name_session(assignment)]
+    if assignment.output_schema is not None:
+        schema = write_private(setting.scratch / "schema.json", json.dumps(assignment.output_schema))
+        argv += ["--json-schema", f"@{schema}"]
+    if setting.servers:
+        servers = {"mcpServers": describe_servers(setting.servers, address="httpUrl")}
+        argv += ["--mcp-config", write_private(setting.scratch / "servers.json", json.dumps(servers))]
+    if (tools := _choose_tools(assignment, setting)) is not None:
+        argv += ["--core-tools", ",".join(tools)]
+    for folder in () if assignment.read_only else assignment.writable:
+        argv += ["--include-directories", str(folder)]
+    defaults = write_private(setting.scratch / "defaults.json", json.dumps(DEFAULTS))
+    env = {
+        "QWEN_CODE_SYSTEM_DEFAULTS_PATH": defaults,
+        "QWEN_CODE_NO_RELAUNCH": "true",
+        "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1",
+    }
+    return Launch(argv=tuple(argv), stdin=join_prompt(assignment), env=env)
+
+
+# These hold where the user's own settings say nothing else. What it remembers of a session costs tokens at its end,
+# and it would wait for minutes: that is up to the engine, which tells people.
+DEFAULTS: Mapping[str, Json] = {
+    "model": {"generationConfig": {"maxRetries": 2, "retryInitialDelayMs": 2000, "retryMaxDelayMs": 10000}},
+    "general": {"enableAutoUpdate": False},
+    "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
+}
+
+
+def _choose_tools(assignment: Assignment, setting: Setting) -> tuple[str, ...] | None:
+    """All it may use, or None for everything. In a jail commands may run while it only reads: the kernel holds them."""
+    if not assignment.read_only:
+        return assignment.tools
+    harmless = (*READERS, SHELL) if setting.jailed else READERS
+    return harmless if assignment.tools is None else tuple(tool for tool in assignment.tools if tool in harmless)
+
+
+class QwenReader:
+    """Understands the stream of one run."""
+
+    def __init__(self, assignment: Assignment) -> None:
+        self._result: Mapping[str, Json] | None = None
+        self._acted = False
+        self._wait: float | None = None
+        self._edits: dict[str, str] = {}
+
+    def read(self, event: Mapping[str, Json]) -> Iterable[Happening]:
+        """What an event means; those of its own helpers count, but for what they say."""
+        match event.get("type"):
+            case "system" if event.get("subtype") == "init":
+                yield Happening(kind="session", text=read_text(event.get("session_id")))
+            case "system" if event.get("subtype") == "retry":
+                self._wait = read_number(read_map(event.get("data")).get("delayMs")) / 1000
+                yield Happening(kind="notice", text=f"the API failed; it asks again in {self._wait:g} s")
+            case "assistant":
+                yield from self._read_blocks(event)
+            case "user":
+                yield from self._read_done(event)
+            case "result":
+                self._result = event
+                yield Happening(kind="usage", usage=_count(event))
+
+    def conclude(self, ended: Ended) -> Outcome:
+        """The outcome by the result; without one it has broken down."""
+        result = self._result
+        if result is None:
+            return explain_end(ended, "a result")
+        denied = [read_text(read_map(item).get("tool_name")) for item in read_list(result.get("permission_denials"))]
+        return replace(
+            self._judge(result),
+            usage=_count(result),
+            source="qwen",
+            session=read_text(result.get("session_id")),
+            notices=tuple(f"it was not allowed to use {tool}" for tool in denied),
+        )
+
+    def _judge(self, result: Mapping[str, Json]) -> Outcome:
+        text, subtype = read_text(result.get("result")), read_text(result.get("subtype"))
+        if not result.get("is_error") and subtype == "success":
+            return Outcome(message=text, structured=result.get("structured_result"))
+        told = read_text(read_map(result.get("error")).get("message")) or text
+        if known := ENDS.get(subtype):
+            return Outcome(failure=known[0].value, message=f"{known[1]}: {told}" if told else known[1])
+        if EMPTY in told and not self._acted:
+            return Outcome()
+        code = STATUS.search(told)
+        # A stream that was cut off has no status; the next one may well be whole.
+        status = int(code[1]) if code else 503 if CUT.search(told) else None
+        return explain_failure(told or f"it ended as {subtype!r}", status=status, wait=self._wait)
+
+    def _read_blocks(self, event: Mapping[str, Json]) -> Iterator[Happening]:
+        own = event.get("parent_tool_use_id") is None
+        for item in read_list(read_map(event.get("message")).get("content")):
+            block = read_map(item)
+            text = read_text(block.get("text"))
+            if block.get("type") == "tool_use":
+                yield self._read_use(block)
+            elif block.get("type") == "text" and own and not text.startswith(ERROR):
+                yield Happening(kind="text", text=text)
+
+    def _read_use(self, block: Mapping[str, Json]) -> Happening:
+        self._acted = True
+        tool, given = read_text(block.get("name")), read_map(block.get("input"))
+        if tool == SHELL:
+            return Happening(kind="command", text=read_text(given.get("command")))
+        what = read_text(given.get("file_path")) or read_text(given.get("pattern")) or read_text(given.get("path"))
+        if tool in WRITERS:
+            self._edits[read_text(block.get("id"))] = what or read_text(given.get("notebook_path"))
+        return Happening(kind="tool", text=f"{tool} {what}".strip())
+
+    def _read_done(self, event: Mapping[str, Json]) -> Iterator[Happening]:
+        for item in read_list(read_map(event.get("message")).get("content")):
+            block = read_map(item)
+            path = self._edits.pop(read_text(block.get("tool_use_id")), "")
+            if path and not block.get("is_error"):
+                yield Happening(kind="edit", text=path)
+
+
+def _count(result: Mapping[str, Json]) -> Mapping[str, float]:
+    usage = read_map(result.get("usage"))
+    names = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens"}
+    return {name: read_number(usage.get(theirs)) for name, theirs in names.items()}
+
+
+PROGRAM = Program(
+    name="qwen",
+    executables=("qwen",),
+    build=build_launch,
+    open_reader=QwenReader,
+    abilities=Abilities(
+        resumes=True,
+        names_session=True,
+        validates_schema=True,
+        reads_only=True,
+        takes_servers=True,
+        counts_tokens=True,
+    ),
+    keep=("OPENAI_*", "QWEN_*", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
+    homes=("$QWEN_HOME/", "~/.qwen/"),
+    gone=("No saved session found", "is already in use"),
+    install="npm install -g @qwen-code/qwen-code",
+    login="qwen",
+)
