@@ -32,6 +32,7 @@ COMMANDS = (
     "attach",
     "wait",
     "flow",
+    "agents",
     "doctor",
 )
 USAGE = 3

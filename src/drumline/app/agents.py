@@ -1,0 +1,203 @@
+"""Which agents there are here, and whether one really works: it is given a tiny task in a repository of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+import anyio
+
+from drumline.agents import AGENTS, EXAMPLES, PROGRAMS, list_names, load, open_agent
+from drumline.agents.cli import CliAgent, find_executable
+from drumline.agents.program import Program
+from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.taxonomy import Failure
+from drumline.errors import DrumlineError
+from drumline.ports.agents import Assignment, Outcome
+from drumline.processes.supervised import SupervisedProcesses
+
+PATIENCE = 15.0
+"""Seconds a program may take to say its version: some start slowly the first time."""
+TRIAL = 300.0
+TASK = (
+    "This is a test of whether you can work here. Write the word ready into a new file hello.txt in the current "
+    "folder. Change nothing else, and do not commit. Then say: done."
+)
+VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listed:
+    """An agent as people see it. `abilities` are words; `next` is what to type if it cannot be used."""
+
+    name: str
+    spec: str
+    installed: bool = True
+    path: str = ""
+    version: str = ""
+    abilities: tuple[str, ...] = ()
+    tiers: Mapping[str, str] = field(default_factory=dict)
+    origin: str = "drumline"
+    fault: str = ""
+    next: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """How an agent did: `fault` is empty if all is well, `next` is what to do about it if not."""
+
+    spec: str
+    edited: bool
+    seconds: float
+    outcome: Outcome
+    jailed: bool = False
+    fault: str = ""
+    next: str = ""
+
+
+def list_agents() -> list[Listed]:
+    """Every agent, with what is installed of it; programs are asked for their versions at the same time."""
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        return list(pool.map(_look_at, list_names()))
+
+
+def _look_at(name: str) -> Listed:
+    origin = "drumline" if name in PROGRAMS or name in AGENTS else "another package"
+    try:
+        found = load(name)
+    except DrumlineError as error:
+        return Listed(name=name, spec=name, installed=False, origin=origin, fault=str(error), next=error.hint)
+    if not isinstance(found, Program):
+        return Listed(name=name, spec=EXAMPLES.get(name, name), origin=origin)
+    place = find_executable(found)
+    return Listed(
+        name=name,
+        spec=f"{name}[:MODEL]",
+        installed=place is not None,
+        path=str(place or ""),
+        version=ask_version(place) if place else "",
+        abilities=tuple(_name_abilities(found)),
+        tiers=found.tiers,
+        origin=origin,
+        next="" if place else found.install,
+    )
+
+
+def _name_abilities(program: Program) -> list[str]:
+    able = program.abilities
+    return [row.name.replace("_", " ") for row in fields(able) if getattr(able, row.name)]
+
+
+def ask_version(place: Path, *, cache: Path | None = None) -> str:
+    """What a program calls its version, or nothing; it is asked again only once its file has changed."""
+    cache = cache or _find_cache()
+    found = place.stat()
+    key = f"{place} {found.st_size} {found.st_mtime_ns}"
+    known = _read_cache(cache)
+    if known.get(key):
+        return known[key]
+    try:
+        done = subprocess.run(
+            [str(place), "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE
+        )
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return ""
+    told = VERSION.search(done.stdout) if done.returncode == 0 else None
+    if told:
+        _write_cache(cache, {**_read_cache(cache), key: told[0]})
+    return told[0] if told else ""
+
+
+def _find_cache() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "drumline" / "agent-versions.json"
+
+
+def _read_cache(cache: Path) -> dict[str, str]:
+    try:
+        known = json.loads(cache.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(key): str(value) for key, value in known.items()} if isinstance(known, dict) else {}
+
+
+def _write_cache(cache: Path, known: Mapping[str, str]) -> None:
+    """Keep what is known; a machine where that cannot be written does without."""
+    try:
+        cache.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=cache.parent, delete=False, encoding="utf-8") as file:
+            json.dump(known, file)
+        Path(file.name).replace(cache)
+    except OSError:
+        return
+
+
+def try_agent(spec: str, *, timeout: float = TRIAL) -> Trial:
+    """Let the agent do a tiny task in a temporary repository, and tell what came of it."""
+    with tempfile.TemporaryDirectory(prefix="drumline-agent-") as name:
+        folder = Path(name).resolve()
+        workspace = folder / "work"
+        subprocess.run(["git", "init", "--quiet", str(workspace)], check=True, capture_output=True)
+        processes = SupervisedProcesses(folder / "driver", DriverId("agents-test"))
+        agent = open_agent(spec, processes=processes, base=Path.cwd())
+        began = time.monotonic()
+        outcome = anyio.run(agent.work, _assign(workspace, folder, timeout))
+        seconds = time.monotonic() - began
+        edited = _read(workspace / "hello.txt").strip() == "ready"
+    fault, advice = judge(spec.partition(":")[0], outcome, edited=edited)
+    jailed = isinstance(agent, CliAgent) and agent.jail is not None
+    return Trial(spec=spec, edited=edited, seconds=seconds, outcome=outcome, jailed=jailed, fault=fault, next=advice)
+
+
+def judge(name: str, outcome: Outcome, *, edited: bool) -> tuple[str, str]:
+    """What is wrong with an agent that has tried, and what to do about it; both empty if nothing is."""
+    if not outcome.failure:
+        said = f"; it said: {outcome.message[:300]}" if outcome.message else ""
+        return (
+            ("", "") if edited else (f"it says that it is done, but hello.txt is not as it was asked to be{said}", "")
+        )
+    found = load(name)
+    login = found.login if isinstance(found, Program) else ""
+    advice = {
+        Failure.AUTH.value: login,
+        Failure.TRANSIENT.value: f"drumline agents test {name}",
+        Failure.CRASH.value: f"drumline agents test {name}",
+    }
+    return f"{outcome.failure}: {outcome.message}", advice.get(outcome.failure, "")
+
+
+def _assign(workspace: Path, folder: Path, timeout: float) -> Assignment:
+    prompt_file = folder / "prompt.md"
+    prompt_file.write_text(TASK)
+    return Assignment(
+        run=RunId("agents-test"),
+        step=StepId("hello"),
+        node="implement",
+        attempt=1,
+        prompt=TASK,
+        prompt_file=prompt_file,
+        workspace=workspace,
+        log=folder / "agent.log",
+        tier="fast",
+        timeout=timeout,
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def sort_listed(found: Sequence[Listed]) -> list[Listed]:
+    """Those that can be used first."""
+    return sorted(found, key=lambda listed: not listed.installed)

@@ -1,0 +1,110 @@
+"""`drumline agents`: which agents there are, what they can do, and whether one really works."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import click
+
+from drumline.app.agents import TRIAL, Listed, Trial, list_agents, sort_listed, try_agent
+from drumline.cli.options import json_option
+from drumline.cli.output import SCHEMA_VERSION, print_json, say
+
+
+@click.group("agents", invoke_without_command=True)
+@json_option
+@click.pass_context
+def command(context: click.Context, as_json: bool) -> None:
+    """List the agents: what is installed, in which version, what each can do."""
+    if context.invoked_subcommand is not None:
+        return
+    found = list_agents()
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, "agents": [asdict(listed) for listed in found]})
+    else:
+        _show_all(sort_listed(found))
+
+
+@command.command("test")
+@click.argument("name")
+@click.option("--timeout", type=click.FloatRange(min=1), default=TRIAL, show_default=True, help="Seconds it may take.")
+@json_option
+def test(name: str, timeout: float, as_json: bool) -> int:
+    """Let the agent NAME, such as claude or codex:MODEL, do a tiny task in a temporary repository.
+
+    This asks its model, which costs a little.
+    """
+    if not as_json:
+        say(f"{name} is asked to write a word into a file …")
+    trial = try_agent(name, timeout=timeout)
+    if as_json:
+        print_json(trial_json(trial))
+    else:
+        _show_trial(trial)
+    return 1 if trial.fault else 0
+
+
+def trial_json(trial: Trial) -> dict[str, object]:
+    """A trial as scripts read it."""
+    outcome = trial.outcome
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "ok": not trial.fault,
+        "agent": trial.spec,
+        "edited": trial.edited,
+        "seconds": round(trial.seconds, 1),
+        "jailed": trial.jailed,
+        "message": outcome.message,
+        "failure": outcome.failure,
+        "session": outcome.session,
+        "usage": dict(outcome.usage),
+        "resets_at": outcome.resets_at,
+        "notices": list(outcome.notices),
+        "fault": trial.fault,
+        "next": trial.next,
+    }
+
+
+def _show_all(found: Sequence[Listed]) -> None:
+    for listed in found:
+        if listed.installed:
+            _show_installed(listed)
+        else:
+            told = listed.fault or "not installed"
+            click.echo(f"{click.style('·', fg='yellow')} {listed.name}: {told}")
+            _show_next(listed.next)
+    say("  next: drumline agents test NAME")
+
+
+def _show_installed(listed: Listed) -> None:
+    version = f" {listed.version}" if listed.version else ""
+    place = f" at {listed.path}" if listed.path else ""
+    origin = "" if listed.origin == "drumline" else f" ({listed.origin})"
+    click.echo(f"{click.style('✓', fg='green')} {listed.name}{version}{place}{origin}, as --agent {listed.spec}")
+    if listed.abilities:
+        click.echo(f"    {', '.join(listed.abilities)}")
+    if tiers := [f"{tier} {model}" for tier, model in listed.tiers.items() if model]:
+        click.echo(f"    tiers: {', '.join(tiers)}")
+
+
+def _show_trial(trial: Trial) -> None:
+    outcome = trial.outcome
+    sign = click.style("✗", fg="red") if trial.fault else click.style("✓", fg="green")
+    what = trial.fault or f"works: it wrote the file in {trial.seconds:.1f} s"
+    click.echo(f"{sign} {trial.spec}: {what}")
+    if outcome.usage:
+        click.echo(f"    usage: {', '.join(f'{name} {count:g}' for name, count in outcome.usage.items())}")
+    if outcome.session:
+        click.echo(f"    session: {outcome.session}")
+    if outcome.resets_at:
+        click.echo(f"    again at {time.strftime('%Y-%m-%d %H:%M', time.localtime(outcome.resets_at))}")
+    for notice in outcome.notices:
+        click.echo(f"    {notice}")
+    _show_next(trial.next)
+
+
+def _show_next(advice: str) -> None:
+    if advice:
+        click.echo(f"    next: {advice}")
