@@ -47,6 +47,16 @@ folder, driver, line = Path(sys.argv[1]), DriverId(sys.argv[2]), sys.argv[3]
 job = Job(argv=("bash", "-c", line), cwd=folder, log=folder / "job.log")
 anyio.run(SupervisedProcesses(folder / "driver", driver).run, job)
 """
+TALKER = (
+    DRIVER.rpartition("anyio.run")[0]
+    + """
+async def talk():
+    async with SupervisedProcesses(folder / "driver", driver).open(job) as conversation:
+        await conversation.receive()
+
+anyio.run(talk)
+"""
+)
 
 
 @pytest.fixture
@@ -95,8 +105,9 @@ def is_extinct(family: list[Identity]) -> bool:
     return not any(member.is_running() for member in family)
 
 
-def test_nothing_is_left_when_the_driver_is_killed(tmp_path: Path, driver: DriverId) -> None:
-    child = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path), driver, FAMILY + "sleep 1000"])
+@pytest.mark.parametrize("program", [DRIVER, TALKER], ids=["running", "talking"])
+def test_nothing_is_left_when_the_driver_is_killed(tmp_path: Path, driver: DriverId, program: str) -> None:
+    child = subprocess.Popen([sys.executable, "-c", program, str(tmp_path), driver, FAMILY + "sleep 1000"])
     family = wait_family(tmp_path)
 
     child.kill()
@@ -105,6 +116,31 @@ def test_nothing_is_left_when_the_driver_is_killed(tmp_path: Path, driver: Drive
     assert wait_until(lambda: is_extinct(family))
     assert wait_until(lambda: census.marked(driver) == [])
     assert wait_until(lambda: not locks.is_held(tmp_path / "driver" / "sup-1"))
+
+
+def test_nothing_is_left_when_a_conversation_is_over(
+    tmp_path: Path, processes: SupervisedProcesses, driver: DriverId
+) -> None:
+    async def talk() -> list[Identity]:
+        async with processes.open(write_job(tmp_path, FAMILY + "echo hello; sleep 1000")) as conversation:
+            await conversation.receive()
+            return read_family(tmp_path)
+
+    family = anyio.run(talk)
+
+    assert len(family) == FAMILY_SIZE
+    assert is_extinct(family)
+    assert census.marked(driver) == []
+    assert not (tmp_path / "driver" / "sup-1").exists()
+
+
+def test_a_command_that_one_talks_with_has_no_pipe_but_its_own(tmp_path: Path, processes: SupervisedProcesses) -> None:
+    async def talk() -> bytes:
+        async with processes.open(write_job(tmp_path, "exec ls /proc/self/fd")) as conversation:
+            await conversation.wait()
+            return await conversation.receive()
+
+    assert anyio.run(talk).split() == [b"0", b"1", b"2", b"3"]
 
 
 def test_nothing_is_left_when_the_time_is_up(tmp_path: Path, processes: SupervisedProcesses, driver: DriverId) -> None:

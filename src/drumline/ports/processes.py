@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -49,6 +50,26 @@ class Ended:
     errors: str = ""
 
 
+class Conversation(Protocol):
+    """What is said to a command and by it while it runs: bytes, in whatever pieces they come."""
+
+    async def send(self, data: bytes) -> None:
+        """Write to its stdin; BrokenPipeError if it does not listen any more."""
+        ...
+
+    async def receive(self) -> bytes:
+        """What came next from its stdout, waiting for it; nothing once stdout is closed."""
+        ...
+
+    def hang_up(self) -> None:
+        """Close its stdin, by which most programs understand that they are to end."""
+        ...
+
+    async def wait(self) -> Ended:
+        """How it ended, waiting for that. `errors` is the tail of its stderr."""
+        ...
+
+
 class Processes(Protocol):
     """Runs commands under a supervisor."""
 
@@ -58,5 +79,13 @@ class Processes(Protocol):
         Output (stdout and stderr together) is written to `job.log`, bounded; `output` is its tail. With `job.printed`
         the first `printed_limit` bytes of stdout are in that file too, which is there in any case and never has more;
         the two streams then come through pipes of their own, so that their order in the log is only roughly kept.
+        """
+        ...
+
+    def open(self, job: Job) -> AbstractAsyncContextManager[Conversation]:
+        """Run a command to talk with. Once the block is left or our process dies, no process of the job is left.
+
+        A command that cannot be started says nothing, and `wait` tells why. Only stderr is written to `job.log`;
+        `stdin` and `printed` of the job do not count. OSError if there is no supervisor to be had.
         """
         ...

@@ -24,17 +24,22 @@ class NotStarted(Exception):
 class Command:
     """A started command: its pid, the pipe to its stdin and the pipes with its output.
 
-    `output` has both streams, or stderr alone where stdout has the pipe `printed` of its own.
+    `output` has both streams, or stderr alone where stdout has the pipe `printed` of its own. Of a command that
+    somebody else talks with there is neither `stdin` nor `printed`.
     """
 
-    def __init__(self, pid: int, *, stdin: int, output: int, printed: int | None) -> None:
+    def __init__(self, pid: int, *, stdin: int | None, output: int, printed: int | None) -> None:
         self.pid = pid
         self.stdin = stdin
         self.output = output
         self.printed = printed
-        os.set_blocking(stdin, False)
-        for pipe in self.outputs:
+        for pipe in self.pipes:
             os.set_blocking(pipe, False)
+
+    @property
+    def pipes(self) -> tuple[int, ...]:
+        """Every pipe that is ours to serve."""
+        return self.outputs if self.stdin is None else (self.stdin, *self.outputs)
 
     @property
     def outputs(self) -> tuple[int, ...]:
@@ -48,15 +53,26 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def start(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], apart: bool = False) -> Command:
+def start(
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    apart: bool = False,
+    talk: tuple[int, int] | None = None,
+) -> Command:
     """Start the command, with its stdout kept apart from its stderr if so wanted, or raise NotStarted.
 
-    Returns once the program itself runs, so that a refusal is never mistaken for an exit code of the command.
+    `talk` are pipes for its stdin and stdout whose other ends somebody else has; they are closed here. Returns once
+    the program itself runs, so that a refusal is never mistaken for an exit code of the command.
     """
     ready = _Prepared(argv, cwd=cwd, env=env)
-    stdin_out, stdin_in = os.pipe()
     output_out, output_in = os.pipe()
-    printed_out, printed_in = os.pipe() if apart else (None, output_in)
+    if talk is not None:
+        (stdin_out, printed_in), stdin_in, printed_out = talk, None, None
+    else:
+        stdin_out, stdin_in = os.pipe()
+        printed_out, printed_in = os.pipe() if apart else (None, output_in)
     trouble_out, trouble_in = os.pipe()
     supervisor = os.getpid()
     pid = os.fork()
@@ -69,7 +85,7 @@ def start(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], apart: bool 
     os.close(trouble_out)
     started = Command(pid, stdin=stdin_in, output=output_out, printed=printed_out)
     if trouble:
-        for fd in (stdin_in, *started.outputs):
+        for fd in started.pipes:
             os.close(fd)
         os.waitpid(pid, 0)
         raise NotStarted(trouble.decode("utf-8", "replace"))

@@ -12,8 +12,9 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -21,8 +22,9 @@ import anyio
 from anyio.abc import Process
 
 from drumline.core.ids import DriverId
-from drumline.ports.processes import Ended, Job
+from drumline.ports.processes import Conversation, Ended, Job
 from drumline.processes import census, locks
+from drumline.processes.conversation import Pipes, SupervisedConversation
 from drumline.processes.kill import sweep
 
 LOG_HEAD = 4 * 1024 * 1024
@@ -71,20 +73,42 @@ class SupervisedProcesses:
             return Ended(
                 exit_code=None, seconds=time.monotonic() - began, message=f"cannot start a supervisor: {error}"
             )
-        report = _read_report(said, job.log)
-        if report is None:
-            # Its supervisor is gone without a word, so nobody but us ends what it had started.
-            sweep(mark)
-            seconds = time.monotonic() - began
-            return Ended(exit_code=None, seconds=seconds, output=read_tail(job.log), message=_explain_silence(said))
-        return report
+        return _conclude(said, job, mark, began=began)
+
+    @asynccontextmanager
+    async def open(self, job: Job) -> AsyncIterator[Conversation]:
+        """Run a command to talk with. Once the block is left or our process dies, no process of the job is left."""
+        began = time.monotonic()
+        job.log.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock() as (number, lock):
+            mark = f"{self._driver}/{number}"
+            pipes = Pipes()
+            try:
+                with anyio.CancelScope(shield=True):
+                    process = await _start(lock, pipes.theirs)
+            except BaseException:
+                pipes.close()
+                raise
+
+            async def listen() -> Ended:
+                return _conclude(await _listen(process), job, mark, began=began)
+
+            try:
+                pipes.hand_over()
+                await _tell(process, _write_request(replace(job, stdin="", printed=None), mark))
+                yield SupervisedConversation(pipes, listen)
+            finally:
+                pipes.close()
+                with anyio.CancelScope(shield=True):
+                    await _stop(process, mark)
 
     async def _supervise(self, job: Job, mark: str, lock: int) -> bytes:
         # Shielded: a start that is cancelled half-way would leave a supervisor that nobody waits for.
         with anyio.CancelScope(shield=True):
             process = await _start(lock)
         try:
-            return await _converse(process, _write_request(job, mark))
+            await _tell(process, _write_request(job, mark))
+            return await _listen(process)
         finally:
             with anyio.CancelScope(shield=True):
                 await _stop(process, mark)
@@ -151,31 +175,44 @@ def _write_request(job: Job, mark: str) -> bytes:
     return json.dumps(request).encode() + b"\n"
 
 
-async def _start(lock: int) -> Process:
+async def _start(lock: int, pipes: tuple[int, ...] = ()) -> Process:
     return await anyio.open_process(
-        [sys.executable, "-I", "-S", "-E", "-c", *PROGRAM, str(lock)],
+        [sys.executable, "-I", "-S", "-E", "-c", *PROGRAM, ",".join(map(str, pipes)), str(lock)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         # Its own session: Ctrl-C at the terminal is for the driver, which decides what to stop.
         start_new_session=True,
-        pass_fds=(lock,),
+        pass_fds=(lock, *pipes),
     )
 
 
-async def _converse(process: Process, request: bytes) -> bytes:
-    """Hand over the job and listen until the supervisor has nothing more to say."""
-    stdin, stdout = process.stdin, process.stdout
+async def _tell(process: Process, request: bytes) -> None:
+    """Hand over the job."""
+    if process.stdin is not None:
+        # If it died, the missing report says so.
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await process.stdin.send(request)
+
+
+async def _listen(process: Process) -> bytes:
+    """Everything until the supervisor has nothing more to say."""
     said = b""
-    if stdin is None or stdout is None:
-        return said
-    try:
-        await stdin.send(request)
-        async for piece in stdout:
-            said += piece
-    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-        return said  # it died; the missing report says so
+    if process.stdout is not None:
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            async for piece in process.stdout:
+                said += piece
     return said
+
+
+def _conclude(said: bytes, job: Job, mark: str, *, began: float) -> Ended:
+    report = _read_report(said, job.log)
+    if report is not None:
+        return report
+    # Its supervisor is gone without a word, so nobody but us ends what it had started.
+    sweep(mark)
+    seconds = time.monotonic() - began
+    return Ended(exit_code=None, seconds=seconds, output=read_tail(job.log), message=_explain_silence(said))
 
 
 async def _stop(process: Process, mark: str) -> None:

@@ -38,15 +38,26 @@ def main() -> None:
     """Run the job of the control pipe under the lock whose descriptor is the last argument."""
     lock = int(sys.argv[-1])
     os.set_inheritable(lock, False)
+    talk = _take_over(sys.argv[-2])
     identity = {"pid": os.getpid(), "start": census.read_start(os.getpid()), "boot": census.read_boot()}
     os.pwrite(lock, json.dumps(identity).encode() + b"\n", 0)
     command.adopt_orphans()
     line = read_line(CONTROL)
     if not line or _hung_up():
         return
-    report = supervise(json.loads(line))
+    report = supervise(json.loads(line), talk)
     with contextlib.suppress(BrokenPipeError):
         os.write(REPORT, json.dumps(report).encode() + b"\n")
+
+
+def _take_over(pipes: str) -> tuple[int, int] | None:
+    """The pipes for the command's stdin and stdout, if the driver wants to talk with it; ours alone until it starts."""
+    if not pipes:
+        return None
+    stdin, stdout = map(int, pipes.split(","))
+    for pipe in (stdin, stdout):
+        os.set_inheritable(pipe, False)
+    return stdin, stdout
 
 
 def read_line(fd: int) -> bytes:
@@ -64,15 +75,15 @@ def _hung_up() -> bool:
     return bool(select.select([CONTROL], [], [], 0)[0])
 
 
-def supervise(job: dict[str, object]) -> dict[str, object]:
-    """Run the job to its end and return the report."""
+def supervise(job: dict[str, object], talk: tuple[int, int] | None = None) -> dict[str, object]:
+    """Run the job to its end and return the report; `talk` are pipes for its stdin and stdout that are not ours."""
     began = time.monotonic()
     try:
-        sinks = Sinks(job)
+        sinks = Sinks(job, apart=talk is not None)
     except OSError as error:
         return _refused(f"cannot write the log {error.filename!r}: {error.strerror}", began)
     try:
-        watch = Watch(job, sinks)
+        watch = Watch(job, sinks, talk)
     except command.NotStarted as refusal:
         sinks.close()
         return _refused(str(refusal), began)
@@ -108,22 +119,24 @@ def _whole(value: object) -> int:
 
 
 class Sinks:
-    """Where the output of one command goes: all of it to the log, and where stdout is kept apart, each to its own."""
+    """Where the output of one command goes: all of it to the log, and where stdout is kept apart, each to its own.
 
-    def __init__(self, job: dict[str, object]) -> None:
+    With `apart` stdout does not come through here at all.
+    """
+
+    def __init__(self, job: dict[str, object], *, apart: bool) -> None:
         self.log = BoundedLog(str(job["log"]), head=_whole(job["head"]), tail=_whole(job["tail"]))
         path = job["printed"]
+        self._apart = apart or path is not None
         self.printed = None if path is None else BoundedLog(str(path), head=_whole(job["printed_limit"]))
         self.errors = Tail(ERRORS_TAIL)
 
     def take(self, data: bytes, *, printed: bool) -> None:
         """Keep the next piece of output; `printed` if it came through the pipe that stdout has of its own."""
         self.log.add(data)
-        if self.printed is None:
-            return
-        if printed:
+        if printed and self.printed is not None:
             self.printed.add(data)
-        else:
+        elif self._apart:
             self.errors.add(data)
 
     def close(self) -> list[str]:
@@ -137,7 +150,7 @@ class Sinks:
 class Watch:
     """One running command: its pipes, its time and its family."""
 
-    def __init__(self, job: dict[str, object], sinks: Sinks) -> None:
+    def __init__(self, job: dict[str, object], sinks: Sinks, talk: tuple[int, int] | None) -> None:
         argv, env = job["argv"], job["env"]
         if not isinstance(argv, list) or not isinstance(env, dict):
             raise command.NotStarted("the job has no argv or no environment")
@@ -149,7 +162,8 @@ class Watch:
         self._stdin = memoryview(str(job["stdin"]).encode("utf-8", "replace"))
         self._grace = float(str(job["grace"]))
         self._wake = self._listen_signals()
-        self._command = command.start(argv, cwd=str(job["cwd"]), env=env, apart=sinks.printed is not None)
+        apart = sinks.printed is not None
+        self._command = command.start(argv, cwd=str(job["cwd"]), env=env, apart=apart, talk=talk)
         timeout = job["timeout"]
         self._deadline = None if timeout is None else time.monotonic() + float(str(timeout))
         self._poll = select.poll()
@@ -159,7 +173,8 @@ class Watch:
         self._speaking = list(self._command.outputs)
         for pipe in self._speaking:
             self._attend(pipe, select.POLLIN, partial(self._read_output, pipe))
-        self._attend(self._command.stdin, select.POLLOUT, self._write_stdin)
+        if self._command.stdin is not None:
+            self._attend(self._command.stdin, select.POLLOUT, partial(self._write_stdin, self._command.stdin))
 
     def wait_end(self) -> None:
         """Return when the command ended, ran out of time and grace, or is to be stopped."""
@@ -260,16 +275,16 @@ class Watch:
             self._speaking.remove(pipe)
             self._drop(pipe)
 
-    def _write_stdin(self) -> None:
+    def _write_stdin(self, pipe: int) -> None:
         try:
             if self._stdin:
-                self._stdin = self._stdin[os.write(self._command.stdin, self._stdin[: 1 << 16]) :]
+                self._stdin = self._stdin[os.write(pipe, self._stdin[: 1 << 16]) :]
         except BlockingIOError:
             return
         except BrokenPipeError:
             self._stdin = memoryview(b"")
         if not self._stdin:
-            self._drop(self._command.stdin)
+            self._drop(pipe)
 
     def _listen_signals(self) -> int:
         out, into = os.pipe()
