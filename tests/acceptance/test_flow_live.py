@@ -102,7 +102,8 @@ def test_a_live_run_is_cancelled_with_all_it_started(user: User) -> None:
     wait_for(lambda: not processes_of(user.folder), "everything to be ended")
     refused = user.drumline("resume")
     assert refused.code == 3
-    assert "is cancelled" in refused.err
+    assert "has ended as cancelled" in refused.err
+    assert "next: drumline flow run flow.yaml" in refused.err
 
 
 def test_a_parked_run_is_cancelled_and_its_gate_takes_no_answer_any_more(user: User) -> None:

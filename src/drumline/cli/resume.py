@@ -38,10 +38,10 @@ def command(
         found = find_run(store, run)
         site.check_speaker(found)
         state = read_run(store, found)
-        if state.ended is not None and state.ended.state in ("done", "cancelled"):
-            raise InvalidInput(f"run {found} is {state.ended.state}; nothing is left to do", hint="drumline run PLAN")
         if state.flow is not None:
             return _resume_flow(site, store, state, as_json=as_json)
+        if state.ended is not None and state.ended.state in ("done", "cancelled"):
+            raise InvalidInput(f"run {found} is {state.ended.state}; nothing is left to do", hint="drumline run PLAN")
         site = site.with_settings({"jobs": jobs}, {}, foreign=foreign_jobs(state.plan.format, os.environ))
         who = os.environ.get("USER", "")
         for name in steps:
