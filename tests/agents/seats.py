@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -53,13 +54,15 @@ def open_office(
     server: ModelServer,
     *,
     jailed: bool = True,
+    again: bool = False,
 ) -> Office:
     """Open an agent in a worktree; our environment has a secret that is none of its business.
 
-    With `jailed` it is in a jail where one works here, else never.
+    With `jailed` it is in a jail where one works here, else never. `again` is for a place that is already there.
     """
     checkout, workspace = folder / "checkout", folder / "trees" / "one"
-    make_checkout(checkout, workspace)
+    if not again:
+        make_checkout(checkout, workspace)
     isolate(folder, monkeypatch, name, server)
     processes = SupervisedProcesses(folder / "driver", DriverId("d1"))
     agent = open_agent(name, processes=processes, base=folder)
@@ -70,7 +73,7 @@ def open_office(
 
 def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, server: ModelServer) -> None:
     """An environment in which the program finds the server and nothing of the user's."""
-    entry = find_entry(name)
+    entry = _find_entry(name)
     assert entry is not None, f"{name} is not installed"
     seat = Seat(home=folder / "home", work=folder, temp=folder, url=server.url)
     seat.home.mkdir(exist_ok=True)
@@ -82,6 +85,10 @@ def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, server: Mo
     }
     for variable, value in env.items():
         monkeypatch.setenv(variable, value)
+
+
+# Where they are depends on the home, which is another one afterwards.
+_find_entry = lru_cache(find_entry)
 
 
 def make_checkout(checkout: Path, workspace: Path) -> None:

@@ -39,15 +39,29 @@ JAILED = pytest.mark.skipif(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subject:
-    """What is special about a program: whether it says when a quota is back, which of its keys its commands see."""
+    """What is special about a program: whether it says when a quota is back, which of its keys its commands see.
+
+    `idle` and `limit` are seconds in which it has surely started; `tool` is its name for the tool `close` of an MCP
+    server, `model` one with which it offers that at once. Where it may only read and has no jail, commands are refused
+    one by one, or it `offers_no_shell`.
+    """
 
     tells_reset: bool = False
     hides_keys: bool = False
+    idle: float = 6.0
+    limit: float = 15.0
+    tool: str = "close"
+    model: str = ""
+    offers_no_shell: bool = False
 
 
 SUBJECTS = {
     "claude": Subject(tells_reset=True),
-    "codex": Subject(hides_keys=True),
+    "codex": Subject(hides_keys=True, model="scripted"),
+    "gemini": Subject(idle=20.0, limit=40.0, tool="mcp_tracker_close", offers_no_shell=True),
+    "opencode": Subject(idle=45.0, limit=75.0, tool="tracker_close", offers_no_shell=True),
+    "qwen": Subject(idle=20.0, limit=40.0, offers_no_shell=True),
+    "goose": Subject(),
 }
 NAMES = tuple(SUBJECTS)
 WORK = Scenario(
@@ -206,24 +220,28 @@ def test_an_agent_that_says_and_does_nothing_has_failed(name: str, office: OpenO
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_silent_agent_is_stopped_and_its_work_is_kept(name: str, office: OpenOffice) -> None:
+    idle = SUBJECTS[name].idle
     with play(Turn(calls=(Write(path="half.txt", content="half\n"),)), Turn(fault=Hang())) as server:
         desk = office(name, server)
-        outcome = desk.work(idle=6.0)
+        outcome = desk.work(idle=idle)
 
     assert outcome.failure == "crash"
-    assert outcome.message.startswith("said nothing for 6 s and was stopped; the last thing it did: edit half.txt")
+    assert outcome.message.startswith(
+        f"said nothing for {idle:g} s and was stopped; the last thing it did: edit half.txt"
+    )
     assert outcome.session
     assert (desk.workspace / "half.txt").read_text() == "half\n"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_agent_that_takes_too_long_is_stopped_with_all_it_started(name: str, office: OpenOffice) -> None:
-    nap = "sleep 7101.5"
-    with play(Turn(calls=(Run(command=f"setsid {nap} & {nap}"),)), Turn(text="x")) as server:
-        outcome = office(name, server).work(timeout=15.0)
+    limit, nap = SUBJECTS[name].limit, f"sleep 7101.5{len(name)}"
+    # Some programs put a command that takes long into the background and go on.
+    with play(Turn(calls=(Run(command=f"setsid {nap} & {nap}"),)), Turn(fault=Hang())) as server:
+        outcome = office(name, server).work(timeout=limit)
 
     assert outcome.failure == "validation"
-    assert outcome.message.startswith("timed out after 15 s; the last thing it did: command")
+    assert outcome.message.startswith(f"timed out after {limit:g} s; the last thing it did: command")
     assert nap in outcome.message
     assert count_processes(nap) == 0
 
@@ -284,7 +302,7 @@ def test_without_a_jail_a_file_of_the_checkout_that_changed_is_told_or_was_not_l
 
 
 @pytest.mark.parametrize("jailed", [pytest.param(True, marks=JAILED), False])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "goose"])
 def test_who_may_only_read_changes_nothing(name: str, jailed: bool, office: OpenOffice) -> None:
     turns = (
         Turn(calls=(Run(command="cat kept.txt; echo x > shell.txt"),)),
@@ -296,7 +314,10 @@ def test_who_may_only_read_changes_nothing(name: str, jailed: bool, office: Open
         (desk.workspace / "kept.txt").write_text("kept\n")
         outcome = desk.work(read_only=True)
 
-    assert (outcome.failure, outcome.message) == ("", "Looked.")
+    if jailed or not SUBJECTS[name].offers_no_shell:
+        assert (outcome.failure, outcome.message) == ("", "Looked.")
+    else:
+        assert "needs one of the tools" in outcome.message
     assert (desk.workspace / "kept.txt").read_text() == "kept\n"
     assert not (desk.workspace / "shell.txt").exists()
 
@@ -385,10 +406,11 @@ def test_the_tools_of_a_server_can_be_used_and_its_secrets_stay_out_of_sight(
     script = tmp_path / "server.py"
     script.write_text(SERVER)
     tracker = McpServer(name="tracker", command=(sys.executable, str(script)), env={"TRACKER_TOKEN": "hush-1"})
-    with play(Turn(calls=(Use(tool="close", arguments={"number": 7}),)), Turn(text="Closed.")) as server:
+    with play(Turn(calls=(Use(tool=SUBJECTS[name].tool, arguments={"number": 7}),)), Turn(text="Closed.")) as server:
         desk = office(name, server, jailed=jailed)
         agent = replace(desk.agent, servers={"tracker": tracker})
-        outcome = anyio.run(agent.work, assign(desk.workspace, desk.log, mcp_servers=("tracker",)))
+        asked = assign(desk.workspace, desk.log, mcp_servers=("tracker",), model=SUBJECTS[name].model)
+        outcome = anyio.run(agent.work, asked)
 
     assert (outcome.failure, outcome.message) == ("", "Closed.")
     assert (desk.workspace / "closed.txt").read_text() == "7 hush-1"
@@ -410,3 +432,17 @@ def test_claude_stops_at_its_budget(office: OpenOffice) -> None:
 
     assert outcome.failure == "quota"
     assert "budget" in outcome.message
+
+
+@JAILED
+def test_goose_in_a_jail_may_only_read_and_without_one_says_that_it_cannot(office: OpenOffice) -> None:
+    with play(Turn(calls=(Run(command="cat kept.txt; echo x > shell.txt"),)), Turn(text="Looked.")) as server:
+        desk = office("goose", server)
+        (desk.workspace / "kept.txt").write_text("kept\n")
+        held = desk.work(read_only=True)
+        refused = office("goose", server, jailed=False, again=True).work(read_only=True)
+
+    assert (held.failure, held.message) == ("", "Looked.")
+    assert not (desk.workspace / "shell.txt").exists()
+    assert refused.failure == "permanent"
+    assert "bubblewrap" in refused.message

@@ -87,6 +87,10 @@ def _permit(assignment: Assignment, setting: Setting) -> Iterator[str]:
 def _name_server(name: str, command: tuple[str, ...], *, url: str, variables: list[str]) -> Iterator[str]:
     """An MCP server; its variables are handed on by name, as their values are secret."""
     place = f"mcp_servers.{name}"
+    # Otherwise it begins before the server is there, or does without one that does not start.
+    yield from _set(f"{place}.required", True)
+    # The assignment names it, so its tools may be used; nobody is there to be asked.
+    yield from _set(f"{place}.default_tools_approval_mode", "approve")
     if url:
         yield from _set(f"{place}.url", url)
         return
@@ -169,6 +173,10 @@ class CodexReader:
                     yield Happening(kind="edit", text=read_text(read_map(change).get("path")))
             case "file_change":
                 self._notices.append("a patch of it was refused")
+                yield Happening(kind="notice", text=self._notices[-1])
+            case "mcp_tool_call" if item.get("error"):
+                why = read_text(read_map(item.get("error")).get("message"))
+                self._notices.append(f"the tool {read_text(item.get('tool'))} failed: {why[:300]}")
                 yield Happening(kind="notice", text=self._notices[-1])
             case "error":
                 self._notices.append(read_text(item.get("message")))

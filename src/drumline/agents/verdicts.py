@@ -51,7 +51,7 @@ WORDS: tuple[tuple[Failure, re.Pattern[str]], ...] = tuple(
         ),
     )
 )
-STATUS = re.compile(r"(?:status(?: code)?:?|error:?|rejected)\s*\(?([45]\d\d)\b", re.IGNORECASE)
+STATUS = re.compile(r"(?:status|code|error|rejected)[\s:\"'_(]{1,4}([45]\d\d)\b", re.IGNORECASE)
 
 
 def classify(message: str, *, status: int | None = None) -> Failure:

@@ -21,9 +21,10 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tool:
-    """A tool the agent offers. A `freeform` one takes plain text instead of arguments."""
+    """A tool the agent offers. A `freeform` one takes plain text instead of arguments; some are in a `namespace`."""
 
     name: str
+    namespace: str = ""
     properties: Mapping[str, Json] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     freeform: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from drumline.core.flow.model import Json
 from drumline.testing.modelserver.conversation import (
@@ -32,7 +33,7 @@ class Responses:
         """The question in a body of `POST /v1/responses`."""
         asked = body.get("input")
         items = [{"role": "user", "content": asked}] if isinstance(asked, str) else as_list(asked)
-        tools = (_read_tool(as_map(tool)) for tool in as_list(body.get("tools")))
+        tools = (tool for given in as_list(body.get("tools")) for tool in _read_tools(as_map(given)))
         return Ask(
             model=as_text(body.get("model")),
             streamed=body.get("stream") is True,
@@ -62,8 +63,14 @@ class Responses:
         return {"error": {"message": message, "type": f"error_{status}", "code": str(status), "param": None}}
 
 
-def _read_tool(tool: Mapping[str, Json]) -> Tool:
-    return read_tool(tool.get("name"), tool.get("parameters"), freeform=tool.get("type") == "custom")
+def _read_tools(given: Mapping[str, Json]) -> Iterator[Tool]:
+    """The tool, or those in a namespace: the tools of an MCP server are offered so."""
+    if given.get("type") != "namespace":
+        yield read_tool(given.get("name"), given.get("parameters"), freeform=given.get("type") == "custom")
+        return
+    for inner in map(as_map, as_list(given.get("tools"))):
+        tool = read_tool(inner.get("name"), inner.get("parameters"))
+        yield replace(tool, namespace=as_text(given.get("name")))
 
 
 def _entries(item: Mapping[str, Json]) -> Iterator[Entry]:
@@ -101,7 +108,8 @@ def _call(call: Call) -> Mapping[str, Json]:
     head = {"id": f"item_{call.id}", "call_id": call.id, "name": call.tool.name, "status": "completed"}
     if call.tool.freeform:
         return {**head, "type": "custom_tool_call", "input": call.text}
-    return {**head, "type": "function_call", "arguments": json.dumps(call.arguments)}
+    within = {"namespace": call.tool.namespace} if call.tool.namespace else {}
+    return {**head, **within, "type": "function_call", "arguments": json.dumps(call.arguments)}
 
 
 def _usage(reply: Reply) -> Json:
