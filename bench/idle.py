@@ -16,9 +16,8 @@ from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState
 from drumline.engine.acts import Acts, Note
-from drumline.engine.kit import Kit
+from drumline.engine.kit import Kit, OpenAgent
 from drumline.engine.walk import Walk
-from drumline.ports.agents import Agent
 from drumline.ports.processes import Processes
 from drumline.store.sqlite import SqliteStore
 from drumline.testing.workspaces import FakeWorkspaces
@@ -85,7 +84,7 @@ def idle_kit(store: SqliteStore) -> Kit:
         planfiles=nothing,  # type: ignore[arg-type]
         clock=nothing,  # type: ignore[arg-type]
         logs=NOWHERE,
-        equip=lambda driver: (cast(Processes, nothing), cast(Agent, nothing)),
+        equip=lambda driver: (cast(Processes, nothing), cast(OpenAgent, nothing)),
     )
 
 
@@ -134,7 +133,7 @@ def claim_walks(
         acts = IdleActs(
             kit=kit,
             processes=cast(Processes, None),
-            agent=cast(Agent, None),
+            open_agent=cast(OpenAgent, None),
             orders=orders_for(run, step),
             run=run,
         )

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from drumline.core.advance import TIERS
+from drumline.core.routing import TIERS
 from drumline.errors import InvalidInput
 
 PLACE = ".drumline/config.toml"

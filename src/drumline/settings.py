@@ -31,6 +31,7 @@ class Settings:
     """The resolved settings of one command. Durations are seconds."""
 
     agent: str = ""
+    fallback: tuple[str, ...] = ()
     mode: str = "ask"
     autonomy: str = "critical"
     jobs: int = 4
@@ -38,6 +39,9 @@ class Settings:
     stale_claim: float = 3600.0
     lease: float = 30.0
     agent_timeout: float = 3600.0
+    agent_idle: float = 600.0
+    quota_wait: float = 900.0
+    budget: float | None = None
     check_timeout: float = 1200.0
     setup: str = ""
     checks: tuple[str, ...] = ()
@@ -131,6 +135,14 @@ def parse_duration(value: object) -> float:
     return seconds
 
 
+def _parse_money(value: object) -> float:
+    if isinstance(value, str) and re.fullmatch(r"\d{1,9}(\.\d{1,6})?", value.strip(), re.ASCII):
+        value = float(value)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not (0 < value < math.inf):
+        raise ValueError(f"not legal: {value!r}")
+    return float(value)
+
+
 def _parse_text(value: object) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError(f"not legal: {value!r}")
@@ -185,6 +197,12 @@ TABLE: tuple[Setting, ...] = (
         help="The agent that works on the steps.",
     ),
     Setting(
+        key="fallback",
+        parse=_parse_commands,
+        legal="a list of agents (one per line in the variable)",
+        help="Agents that take over, in order, when one is out of quota, not let in, without credit or broken.",
+    ),
+    Setting(
         key="mode",
         parse=_choose("ask", "parallel", "sequential"),
         legal="ask, parallel or sequential",
@@ -236,6 +254,26 @@ TABLE: tuple[Setting, ...] = (
         legal=_DURATION,
         default="1h",
         help="How long one attempt of an agent may take.",
+    ),
+    Setting(
+        key="agent_idle",
+        parse=parse_duration,
+        legal=_DURATION,
+        default="10m",
+        help="How long an agent may be silent before it is stopped.",
+    ),
+    Setting(
+        key="quota_wait",
+        parse=parse_duration,
+        legal=_DURATION,
+        default="15m",
+        help="How long to stay for an agent's quota if there is nothing else to do; beyond that the run parks.",
+    ),
+    Setting(
+        key="budget",
+        parse=_parse_money,
+        legal="a number of dollars above zero such as 5 or 2.50",
+        help="How many dollars a run may spend before a person is asked whether to go on.",
     ),
     Setting(
         key="check_timeout",

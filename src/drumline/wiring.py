@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import anyio
 
-from drumline.agents import open_agent
+from drumline.agents import PROGRAMS, open_agent
 from drumline.app.finding import find_plan, newest_unfinished
 from drumline.app.flowlook import FlowWatcher
 from drumline.app.foreign import state_file
 from drumline.app.look import Watcher
 from drumline.app.say import check_speaker
 from drumline.core.ids import NO_DRIVER, DriverId, RunId
+from drumline.core.plan import Step
 from drumline.core.state import RunState
-from drumline.engine.kit import Kit
+from drumline.engine.kit import Kit, OpenAgent, Worker
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
-from drumline.ports.agents import Agent
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.processes import Processes
 from drumline.processes.census import MARK
 from drumline.processes.roster import FileRoster
 from drumline.processes.supervised import SupervisedProcesses
+from drumline.profiles import PLACE, read_profiles
 from drumline.settings import Settings, read_config, resolve
 from drumline.store.sqlite import SqliteStore
 from drumline.workspace.repository import Repository, find_repository
@@ -46,6 +47,56 @@ class SystemClock:
     async def sleep(self, seconds: float) -> None:
         """Wait; cancellable."""
         await anyio.sleep(seconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crew:
+    """Opens agents by the names that plans and settings have for them, each once. `agent` is the run's own."""
+
+    agent: str
+    profiles: Mapping[str, Mapping[str, str]]
+    processes: Processes
+    base: Path
+    opened: dict[str, Worker] = field(default_factory=dict)
+
+    def open(self, name: str) -> Worker:
+        """The agent that a profile or a spec names, or InvalidInput."""
+        if name not in self.opened:
+            self.opened[name] = self._open(name)
+        return self.opened[name]
+
+    def find_fault(self, name: str) -> str:
+        """Why an agent cannot be opened; empty if it can."""
+        try:
+            self.open(name)
+        except InvalidInput as error:
+            return str(error)
+        return ""
+
+    def _open(self, name: str) -> Worker:
+        profile = self.profiles.get(name, {})
+        spec = self._find_spec(name)
+        kind, _, argument = spec.partition(":")
+        model = profile.get("model", "") or (argument if kind in PROGRAMS else "")
+        return Worker(agent=open_agent(spec, processes=self.processes, base=self.base), model=model)
+
+    def _find_spec(self, name: str) -> str:
+        """What a name stands for; a profile that names no agent is the run's own."""
+        if name not in self.profiles:
+            return name
+        own = self.profiles.get(self.agent, {"agent": self.agent})
+        spec = self.profiles[name].get("agent") or own.get("agent")
+        if not spec:
+            message = f"the profile {name!r} names no agent and cannot be the run's own"
+            raise InvalidInput(message, hint=f"give [agents.{name}] in {PLACE} an agent")
+        return spec
+
+
+def _find_price(model: str, usage: Mapping[str, float]) -> float | None:
+    """The price of tokens; the table of prices is paid for only by those who need it."""
+    from drumline.models.prices import find_price
+
+    return find_price(model, usage)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +122,25 @@ class Site:
     def check_agent(self, spec: str) -> None:
         """Refuse an agent that cannot be opened, before a run begins."""
         open_agent(spec, processes=SupervisedProcesses(self.state_dir, NO_DRIVER), base=self.repository.top)
+
+    @cached_property
+    def profiles(self) -> Mapping[str, Mapping[str, str]]:
+        """What the names of agents stand for, as plain words that a run can pin."""
+        found = read_profiles(self.config).agents
+        return {name: {k: v for k, v in asdict(profile).items() if v} for name, profile in found.items()}
+
+    def check_agents(self, agent: str, steps: Iterable[Step]) -> None:
+        """Refuse a run whose agent, or one that takes over or works on a step, cannot be opened; all are named."""
+        processes = SupervisedProcesses(self.state_dir, NO_DRIVER)
+        crew = Crew(agent=agent, profiles=self.profiles, processes=processes, base=self.repository.top)
+        crew.open(agent)
+        wanted = [("the setting fallback", name) for name in self.settings.fallback]
+        wanted += [(step.path or step.id, step.agent) for step in steps if step.agent and not step.elsewhere]
+        problems = [f"{place}: {why}" for place, name in wanted if (why := crew.find_fault(name))]
+        if problems:
+            known = ", ".join(self.profiles) or "none yet"
+            problems.append(f"agents with a name of their own: {known}")
+            raise InvalidInput("\n".join(problems), hint=f"write [agents.NAME] into {PLACE}, or: drumline agents")
 
     def anchor(self, spec: str, *, typed: bool) -> str:
         """An agent or model by its spec; a scripted one's file is named so that it means the same from any folder.
@@ -153,9 +223,12 @@ class Site:
     def kit(self, store: SqliteStore, run: RunState, *, started_at: float) -> Kit:
         """Everything a driver of this run works with."""
 
-        def equip(driver: DriverId) -> tuple[Processes, Agent]:
+        def equip(driver: DriverId) -> tuple[Processes, OpenAgent]:
             processes = SupervisedProcesses(self.roster.home(driver), driver)
-            return processes, open_agent(run.begun.agent, processes=processes, base=self.repository.top)
+            begun, base = run.begun, self.repository.top
+            crew = Crew(agent=begun.agent, profiles=begun.profiles, processes=processes, base=base)
+            crew.open(begun.agent)  # what nobody can open is told before anything is claimed
+            return processes, crew.open
 
         configured = Path(self.settings.worktrees) if self.settings.worktrees else None
         workspaces = GitWorkspaces(
@@ -174,8 +247,11 @@ class Site:
             clock=SystemClock(),
             logs=self.logs(run.id),
             equip=equip,
+            price=_find_price,
             stale_claim=self.settings.stale_claim,
+            quota_wait=self.settings.quota_wait,
             agent_timeout=self.settings.agent_timeout,
+            agent_idle=self.settings.agent_idle,
             check_timeout=self.settings.check_timeout,
         )
 

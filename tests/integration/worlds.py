@@ -16,8 +16,9 @@ from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState
 from drumline.engine.driver import Driver
-from drumline.engine.kit import Kit
+from drumline.engine.kit import Kit, OpenAgent, Worker
 from drumline.engine.walk import Recover
+from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.journal import Addition, Message, Store
 from drumline.ports.planfiles import PlanFiles
@@ -32,6 +33,8 @@ from drumline.testing.store import MemoryStore
 from drumline.testing.workspaces import FakeWorkspaces
 
 RUN = RunId("run-1")
+AGENT = "test"
+"""What the run's own agent is called."""
 
 
 class Died(BaseException):
@@ -122,6 +125,10 @@ class World:
     folder: Path
     plan: Plan
     agent: Agent = field(default_factory=WritingAgent)
+    others: dict[str, Agent] = field(default_factory=dict)
+    fallback: tuple[str, ...] = ()
+    budget: float | None = None
+    quota_wait: float = 900.0
     mode: str = "parallel"
     autonomy: str = "autopilot"
     retries: int = 2
@@ -142,9 +149,9 @@ class World:
     def kit(self) -> Kit:
         """The tools of one driver."""
 
-        def equip(driver: DriverId) -> tuple[Processes, Agent]:
+        def equip(driver: DriverId) -> tuple[Processes, OpenAgent]:
             self.joined.append(driver)
-            return FakeProcesses(self.script), self.agent
+            return FakeProcesses(self.script), self._open
 
         self.life = life = Life()
         return Kit(
@@ -155,7 +162,15 @@ class World:
             clock=self.clock,
             logs=self.folder / "logs",
             equip=equip,
+            quota_wait=self.quota_wait,
         )
+
+    def _open(self, name: str) -> Worker:
+        if name == AGENT:
+            return Worker(agent=self.agent)
+        if name in self.others:
+            return Worker(agent=self.others[name])
+        raise InvalidInput(f"there is no agent {name!r}", hint="drumline agents")
 
     async def begin(self) -> None:
         """Record the beginning of the run, as the use case does; nothing happens if it is recorded."""
@@ -170,12 +185,14 @@ class World:
             config_digest="",
             branch="drumline/demo-run-1",
             base=Commit(self.workspaces.first),
-            agent="test",
+            agent=AGENT,
             mode=self.mode,
             autonomy=self.autonomy,
             retries=self.retries,
             selection=self.selection,
             named=self.selection is not None,
+            fallback=self.fallback,
+            budget=self.budget,
         )
         pinned = PlanPinned(format="dag", title="Demo", steps=reading.plan.steps, digests=reading.digests)
         await self.store.append({Stream(RUN): Addition(events=[started, pinned], expected=0)})

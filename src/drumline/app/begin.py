@@ -6,7 +6,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from drumline.app.catalog import RunBrief, read_run
 from drumline.app.naming import find_step
@@ -43,6 +43,9 @@ class Terms:
     subject: str = ""
     context: str = ""
     config_digest: str = ""
+    fallback: tuple[str, ...] = ()
+    profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    budget: float | None = None
 
 
 def new_run_id(now: float) -> RunId:
@@ -103,6 +106,9 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         context=terms.context,
         selection=scope.selection,
         named=scope.selection is not None,
+        fallback=terms.fallback,
+        profiles=terms.profiles,
+        budget=terms.budget,
     )
     pinned = PlanPinned(
         format=plan.format,

@@ -1,27 +1,26 @@
 """What one step does next. Pure: the same state gives the same command, on any machine.
 
 Budgets: only failures of the work itself (a failing check, or the agent saying so) use up fixes; failures that pass
-by themselves wait 2 s, then 4 s; everything else stops the step with its reason.
+by themselves wait 2 s, then 4 s; where an agent cannot go on the next one takes over; everything else stops the step
+with its reason. Before each attempt the run's money is looked at.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from drumline.core import gates
-from drumline.core.commands import Attempt, Command, Finish, Land, Park, Prepare, Restart, RunCheck
+from drumline.core import gates, spending
+from drumline.core.commands import Attempt, Command, Defer, Finish, Land, Park, Prepare, Restart, RunCheck
 from drumline.core.events import AttemptEnded, Event, WorkLost
 from drumline.core.ids import DriverId
 from drumline.core.life import OPEN, Phase
 from drumline.core.plan import Check, Step
+from drumline.core.routing import Candidate, choose, find_rest, has_other, list_candidates, raise_tier
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction
+from drumline.core.taxonomy import MOST_CRASHES, RULES, WAITS, Failure, Reaction, hands_over
 
 NODE = "implement"
-TIERS = ("fast", "standard", "strong")
-STRONGER_FROM = 2
-"""Which fix is the first that a stronger model does."""
 MOST_RUNS = 2
 """How often one check may run on changing trees before it counts as unstable."""
 
@@ -32,6 +31,7 @@ class Orders:
 
     step: Step
     checks: tuple[Check, ...]
+    agents: tuple[Candidate, ...]
     retries: int
     autonomy: str
 
@@ -39,11 +39,22 @@ class Orders:
 def orders_for(run: RunState, step: Step) -> Orders:
     """The step with every check that judges it: its own, then the configured ones."""
     extra = tuple(Check(command=command, source="config") for command in run.begun.checks)
-    return Orders(step=step, checks=step.checks + extra, retries=run.begun.retries, autonomy=run.begun.autonomy)
+    return Orders(
+        step=step,
+        checks=step.checks + extra,
+        agents=list_candidates(run, step),
+        retries=run.begun.retries,
+        autonomy=run.begun.autonomy,
+    )
 
 
 def advance(orders: Orders, state: StepState, run: RunState) -> Command:
     """The next command for a claimed step that has no open intent."""
+    command = _advance(orders, state, run)
+    return _afford(command, orders, state, run) if isinstance(command, Attempt) else command
+
+
+def _advance(orders: Orders, state: StepState, run: RunState) -> Command:
     step = orders.step
     if state.phase is Phase.LANDED:  # before anything a person wants: what is on the branch is never landed again
         return Finish(state="done")
@@ -79,6 +90,8 @@ def _open_edit(run: RunState, step: Step) -> Park | None:
 def _after_work(orders: Orders, state: StepState, run: RunState) -> Command:
     if state.last is not None and state.last.failure:
         return _after_failure(orders, state, run, state.last)
+    if state.last is not None and state.last.question:
+        return _after_question(orders, state, run, state.last)
     if state.refused is not None and not state.refused.retry:
         return Finish(state="blocked", reason=state.refused.reason)
     pending = _pending_check(orders, state)
@@ -104,17 +117,36 @@ def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:
     return None
 
 
-def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 0.0) -> Attempt:
-    tier = _tier(orders.step.tier, fix=state.fixes + (state.phase is Phase.WORKED and delay == 0.0))
-    comment = _wish(run, orders.step)
-    return Attempt(node=NODE, attempt=state.attempts + 1, tier=tier, delay=delay, comment=comment)
+def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 0.0, fixing: bool = False) -> Attempt:
+    chosen = choose(orders.agents, state)
+    return Attempt(
+        node=NODE,
+        attempt=state.attempts + 1,
+        tier=raise_tier(chosen.tier, fix=state.fixes + fixing),
+        agent=chosen.name,
+        delay=delay,
+        comment=_wish(run, orders.step),
+        session=state.session if chosen.name == state.agent else "",
+        answers=_answers(run, orders.step),
+    )
 
 
-def _tier(tier: str, *, fix: int) -> str:
-    """The first fix is done by the same tier, further ones by the next one up."""
-    if fix < STRONGER_FROM or tier not in TIERS:
-        return tier
-    return TIERS[min(TIERS.index(tier) + 1, len(TIERS) - 1)]
+def _afford(attempt: Attempt, orders: Orders, state: StepState, run: RunState) -> Command:
+    """The attempt with what it may cost; a question where the money is spent."""
+    left = spending.count_left(run, orders.step.id, state.spent.values())
+    if left is None or left > 0:
+        return replace(attempt, budget=left)
+    if spending.is_refused(run):
+        return Finish(state="blocked", reason="the budget is spent; a person said not to proceed")
+    allowed = (run.begun.budget or 0.0) * (1 + spending.count_asked(run))
+    asks = gates.budget(spending.count_asked(run) + 1, spent=allowed - left, allowed=allowed)
+    return Park(gate=asks.gate, opens=None if asks.gate in run.gates else asks)
+
+
+def _answers(run: RunState, step: Step) -> tuple[tuple[str, str], ...]:
+    """What agents asked about the step and a person answered; it holds for every further attempt."""
+    asked = [g for g in run.gates.values() if g.opened.kind == gates.QUESTION and g.opened.step == step.id]
+    return tuple((gate.opened.question, gate.answer.choice) for gate in asked if gate.answer is not None)
 
 
 def _wish(run: RunState, step: Step) -> str:
@@ -125,7 +157,27 @@ def _wish(run: RunState, step: Step) -> str:
     return next((a.comment for a in reversed(asked) if a is not None and a.choice == gates.REVISE), "")
 
 
+def _after_question(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:
+    """Wait for the answer, then go on with it. Nothing has failed."""
+    gate = gates.question_id(orders.step.id, last.attempt)
+    asked = run.gates.get(gate)
+    if asked is None:
+        return Park(gate=gate, opens=gates.question(orders.step, last.attempt, last.question))
+    return Park(gate=gate) if asked.answer is None else _attempt(orders, state, run)
+
+
 def _after_failure(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:
+    failure = Failure(last.failure)
+    gives_up = hands_over(failure) or state.crashes >= MOST_CRASHES
+    if state.ran_dry or (gives_up and has_other(orders.agents, state)):
+        return _attempt(orders, state, run)
+    found = _without_other(orders, state, run, last)
+    until = find_rest(orders.agents, state) if gives_up and isinstance(found, Finish) else None
+    return found if until is None else Defer(until=until, reason=f"{RULES[failure].means}: {last.message}")
+
+
+def _without_other(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:
+    """What follows a failure where no other agent can take over."""
     rule, message = RULES[Failure(last.failure)], last.message
     match rule.reaction:
         case Reaction.WAIT if state.waits < len(WAITS):
@@ -134,7 +186,7 @@ def _after_failure(orders: Orders, state: StepState, run: RunState, last: Attemp
             reason = f"{rule.means}, {state.waits + 1} times in a row: {message}"
             return Finish(state="blocked", reason=reason)
         case Reaction.FIX if state.fixes < orders.retries:
-            return _attempt(orders, state, run)
+            return _attempt(orders, state, run, fixing=True)
         case Reaction.FIX:
             return Finish(state="blocked", reason=f"the agent failed {state.fixes + 1} times: {message}")
         case Reaction.BLOCK:
@@ -149,7 +201,7 @@ def _after_failed_checks(orders: Orders, state: StepState, run: RunState) -> Com
     if not_run:
         return Finish(state="blocked", reason=f"check could not be run: {not_run[0].command}: {not_run[0].output}")
     if state.fixes < orders.retries:
-        return _attempt(orders, state, run)
+        return _attempt(orders, state, run, fixing=True)
     commands = ", ".join(ended.command for ended in failing)
     return Finish(state="blocked", reason=f"still failing after {state.fixes} fixes: {commands}")
 
@@ -173,7 +225,7 @@ def _approved(orders: Orders, state: StepState, run: RunState) -> Command:
         case gates.APPROVE:
             return Land()
         case gates.REVISE:
-            return _attempt(orders, state, run)
+            return _attempt(orders, state, run, fixing=True)
         case _:
             return Finish(state="failed", reason=_rejection(asked.answer.comment), rejected=True)
 

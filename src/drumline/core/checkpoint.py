@@ -15,7 +15,7 @@ from drumline.core.plan import Check, Marks, Plan, Status, Step
 from drumline.core.state import Gate, RunState, survey
 from drumline.errors import StoreError
 
-FORMAT = 1
+FORMAT = 2
 DONE = Marks(status=Status.DONE)
 _PACKED = ("id", "title", "path", "line", "text_digest", "needs", "checks")
 _PLAN_WORDS = ("name", "path", "format", "title", "autonomy", "ticket", "complexity", "express")
@@ -42,9 +42,12 @@ def dump(state: RunState) -> str:
         "gates": [[to_plain(g.opened), to_plain(g.answer) if g.answer else None] for g in state.gates.values()],
         "unanswered": list(state.unanswered),
         "mirrored": [_shorten(state, mirrored) for mirrored in state.mirrored.values()],
+        "deferred": [to_plain(deferred) for deferred in state.deferred.values()],
+        "usage": state.usage,
         "mode": state.mode,
         "cancel": to_plain(state.cancel) if state.cancel else None,
         "parked": state.parked,
+        "parked_until": state.parked_until,
         "ended": to_plain(state.ended) if state.ended else None,
     }
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
@@ -68,6 +71,9 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.working = raw["working"]
     state.declared = {StepId(step) for step in raw["declared"]}
     state.rounds = raw["rounds"]
+    state.deferred = {d["step"]: from_plain(ev.StepDeferred, d) for d in raw["deferred"]}
+    state.usage = raw["usage"]
+    state.parked_until = raw["parked_until"]
     state.finished = {f["step"]: from_plain(ev.StepFinished, f) for f in raw["finished"]}
     mirrored = [_lengthen(state, entry) for entry in raw["mirrored"]]
     state.mirrored = {event.step: event for event in mirrored}

@@ -31,13 +31,21 @@ class Prepare(Command):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt(Command):
-    """Ask the agent, after waiting `delay` seconds."""
+    """Ask the agent, after waiting `delay` seconds.
+
+    `session` is the one to go on with, `budget` how many dollars are left. `answers` are what a person said to the
+    questions asked so far.
+    """
 
     node: str
     attempt: int
     tier: str
+    agent: str = ""
     delay: float = 0.0
     comment: str = ""
+    session: str = ""
+    budget: float | None = None
+    answers: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +67,14 @@ class Park(Command):
 
     gate: GateId
     opens: GateOpened | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Defer(Command):
+    """Give the claim back until a time."""
+
+    until: float
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,9 +130,10 @@ class Close(Command):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParkRun(Command):
-    """Nothing can go on until one of these gates is answered."""
+    """Nothing can go on until one of these gates is answered, or until a time."""
 
     gates: tuple[GateId, ...]
+    until: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,6 +146,7 @@ class EndRun(Command):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Linger(Command):
-    """Nothing to do now, but something is under way elsewhere or a timer runs."""
+    """Nothing to do now, but something is under way elsewhere or a timer runs, to `until` if that is known."""
 
     reason: str
+    until: float | None = None

@@ -121,13 +121,29 @@ def _stop(run: RunState, around: Surroundings) -> Command:
     """Nothing is running and nothing can be claimed: say why, in the order in which it can change."""
     left = [step for step in run.selected() if not settled(run, step.id)]
     blockers = [(step, obstacle(run, step, around)) for step in left]
-    timers = [b for _, b in blockers if b is not None and b.until is not None]
-    if timers:
-        return Linger(reason=timers[0].text)
-    open_gates: tuple[GateId, ...] = tuple(gate.opened.gate for gate in run.open_gates)
+    # Once nothing is left to pay for, nobody has to say whether to go on paying.
+    asked = [gate.opened for gate in run.open_gates if left or gate.opened.kind != gates.BUDGET]
+    open_gates: tuple[GateId, ...] = tuple(opened.gate for opened in asked)
+    waiting = _wait([b for _, b in blockers if b is not None], around, open_gates)
+    if waiting is not None:
+        return waiting
     if open_gates:
         return ParkRun(gates=open_gates)
     return _end(run, [(step, b) for step, b in blockers if b is not None])
+
+
+def _wait(blockers: Sequence[Obstacle], around: Surroundings, open_gates: tuple[GateId, ...]) -> Command | None:
+    """Stay for what comes by itself; the run is parked if that is only a quota, and far away."""
+    timers = [blocker for blocker in blockers if blocker.until is not None]
+    if not timers:
+        return None
+    resets = [blocker.until for blocker in timers if blocker.kind == "quota" and blocker.until is not None]
+    if len(resets) < len(timers):
+        return Linger(reason=next(blocker.text for blocker in timers if blocker.kind != "quota"))
+    first = min(resets)
+    if first - around.now > around.patience:
+        return ParkRun(gates=open_gates, until=first)
+    return Linger(reason=timers[0].text, until=first)
 
 
 def _end(run: RunState, left: Sequence[tuple[Step, Obstacle]]) -> EndRun:

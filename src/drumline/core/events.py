@@ -25,7 +25,11 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunStarted(Event):
-    """A run began; everything it depends on is pinned here or in the `PlanPinned` beside it."""
+    """A run began; everything it depends on is pinned here or in the `PlanPinned` beside it.
+
+    `fallback` are the agents that take over, in order, `profiles` what the names of agents stand for, and `budget` is
+    how many dollars may be spent before a person is asked.
+    """
 
     plan: str
     plan_name: str
@@ -44,6 +48,9 @@ class RunStarted(Event):
     selection: tuple[StepId, ...] | None = None
     named: bool = False
     protocol: int = PROTOCOL
+    fallback: tuple[str, ...] = ()
+    profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    budget: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,6 +168,24 @@ class StepFinished(Event):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class StepDeferred(Event):
+    """A step was given back until a time, in seconds since the epoch: the quota of its agents is there again then."""
+
+    step: StepId
+    until: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UsageCounted(Event):
+    """What one agent has used for one step so far, all of it, with the number of `attempts` and of `unpriced` ones."""
+
+    step: StepId
+    agent: str
+    usage: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class StepReopened(Event):
     """A person, or a changed cause, gives a finished step another round."""
 
@@ -197,9 +222,10 @@ class CancelRequested(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunParked(Event):
-    """Nothing can go on until a gate is answered; no process and no claim is left."""
+    """Nothing can go on until a gate is answered, or `until` a time; no process and no claim is left."""
 
     gates: tuple[GateId, ...]
+    until: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -230,9 +256,10 @@ class StepClaimed(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepReleased(Event):
-    """The driver gave the claim back with the step unfinished."""
+    """The driver gave the claim back with the step unfinished; nobody takes it before `until`."""
 
     reason: str
+    until: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -266,18 +293,37 @@ class WorkspaceFailed(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptStarted(Event):
-    """Intent: an agent is asked after `delay` seconds, with the work tree as `tree` says."""
+    """Intent: an agent is asked after `delay` seconds, with the work tree as `tree` says.
+
+    `agent` is empty where it is the run's own. `session` is the one it goes on with, `new_session` the id chosen for a
+    new one, `budget` the dollars it was given.
+    """
 
     node: str
     attempt: int
     tree: Tree
     tier: str = "standard"
     delay: float = 0.0
+    agent: str = ""
+    session: str = ""
+    new_session: str = ""
+    budget: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionOpened(Event):
+    """The agent at work calls its session by another id than the one chosen for it."""
+
+    session: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptEnded(Event):
-    """An agent concluded. `failure` is empty or a class of the taxonomy; `tree` is what it left behind."""
+    """An agent concluded. `failure` is empty or a class of the taxonomy; `tree` is what it left behind.
+
+    `source` says who counted the `usage`. A `question` is for a person and no failure; `resets_at` is when a quota is
+    there again. `unchanged` says that the agent called itself done and had changed no file.
+    """
 
     node: str
     attempt: int
@@ -286,6 +332,12 @@ class AttemptEnded(Event):
     message: str = ""
     seconds: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
+    session: str = ""
+    question: str = ""
+    resets_at: float | None = None
+    unchanged: bool = False
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,6 +16,8 @@ APPROVE, REVISE, REJECT = "approve", "revise", "reject"
 CONTINUE, STOP = "continue", "stop"
 TAKE, LEAVE = "take", "leave"
 RESTART = "restart"
+BUDGET, QUESTION = "budget", "question"
+"""Kinds of gates that agents lead to."""
 
 
 def check_reply(opened: GateOpened, text: str) -> None:
@@ -120,4 +122,33 @@ def edit(step: Step) -> GateOpened:
         "or continue with the old one?",
         options=(RESTART, CONTINUE),
         step=step.id,
+    )
+
+
+def question_id(step: StepId, attempt: int) -> GateId:
+    """One question per attempt: an agent that asks again is answered again."""
+    return GateId(f"question-{step}" if attempt <= 1 else f"question-{step}.{attempt}")
+
+
+def question(step: Step, attempt: int, text: str) -> GateOpened:
+    """An agent cannot go on before a person has told it something."""
+    return GateOpened(
+        gate=question_id(step.id, attempt),
+        kind=QUESTION,
+        question=f"The agent at {step.id} ({step.title}) asks: {text}",
+        options=(),
+        step=step.id,
+        free=True,
+        rule="len(input) > 0",
+    )
+
+
+def budget(number: int, *, spent: float, allowed: float) -> GateOpened:
+    """The run has spent its money; each yes allows as much again as the budget says."""
+    return GateOpened(
+        gate=GateId(f"{BUDGET}-{number}"),
+        kind=BUDGET,
+        question=f"The run has spent ${spent:.2f} of the ${allowed:.2f} it may. Proceed anyway?",
+        options=(YES, NO),
+        person_only=True,
     )

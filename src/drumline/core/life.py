@@ -19,6 +19,7 @@ from drumline.core.events import (
     Event,
     LandingRefused,
     LandingStarted,
+    SessionOpened,
     StepClaimed,
     StepLanded,
     StepReleased,
@@ -56,7 +57,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
             WorkLost: Phase.WAITING,
         },
         Phase.PREPARED: {AttemptStarted: Phase.WORKING},
-        Phase.WORKING: {AttemptEnded: Phase.WORKED, WorkLost: Phase.PREPARED},
+        Phase.WORKING: {AttemptEnded: Phase.WORKED, SessionOpened: Phase.WORKING, WorkLost: Phase.PREPARED},
         Phase.WORKED: {
             AttemptStarted: Phase.WORKING,
             CheckStarted: Phase.CHECKING,

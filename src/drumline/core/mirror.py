@@ -67,6 +67,8 @@ def _in_work(run: RunState, step: StepId, *, claimed_at: str) -> Marks:
     for gate in run.unanswered.values():
         if gate.opened.step == step and run.cancel is None:
             return Marks(status=Status.BLOCKED, reason=f"waiting for gate {gate.opened.gate}")
+    if step in run.deferred and run.cancel is None:
+        return Marks(status=Status.BLOCKED, reason="waiting for the quota of its agent")
     return Marks(status=Status.READY)
 
 

@@ -14,7 +14,11 @@ MOST_OUTPUT = 6_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Brief:
-    """Everything a prompt is made of."""
+    """Everything a prompt is made of.
+
+    `answers` are questions of agents with what a person said, `cut_short` how the attempt before ended if something
+    else than its work ended it.
+    """
 
     step: Step
     text: str
@@ -27,6 +31,8 @@ class Brief:
     comment: str = ""
     role: str = ""
     fresh: bool = False
+    answers: Sequence[tuple[str, str]] = ()
+    cut_short: str = ""
 
 
 def write_prompt(brief: Brief) -> str:
@@ -67,8 +73,13 @@ def _history(brief: Brief) -> str:
     parts: list[str] = []
     if brief.comment:
         parts.append(_section("A person looked at your work and asks for this change", brief.comment))
+    for asked, answer in brief.answers:
+        parts.append(_section("A person answered a question", f"{asked.strip()}\n\nThe answer: {answer.strip()}"))
     if brief.complaint:
         parts.append(_section("Your last attempt failed", brief.complaint))
+    if brief.cut_short and not brief.fresh:
+        left = "What it had changed is still in the work tree: look at it, and go on from there."
+        parts.append(_section("An attempt before this one was cut short", f"{brief.cut_short.strip()}\n\n{left}"))
     rest = "You begin again in a fresh work tree." if brief.fresh else "Your changes are still in the work tree."
     for failed in brief.feedback:
         output = failed.output[-MOST_OUTPUT:].strip() or "(no output)"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from drumline.core import gates
 from drumline.core.graph import ranks
@@ -31,13 +32,17 @@ class Obstacle:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surroundings:
-    """What the world says at this moment: claims held, marks in the files, the time, and how old a claim may get."""
+    """What the world says at this moment: claims held, marks in the files, the time, and how old a claim may get.
+
+    `patience` is how many seconds a driver stays for a quota if there is nothing else to do.
+    """
 
     claimed: frozenset[StepId]
     marks: Mapping[StepId, Marks]
     now: float
     stale_after: float
     claim_times: Mapping[StepId, float | None]
+    patience: float = inf
 
 
 def satisfied(run: RunState, need: StepId) -> bool:
@@ -63,6 +68,7 @@ def obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None
     """What keeps an unsettled step from being claimed now, or None."""
     return (
         _gate_obstacle(run, step)
+        or _quota_obstacle(run, step, around)
         or _needs_obstacle(run, step)
         or _beside_obstacle(run, step, around)
         or _wave_obstacle(run, step)
@@ -181,9 +187,16 @@ def unasked_items(run: RunState, step: Step) -> list[str]:
 
 def _gate_obstacle(run: RunState, step: Step) -> Obstacle | None:
     for gate in run.unanswered.values():
-        if gate.opened.step == step.id:
+        if gate.opened.step == step.id or gate.opened.kind == gates.BUDGET:
             return _waits_for(gate.opened.gate)
     return None
+
+
+def _quota_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None:
+    deferred = run.deferred.get(step.id)
+    if deferred is None or around.now >= deferred.until:
+        return None
+    return Obstacle(kind="quota", text=deferred.reason, until=deferred.until)
 
 
 def _waits_for(gate: GateId) -> Obstacle:

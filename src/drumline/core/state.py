@@ -7,14 +7,14 @@ computed from them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from drumline.core import events as ev
 from drumline.core.graph import depths
 from drumline.core.ids import GateId, RunId, StepId
-from drumline.core.plan import Marks, Plan, Reading, Step
+from drumline.core.plan import Marks, Plan, Reading, Status, Step
 from drumline.errors import NotAllowed
 
 ENDED = ("done", "failed", "blocked", "cancelled")
@@ -51,10 +51,13 @@ class RunState:
     barrier: int | None = None
     barrier_at: int = -1
     mirrored: dict[StepId, ev.PlanMirrored] = field(default_factory=dict)
+    deferred: dict[StepId, ev.StepDeferred] = field(default_factory=dict)
+    usage: dict[StepId, dict[str, Mapping[str, float]]] = field(default_factory=dict)
     mode: str = "sequential"
     flow: ev.FlowPinned | None = None
     cancel: ev.CancelRequested | None = None
     parked: bool = False
+    parked_until: float | None = None
     ended: ev.RunEnded | None = None
 
     @property
@@ -145,6 +148,7 @@ def _changed(state: RunState, event: ev.PlanChanged) -> None:
     for step_id in event.removed:
         steps.pop(step_id, None)
         state.working.pop(step_id, None)
+        state.deferred.pop(step_id, None)
     _withdraw_gates(state, event.removed)
     steps.update({step.id: step for step in event.changed})
     order = dict.fromkeys((*event.order, *steps))
@@ -179,11 +183,21 @@ def _step_started(state: RunState, event: ev.StepStarted) -> None:
 def _step_finished(state: RunState, event: ev.StepFinished) -> None:
     state.finished[event.step] = event
     state.working.pop(event.step, None)
+    state.deferred.pop(event.step, None)
     state.declared.discard(event.step)
     _withdraw_gates(state, (event.step,))
 
 
+def _step_deferred(state: RunState, event: ev.StepDeferred) -> None:
+    state.deferred[event.step] = event
+
+
+def _usage_counted(state: RunState, event: ev.UsageCounted) -> None:
+    state.usage.setdefault(event.step, {})[event.agent] = event.usage
+
+
 def _step_reopened(state: RunState, event: ev.StepReopened) -> None:
+    state.deferred.pop(event.step, None)
     state.finished.pop(event.step, None)
     state.declared.discard(event.step)
     state.rounds[event.step] = state.rounds.get(event.step, 0) + 1
@@ -203,6 +217,8 @@ def _mirrored(state: RunState, event: ev.PlanMirrored) -> None:
     state.mirrored[event.step] = event
     state.marks[event.step] = event.marks
     state.digests[event.path] = event.digest
+    if event.marks.status is Status.CLAIMED:
+        state.deferred.pop(event.step, None)
 
 
 def _mode(state: RunState, event: ev.ModeChanged) -> None:
@@ -215,6 +231,7 @@ def _cancel(state: RunState, event: ev.CancelRequested) -> None:
 
 def _parked(state: RunState, event: ev.RunParked) -> None:
     state.parked = True
+    state.parked_until = event.until
 
 
 def _resumed(state: RunState, event: ev.RunResumed) -> None:
@@ -237,6 +254,8 @@ _APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {
     ev.GateAnswered: _gate_answered,
     ev.StepStarted: _step_started,
     ev.StepFinished: _step_finished,
+    ev.StepDeferred: _step_deferred,
+    ev.UsageCounted: _usage_counted,
     ev.StepReopened: _step_reopened,
     ev.PlanMirrored: _mirrored,
     ev.ModeChanged: _mode,

@@ -9,7 +9,10 @@ from typing import Any
 from drumline.core import events as ev
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
 from drumline.core.life import Phase, step_forward
-from drumline.core.taxonomy import Failure, consumes_fix, waits
+from drumline.core.spending import COST, add_up, count_attempt
+from drumline.core.taxonomy import MOST_CRASHES, RULES, Failure, consumes_fix, hands_over, waits
+
+UNCHANGED = "You said that you were done, but no file had changed."
 
 
 @dataclass(kw_only=True, slots=True)
@@ -22,7 +25,12 @@ class Verdict:
 
 @dataclass(kw_only=True, slots=True)
 class StepState:
-    """Everything a step's stream says."""
+    """Everything a step's stream says.
+
+    `asked` is the latest attempt and `agent` who was asked; `session` is one that can be gone on with. `exhausted` are
+    agents that cannot go on, with the time from which they can where that is known. `cut_short` says how the attempt
+    before was ended by something else than its work.
+    """
 
     version: int = 0
     phase: Phase = Phase.WAITING
@@ -35,7 +43,15 @@ class StepState:
     attempts: int = 0
     fixes: int = 0
     waits: int = 0
+    asked: ev.AttemptStarted | None = None
     last: ev.AttemptEnded | None = None
+    agent: str = ""
+    session: str = ""
+    exhausted: dict[str, float | None] = field(default_factory=dict)
+    crashes: int = 0
+    rests: int = 0
+    until: float | None = None
+    cut_short: str = ""
     verdicts: dict[int, Verdict] = field(default_factory=dict)
     feedback: tuple[ev.CheckEnded, ...] = ()
     complaint: str = ""
@@ -46,11 +62,20 @@ class StepState:
     landed: ev.StepLanded | None = None
     seconds: float = 0.0
     usage: dict[str, float] = field(default_factory=dict)
+    spent: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @property
     def failure(self) -> Failure | None:
         """The class of failure the last attempt ended with, if it failed."""
         return Failure(self.last.failure) if self.last and self.last.failure else None
+
+    @property
+    def ran_dry(self) -> bool:
+        """Whether the last attempt ended because it had spent what it was given: its agent could go on with more."""
+        given = self.asked.budget if self.asked else None
+        if self.last is None or self.failure is not Failure.QUOTA or given is None:
+            return False
+        return self.last.usage.get(COST, 0.0) >= given
 
     def failing(self) -> tuple[ev.CheckEnded, ...]:
         """Checks that did not pass on the tree as it is, in order."""
@@ -74,10 +99,16 @@ def fold_step(state: StepState, events: Iterable[ev.Event]) -> StepState:
 
 def _claimed(state: StepState, event: ev.StepClaimed, _: Phase) -> None:
     state.driver = event.driver
+    if state.until is not None:  # nobody claims it earlier: agents whose time was waited for can go on
+        due = state.until
+        state.exhausted = {name: time for name, time in state.exhausted.items() if time is None or time > due}
+        state.until = None
 
 
 def _released(state: StepState, event: ev.StepReleased, _: Phase) -> None:
     state.driver = NO_DRIVER
+    state.until = event.until
+    state.rests += event.until is not None
 
 
 def _restarted(state: StepState, event: ev.StepRestarted, _: Phase) -> None:
@@ -85,8 +116,10 @@ def _restarted(state: StepState, event: ev.StepRestarted, _: Phase) -> None:
         state.feedback = state.failing()
     state.round = event.round
     state.base = state.tree = None  # a landing is looked for from the first head on, in every round
-    state.fixes = state.waits = 0
-    state.last = state.refused = None
+    state.fixes = state.waits = state.crashes = state.rests = 0
+    state.last = state.asked = state.refused = state.until = None
+    state.agent = state.session = state.cut_short = ""
+    state.exhausted = {}
     state.verdicts = {}
     state.trouble = ""
 
@@ -100,6 +133,7 @@ def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
 def _ready(state: StepState, event: ev.WorkspaceReady, _: Phase) -> None:
     state.tree = event.tree
     state.fresh = True
+    state.session = ""
 
 
 def _unready(state: StepState, event: ev.WorkspaceFailed, _: Phase) -> None:
@@ -109,21 +143,35 @@ def _unready(state: StepState, event: ev.WorkspaceFailed, _: Phase) -> None:
 def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) -> None:
     if before is Phase.WORKED:
         _spend(state)
+    if event.agent != state.agent:
+        state.waits = state.crashes = 0
+    state.asked, state.agent = event, event.agent
+    state.session = ""  # if this attempt is lost its work is undone, and the session would not know
     state.last = state.refused = None
     state.verdicts = {}
 
 
 def _spend(state: StepState) -> None:
     """Charge the attempt that just begins to a budget, and keep what its agent has to be told."""
-    failure = state.failure
-    if failure and waits(failure):
-        state.waits += 1  # the agent never got to work: what it was told before still holds
+    failure, last = state.failure, state.last
+    if failure and last and not consumes_fix(failure):  # nobody judged the work: what was told before still holds
+        state.waits = state.waits + 1 if waits(failure) else 0
+        state.cut_short = last.message or RULES[failure].means
         return
     state.waits = 0
+    state.cut_short = ""
+    if last and last.question and not failure:
+        return
     state.feedback = state.failing()
-    state.complaint = state.last.message if failure and state.last else ""
-    if consumes_fix(failure) if failure else state.feedback:
+    state.complaint = _complain(last, failing=bool(state.feedback))
+    if failure or state.feedback:
         state.fixes += 1
+
+
+def _complain(last: ev.AttemptEnded | None, *, failing: bool) -> str:
+    if last is None:
+        return ""
+    return last.message if last.failure else UNCHANGED if last.unchanged and failing else ""
 
 
 def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
@@ -132,8 +180,20 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.fresh = False
     state.tree = event.tree
     state.seconds += event.seconds
-    for name, amount in event.usage.items():
-        state.usage[name] = state.usage.get(name, 0.0) + amount
+    state.usage = add_up((state.usage, event.usage))
+    state.spent[state.agent] = add_up((state.spent.get(state.agent, {}), count_attempt(event.usage)))
+    _note_agent(state, event)
+
+
+def _note_agent(state: StepState, event: ev.AttemptEnded) -> None:
+    """Remember whether the agent can go on, and its session if it can be gone on with."""
+    failure = state.failure
+    state.session = event.session if failure is not Failure.CRASH else ""
+    state.crashes = state.crashes + 1 if failure is Failure.CRASH else 0
+    if failure is None or not hands_over(failure):
+        state.rests = 0
+    if failure and not state.ran_dry and (hands_over(failure) or state.crashes >= MOST_CRASHES):
+        state.exhausted[state.agent] = event.resets_at
 
 
 def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
@@ -168,6 +228,7 @@ _APPLY: dict[type[ev.Event], Callable[[StepState, Any, Phase], None]] = {
     ev.WorkspaceReady: _ready,
     ev.WorkspaceFailed: _unready,
     ev.AttemptStarted: _attempt_started,
+    ev.SessionOpened: _nothing,
     ev.AttemptEnded: _attempt_ended,
     ev.CheckStarted: _nothing,
     ev.CheckEnded: _check_ended,

@@ -15,6 +15,7 @@ class Failure(Enum):
     QUOTA = "quota"
     AUTH = "auth"
     BILLING = "billing"
+    MISSING = "missing"
     CRASH = "crash"
     VALIDATION = "validation"
     PERMANENT = "permanent"
@@ -44,6 +45,7 @@ RULES: Mapping[Failure, Rule] = MappingProxyType(
         Failure.QUOTA: Rule(reaction=Reaction.BLOCK, means="the agent's quota is used up"),
         Failure.AUTH: Rule(reaction=Reaction.BLOCK, means="the agent is not logged in"),
         Failure.BILLING: Rule(reaction=Reaction.BLOCK, means="the agent's account has no credit"),
+        Failure.MISSING: Rule(reaction=Reaction.BLOCK, means="the agent cannot be started here"),
         Failure.VALIDATION: Rule(reaction=Reaction.FIX, means="the work is not right yet"),
         Failure.PERMANENT: Rule(reaction=Reaction.FAIL, means="trying again cannot help"),
     }
@@ -51,11 +53,18 @@ RULES: Mapping[Failure, Rule] = MappingProxyType(
 
 WAITS = (2.0, 4.0)
 """Seconds before each further try after a failure that passes by itself."""
+MOST_CRASHES = 2
+"""How often in a row an agent program may break down before another agent takes over, where there is one."""
 
 
 def consumes_fix(failure: Failure) -> bool:
     """Only failures of the work itself use up the fix budget."""
     return RULES[failure].reaction is Reaction.FIX
+
+
+def hands_over(failure: Failure) -> bool:
+    """Whether the agent cannot go on but another one may."""
+    return RULES[failure].reaction is Reaction.BLOCK
 
 
 def waits(failure: Failure) -> bool:

@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TypeVar
+from uuid import uuid4
+
+import anyio.to_thread
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.advance import Orders
 from drumline.core.prompt import Brief, write_prompt
-from drumline.core.roles import Role, find_role
+from drumline.core.roles import Capability, Role, find_role
+from drumline.core.routing import spell_agent
+from drumline.core.spending import ATTEMPTS, COST, UNPRICED, add_up, count_attempt
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
 from drumline.core.taxonomy import Failure
-from drumline.engine.kit import Kit
-from drumline.errors import GitError
-from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.engine.kit import Kit, OpenAgent, Worker
+from drumline.errors import GitError, InvalidInput
+from drumline.ports.agents import Assignment, Happening, Outcome, Report
 from drumline.ports.processes import Job, Processes
 
 T = TypeVar("T")
 
 MOST_MESSAGE = 8_000
+MOST_NOTICES = 20
+LEAST_REST = 10.0
+"""Seconds that an agent out of quota is left alone at least, whatever time it names."""
 SETUP = "setup"
 
 
@@ -39,15 +48,23 @@ class Note:
         return Note(step=[*self.step, *other.step], run=[*self.run, *other.run])
 
 
+async def forget(event: ev.Event) -> None:
+    """Nobody keeps it."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Acts:
-    """The hands of one walk: the step it is about and the tools for it."""
+    """The hands of one walk: the step it is about and the tools for it.
+
+    `note` records what is known before an act is over.
+    """
 
     kit: Kit
     processes: Processes
-    agent: Agent
+    open_agent: OpenAgent
     orders: Orders
     run: RunState
+    note: Callable[[ev.Event], Awaitable[None]] = forget
 
     async def intend(self, command: cmd.Command, state: StepState) -> Note:
         """What has to be in the journal before the command is performed."""
@@ -61,14 +78,7 @@ class Acts:
                 path = str(self.kit.workspaces.path(step))
                 return Note(step=[ev.WorkspaceAssigned(path=path, base=base)])
             case cmd.Attempt():
-                started = ev.AttemptStarted(
-                    node=command.node,
-                    attempt=command.attempt,
-                    tree=_known(state.tree),
-                    tier=command.tier,
-                    delay=command.delay,
-                )
-                return Note(step=[started])
+                return Note(step=[_intend_attempt(command, state)])
             case cmd.RunCheck(number=number, check=check):
                 started_check = ev.CheckStarted(check=number, command=check.command, tree=_known(state.tree))
                 return Note(step=[started_check])
@@ -76,6 +86,9 @@ class Acts:
                 return await self._intend_landing(state)
             case cmd.Park(gate=gate, opens=opens):
                 return Note(step=[ev.StepReleased(reason=f"gate {gate}")], run=[opens] if opens else [])
+            case cmd.Defer(until=until, reason=reason):
+                deferred = ev.StepDeferred(step=step, until=until, reason=reason[:MOST_MESSAGE])
+                return Note(step=[ev.StepReleased(reason="quota", until=until)], run=[deferred])
             case cmd.Finish():
                 return await self._intend_finish(command, state)
             case _:
@@ -87,7 +100,7 @@ class Acts:
             case cmd.Prepare():
                 return Note(step=[await self._prepare(state)])
             case cmd.Attempt():
-                return Note(step=[await self._attempt(command, state)])
+                return await self._attempt(command, state)
             case cmd.RunCheck():
                 return Note(step=[await self._check(command, state)])
             case cmd.Land():
@@ -152,18 +165,19 @@ class Acts:
             return ev.WorkspaceFailed(reason=f"setup command failed ({why}): {setup}")
         return ev.WorkspaceReady(tree=await self.kit.workspaces.snapshot(step, base=base))
 
-    async def _attempt(self, command: cmd.Attempt, state: StepState) -> ev.Event:
-        step, base = self.orders.step.id, _known(state.base)
+    async def _attempt(self, command: cmd.Attempt, state: StepState) -> Note:
+        step, base, before = self.orders.step.id, _known(state.base), state.tree
         if command.delay:
             await self.kit.clock.sleep(command.delay)
         began = self.kit.clock.now()
-        outcome = await self.agent.work(self._assignment(command, state))
+        outcome = await self._ask(command, state)
         tree = await self.kit.workspaces.snapshot(step, base=base)
         await self.kit.workspaces.keep(step, str(command.attempt), tree, base=base)
         role = find_role(self.orders.step.role)
-        if role is not None and not role.capability.writes and tree != state.tree:
-            outcome, tree = await self._undo(role, state), _known(state.tree)
-        return ev.AttemptEnded(
+        writes = role is None or role.capability.writes
+        if role is not None and not writes and tree != before:
+            outcome, tree = await self._undo(role, outcome, state), _known(before)
+        ended = ev.AttemptEnded(
             node=command.node,
             attempt=command.attempt,
             tree=tree,
@@ -171,31 +185,62 @@ class Acts:
             message=outcome.message[:MOST_MESSAGE],
             seconds=round(max(0.0, self.kit.clock.now() - began), 3),
             usage=outcome.usage,
+            source=outcome.source,
+            session=outcome.session,
+            question="" if outcome.failure else outcome.question[:MOST_MESSAGE],
+            resets_at=self._rest(outcome),
+            unchanged=writes and tree == before and not outcome.failure and not outcome.question,
+            notices=tuple(notice[:MOST_MESSAGE] for notice in outcome.notices[:MOST_NOTICES]),
         )
+        return Note(step=[ended], run=self._count(command, state, ended))
 
-    async def _undo(self, role: Role, state: StepState) -> Outcome:
-        """A role that may only read has written: its changes are kept by ref, and undone."""
+    async def _ask(self, command: cmd.Attempt, state: StepState) -> Outcome:
+        """Let the agent work; one that cannot be opened has failed, and what it used has its price if that is known."""
+        try:
+            worker = self.open_agent(spell_agent(self.run, command.agent))
+        except InvalidInput as error:
+            return Outcome(failure=Failure.MISSING.value, message=str(error))
+        outcome = await worker.agent.work(self._assignment(command, state, worker))
+        model = outcome.model or worker.model
+        if not model or not outcome.usage or COST in outcome.usage:
+            return outcome
+        cost = await anyio.to_thread.run_sync(self.kit.price, model, outcome.usage)
+        return outcome if cost is None else replace(outcome, usage={**outcome.usage, COST: cost})
+
+    def _rest(self, outcome: Outcome) -> float | None:
+        """When the agent's quota is there again; a time that is over already would be asked about without end."""
+        if outcome.failure != Failure.QUOTA.value or outcome.resets_at is None:
+            return None
+        return max(outcome.resets_at, self.kit.clock.now() + LEAST_REST)
+
+    def _count(self, command: cmd.Attempt, state: StepState, ended: ev.AttemptEnded) -> list[ev.Event]:
+        """What the run is told of the agent's usage; nothing while nobody counts it."""
+        total = add_up((state.spent.get(command.agent, {}), count_attempt(ended.usage)))
+        counted = total.keys() - {ATTEMPTS, UNPRICED}
+        return [ev.UsageCounted(step=self.orders.step.id, agent=command.agent, usage=total)] if counted else []
+
+    async def _undo(self, role: Role, outcome: Outcome, state: StepState) -> Outcome:
+        """A role that may only read has written: its changes are kept by ref, and undone; its session knows not."""
         await self.kit.workspaces.restore(self.orders.step.id, _known(state.tree))
         message = f"the role {role.name} may only read, but files were changed; the changes were undone"
-        return Outcome(failure=Failure.VALIDATION.value, message=message)
+        return replace(outcome, failure=Failure.VALIDATION.value, message=message, session="")
 
-    def _assignment(self, command: cmd.Attempt, state: StepState) -> Assignment:
+    def _report(self, state: StepState) -> Report:
+        """Hears what the agent does; the id of its session is recorded as soon as it differs from what is known."""
+        asked = _known(state.asked)
+        known = {asked.session, asked.new_session, ""}
+
+        async def report(happening: Happening) -> None:
+            if happening.kind == "session" and happening.text not in known:
+                known.add(happening.text)
+                await self.note(ev.SessionOpened(session=happening.text))
+
+        return report
+
+    def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker) -> Assignment:
         step = self.orders.step
         role = find_role(step.role)
-        brief = Brief(
-            step=step,
-            text=self._pinned_text(),
-            plan_title=self.run.plan.title or self.run.plan.name,
-            checks=self.orders.checks,
-            attempt=command.attempt,
-            context=self.run.begun.context,
-            feedback=state.feedback,
-            complaint=state.complaint,
-            comment=command.comment,
-            role=role.briefing if role else "",
-            fresh=state.fresh,
-        )
-        prompt = write_prompt(brief)
+        prompt = self._write_prompt(command, state, role)
         prompt_file = self.kit.log(step.id, f"prompt-{command.attempt}.md")
         prompt_file.write_text(prompt, encoding="utf-8")
         return Assignment(
@@ -208,8 +253,34 @@ class Acts:
             workspace=self.kit.workspaces.path(step.id),
             log=self.kit.log(step.id, f"attempt-{command.attempt}.log"),
             tier=command.tier,
+            model=worker.model,
             timeout=_shorter(self.kit.agent_timeout, role.minutes * 60.0 if role else None),
+            read_only=role is not None and role.capability is Capability.READ_ONLY,
+            session=command.session,
+            new_session=_known(state.asked).new_session,
+            idle=self.kit.agent_idle,
+            budget=command.budget,
+            report=self._report(state),
         )
+
+    def _write_prompt(self, command: cmd.Attempt, state: StepState, role: Role | None) -> str:
+        step = self.orders.step
+        brief = Brief(
+            step=step,
+            text=self._pinned_text(),
+            plan_title=self.run.plan.title or self.run.plan.name,
+            checks=self.orders.checks,
+            attempt=command.attempt,
+            context=self.run.begun.context,
+            feedback=state.feedback,
+            complaint=state.complaint,
+            comment=command.comment,
+            role=role.briefing if role else "",
+            fresh=state.fresh,
+            answers=command.answers,
+            cut_short=state.cut_short,
+        )
+        return write_prompt(brief)
 
     def _pinned_text(self) -> str:
         """The step's text as it was when work on it began: an edit in mid-work counts only after its gate."""
@@ -262,6 +333,21 @@ class Acts:
             reason = f"its changes conflict with what landed meanwhile in {named}"
             return ev.LandingRefused(reason=reason, conflicts=landing.conflicts)
         return ev.LandingRefused(reason=landing.refusal)
+
+
+def _intend_attempt(command: cmd.Attempt, state: StepState) -> ev.AttemptStarted:
+    """The attempt as it begins; a session that is begun with it gets its id here, so that a crash leaves it known."""
+    return ev.AttemptStarted(
+        node=command.node,
+        attempt=command.attempt,
+        tree=_known(state.tree),
+        tier=command.tier,
+        delay=command.delay,
+        agent=command.agent,
+        session=command.session,
+        new_session="" if command.session else str(uuid4()),
+        budget=command.budget,
+    )
 
 
 def _known(value: T | None) -> T:

@@ -24,13 +24,12 @@ from drumline.core.schedule import Surroundings, is_claimable, is_guarded
 from drumline.core.state import RunState, fold_run
 from drumline.engine.acts import Acts
 from drumline.engine.books import Books
-from drumline.engine.kit import Kit, Observer
+from drumline.engine.kit import Kit, Observer, OpenAgent
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import outcome_of
 from drumline.engine.outbox import Outbox, parse_iso
 from drumline.engine.walk import Recover, Walk
 from drumline.errors import Conflict, GitError, InvalidInput, StaleToken
-from drumline.ports.agents import Agent
 from drumline.ports.journal import Addition, Recorded
 from drumline.ports.processes import Processes
 from drumline.ports.roster import Standing
@@ -65,9 +64,10 @@ class Driver:
         self._books = Books()
         self._booked = 0
         self._waiting = ""
+        self._alarm: float | None = None
         self._me: DriverId
         self._processes: Processes
-        self._agent: Agent
+        self._open_agent: OpenAgent
 
     async def drive(self, *, resuming: bool = False) -> RunState:
         """Drive; return the run as it is when this driver leaves it."""
@@ -84,7 +84,7 @@ class Driver:
             resuming = False
 
     async def _drive_once(self, resuming: bool) -> None:
-        self._processes, self._agent = self.kit.equip(self._me)
+        self._processes, self._open_agent = self.kit.equip(self._me)
         self._sync()
         if resuming:
             await self._append([ev.RunResumed(driver=self._me)], any_version=True)
@@ -136,6 +136,7 @@ class Driver:
             return True
         around = self._surroundings(claimed | frozenset(self._walks))
         commands = decide(self.run, around, slots=self.jobs - len(self._walks))
+        self._alarm = None
         acted = False
         for command in commands:
             acted = await self._carry_out(command, tasks, around) or acted
@@ -174,6 +175,7 @@ class Driver:
             now=self.kit.clock.now(),
             stale_after=self.kit.stale_claim,
             claim_times={step: parse_iso(m.claimed_at) for step, m in reading.marks.items() if m.claimed_at},
+            patience=self.kit.quota_wait,
         )
 
     async def _live_claims(self) -> list[StepId]:
@@ -267,12 +269,13 @@ class Driver:
                     step=command.step, state=command.state, reason=command.reason, rejected=command.rejected
                 )
                 await self._append([finished])
-            case cmd.ParkRun(gates=gates):
-                await self._append([ev.RunParked(gates=gates)])
+            case cmd.ParkRun(gates=gates, until=until):
+                await self._append([ev.RunParked(gates=gates, until=until)])
             case cmd.EndRun(state=state, reason=reason):
                 await self._append([ev.RunEnded(state=state, reason=reason)])
-            case cmd.Linger(reason=reason):
+            case cmd.Linger(reason=reason, until=until):
                 self._tell_waiting(reason)
+                self._alarm = until
                 return False
             case _:
                 return False
@@ -312,7 +315,7 @@ class Driver:
             acts=Acts(
                 kit=self.kit,
                 processes=self._processes,
-                agent=self._agent,
+                open_agent=self._open_agent,
                 orders=orders_for(self.run, definition),
                 run=self.run,
             ),
@@ -362,7 +365,21 @@ class Driver:
 
     async def _idle(self) -> None:
         """Wait until a walk ends, somebody writes to the store, or it is time to look at files and drivers again."""
+        if self._alarm is None:
+            await self._watch()
+            return
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._ring, self._alarm)
+            await self._watch()
+            tasks.cancel_scope.cancel()
+
+    async def _watch(self) -> None:
         before = self.kit.store.position()
         for _ in range(int(LOOK_ROUND / POLL)):
             if await self._woken(POLL) or self.stopping or self.kit.store.position() != before:
                 return
+
+    async def _ring(self, at: float) -> None:
+        """Wake the driver at a time."""
+        await self.kit.clock.sleep(max(0.0, at - self.kit.clock.now()))
+        self._wake.set()

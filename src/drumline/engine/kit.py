@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +16,33 @@ from drumline.ports.roster import Roster
 from drumline.ports.workspaces import Workspaces
 
 Observer = Callable[[Sequence[Recorded]], None]
+Price = Callable[[str, Mapping[str, float]], float | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Worker:
+    """An agent that was opened, and the model it works with if one is set."""
+
+    agent: Agent
+    model: str = ""
+
+
+OpenAgent = Callable[[str], Worker]
+"""Opens an agent by its name or spec; asked again for one, it gives the same. InvalidInput if there is none."""
+
+
+def know_no_price(model: str, usage: Mapping[str, float]) -> float | None:
+    """Nobody knows."""
+    return None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Kit:
-    """Everything a driver needs of the world. `equip` opens what belongs to one driver once its id is known."""
+    """Everything a driver needs of the world. `equip` opens what belongs to one driver once its id is known.
+
+    `price` tells what tokens cost with a model, and may take a while. `quota_wait` is how long a driver stays for a
+    quota if there is nothing else to do, `agent_idle` how long an agent may be silent.
+    """
 
     store: Store
     roster: Roster
@@ -28,9 +50,12 @@ class Kit:
     planfiles: PlanFiles
     clock: Clock
     logs: Path
-    equip: Callable[[DriverId], tuple[Processes, Agent]]
+    equip: Callable[[DriverId], tuple[Processes, OpenAgent]]
+    price: Price = know_no_price
     stale_claim: float = 3600.0
+    quota_wait: float = 900.0
     agent_timeout: float | None = None
+    agent_idle: float | None = None
     check_timeout: float | None = None
 
     def log(self, step: StepId, name: str) -> Path:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import anyio
 
 from drumline.core import events as ev
 from drumline.core.advance import advance, recover
-from drumline.core.commands import Command, Finish, Land, Park
+from drumline.core.commands import Command, Defer, Finish, Land, Park
 from drumline.core.ids import DriverId, StepId, Stream, Token
 from drumline.core.life import OPEN, Phase
 from drumline.core.state import RunState
@@ -40,6 +40,9 @@ class Walk:
     recover: Recover = recover
     state: StepState = field(default_factory=StepState)
     recorded: int = 0
+
+    def __post_init__(self) -> None:
+        self.acts = replace(self.acts, note=self._note)
 
     @cached_property
     def step(self) -> StepId:
@@ -75,7 +78,7 @@ class Walk:
         fold_step(self.state, pending.step)
         await self._clean_up()
         command = await self._begin(pending)
-        while not isinstance(command, Finish | Park):
+        while not isinstance(command, Finish | Park | Defer):
             if isinstance(command, Land):
                 # What has landed is recorded before a stop is heard: it is neither lost nor to be skipped.
                 with anyio.CancelScope(shield=True):
@@ -108,6 +111,11 @@ class Walk:
                 await self.kit.workspaces.keep(self.step, f"lost-{self.token}", found, base=state.base)
         await self.kit.workspaces.restore(self.step, state.tree)
 
+    async def _note(self, event: ev.Event) -> None:
+        """Record what is known before the act under way is over."""
+        await self._record(Note(step=[event]))
+        fold_step(self.state, [event])
+
     async def _record(self, note: Note) -> None:
         batch = {self.stream: Addition(events=note.step, expected=self.recorded)}
         if note.run:
@@ -139,6 +147,11 @@ class Walk:
         fold_step(self.state, lost)
         finish = Finish(state="blocked", reason=f"git: {error}")
         finished = ev.StepFinished(
-            step=self.step, state=finish.state, reason=finish.reason, attempts=self.state.attempts
+            step=self.step,
+            state=finish.state,
+            reason=finish.reason,
+            attempts=self.state.attempts,
+            fixes=self.state.fixes,
+            usage=self.state.usage,
         )
         await self._record(Note(step=[*lost, ev.StepReleased(reason=finish.state)], run=[finished]))

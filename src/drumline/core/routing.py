@@ -1,0 +1,79 @@
+"""Which agent works on a step: the step's own or the run's first, then those that take over, in order.
+
+The rule: an agent keeps a step as long as it can go on. One that is out of quota comes back when its time has come,
+one that a person has to see to does not before the next round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from drumline.core.plan import Step
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
+
+TIERS = ("fast", "standard", "strong")
+USUAL = "standard"
+STRONGER_FROM = 2
+"""Which fix is the first that a stronger model does."""
+MOST_RESTS = 10
+"""How often in a row a step may wait for quotas without any work being done in between."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """An agent by the name that the plan or the settings have for it, and the tier it works with.
+
+    The run's own agent has no name: journals from before steps had agents say nothing of it.
+    """
+
+    name: str
+    tier: str = USUAL
+
+
+def list_candidates(run: RunState, step: Step) -> tuple[Candidate, ...]:
+    """Every agent that may work on the step, in order. A tier that the step names overrules that of a profile."""
+    begun = run.begun
+    names = dict.fromkeys((step.agent or begun.agent, *begun.fallback))
+    return tuple(
+        Candidate(name="" if name == begun.agent else name, tier=_find_tier(step, begun.profiles.get(name, {})))
+        for name in names
+    )
+
+
+def spell_agent(run: RunState, name: str) -> str:
+    """The agent's name as the plan or the settings have it."""
+    return name or run.begun.agent
+
+
+def choose(candidates: Sequence[Candidate], state: StepState) -> Candidate:
+    """Who is asked next: whoever was asked last, unless it cannot go on and another can."""
+    able = [candidate for candidate in candidates if candidate.name not in state.exhausted]
+    last = [candidate for candidate in candidates if candidate.name == state.agent]
+    kept = [candidate for candidate in last if candidate in able]
+    return next(iter((*kept, *able, *last, *candidates)))
+
+
+def has_other(candidates: Sequence[Candidate], state: StepState) -> bool:
+    """Whether an agent is left that can take over."""
+    return any(candidate.name not in state.exhausted for candidate in candidates)
+
+
+def find_rest(candidates: Sequence[Candidate], state: StepState) -> float | None:
+    """When the first of the exhausted agents is there again; None if none is, or if it was waited for in vain."""
+    if state.rests >= MOST_RESTS:
+        return None
+    times = (state.exhausted.get(candidate.name) for candidate in candidates)
+    return min((time for time in times if time is not None), default=None)
+
+
+def raise_tier(tier: str, *, fix: int) -> str:
+    """The tier for a fix: the first is done by the same, further ones by the next one up."""
+    if fix < STRONGER_FROM or tier not in TIERS:
+        return tier
+    return TIERS[min(TIERS.index(tier) + 1, len(TIERS) - 1)]
+
+
+def _find_tier(step: Step, profile: Mapping[str, str]) -> str:
+    return step.tier if step.tier != USUAL else profile.get("tier") or USUAL

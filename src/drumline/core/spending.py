@@ -1,0 +1,75 @@
+"""What agents have used, and whether the next one may be launched.
+
+The rule: work whose cost nobody knows is unpriced. It counts as nothing against a budget and is never shown as free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from drumline.core import gates
+from drumline.core.ids import StepId
+from drumline.core.state import RunState
+
+COST = "cost_usd"
+ATTEMPTS = "attempts"
+UNPRICED = "unpriced"
+Usage = Mapping[str, float]
+
+
+def add_up(usages: Iterable[Usage]) -> dict[str, float]:
+    """The sum of several counts, name by name."""
+    total: dict[str, float] = {}
+    for usage in usages:
+        for name, amount in usage.items():
+            total[name] = total.get(name, 0.0) + amount
+    return total
+
+
+def count_attempt(usage: Usage) -> dict[str, float]:
+    """One attempt's usage as it is added to a total: with itself counted, and with whether its cost is known."""
+    return {**usage, ATTEMPTS: 1.0, **({} if COST in usage else {UNPRICED: 1.0})}
+
+
+def sum_run(run: RunState) -> dict[str, float]:
+    """What the whole run has used."""
+    return add_up(usage for agents in run.usage.values() for usage in agents.values())
+
+
+def sum_step(run: RunState, step: StepId) -> dict[str, float]:
+    """What one step has used."""
+    return add_up(run.usage.get(step, {}).values())
+
+
+def sum_agents(run: RunState) -> dict[str, dict[str, float]]:
+    """What each agent has used, by name."""
+    names = dict.fromkeys(name for agents in run.usage.values() for name in agents)
+    return {
+        name or run.begun.agent: add_up(agents[name] for agents in run.usage.values() if name in agents)
+        for name in names
+    }
+
+
+def count_left(run: RunState, step: StepId, own: Iterable[Usage]) -> float | None:
+    """Dollars that may still be spent; None without a budget. `own` is the step's count, newer than the run's."""
+    budget = run.begun.budget
+    if budget is None:
+        return None
+    others = add_up(usage for name, agents in run.usage.items() if name != step for usage in agents.values())
+    allowed = budget * (1 + sum(1 for answer in _answers(run) if answer == gates.YES))
+    return allowed - others.get(COST, 0.0) - add_up(own).get(COST, 0.0)
+
+
+def is_refused(run: RunState) -> bool:
+    """Whether a person said that no more money may be spent."""
+    return gates.NO in _answers(run)
+
+
+def count_asked(run: RunState) -> int:
+    """How many questions about the budget were answered."""
+    return len(_answers(run))
+
+
+def _answers(run: RunState) -> list[str]:
+    asked = (gate for gate in run.gates.values() if gate.opened.kind == gates.BUDGET)
+    return [gate.answer.choice for gate in asked if gate.answer is not None]
