@@ -8,7 +8,9 @@ rules:                       # the first rule whose `match` fits is played; ever
     run: "python -m compileall -q src"
     say: "what the agent answers"
     usage: {input: 1200, output: 300}
-    fail: {class: transient, message: "429"}
+    session: "s-1"           # the id of its session
+    ask: "a question to a person"
+    fail: {class: quota, message: "429", resets_in: 60}   # `resets_in`: seconds until a quota is there again
 default: {say: "done"}       # played when no rule fits
 """
 
@@ -36,8 +38,11 @@ class Act:
     run: str = ""
     say: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
+    session: str = ""
+    ask: str = ""
     failure: Failure | None = None
     message: str = ""
+    resets_in: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,7 +115,7 @@ class _Reader:
     file: str
     problems: list[str] = field(default_factory=list)
 
-    _ACT: ClassVar = ("sleep", "write", "delete", "run", "say", "usage", "fail")
+    _ACT: ClassVar = ("sleep", "write", "delete", "run", "say", "usage", "session", "ask", "fail")
 
     def read(self, root: yaml.Node | None) -> Script:
         if root is None:
@@ -134,7 +139,7 @@ class _Reader:
         )
 
     def _act(self, found: Mapping[str, yaml.Node]) -> Act:
-        fail = self._entries(found.get("fail"), "fail", ("class", "message"))
+        fail = self._entries(found.get("fail"), "fail", ("class", "message", "resets_in"))
         return Act(
             sleep=self._number(found["sleep"], "sleep") if "sleep" in found else 0.0,
             write=self._writes(found.get("write")),
@@ -146,8 +151,11 @@ class _Reader:
             usage={
                 k: self._number(node, f"usage {k}") for k, node in self._entries(found.get("usage"), "usage").items()
             },
+            session=self._text(found["session"], "session") if "session" in found else "",
+            ask=self._text(found["ask"], "ask") if "ask" in found else "",
             failure=self._failure(found["fail"], fail.get("class")) if "fail" in found else None,
             message=self._text(fail["message"], "message") if "message" in fail else "",
+            resets_in=self._number(fail["resets_in"], "resets_in") if "resets_in" in fail else None,
         )
 
     def _writes(self, node: yaml.Node | None) -> Mapping[str, str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -14,7 +15,7 @@ from drumline.agents.script import Act, Script, read_script
 from drumline.core.taxonomy import Failure
 from drumline.engine.containment import contain
 from drumline.errors import InvalidInput
-from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Job, Processes
 
 Say = Callable[[str], None]
@@ -28,15 +29,19 @@ class ScriptedAgent:
     processes: Processes
 
     async def work(self, assignment: Assignment) -> Outcome:
-        """Play the act that fits: sleep, write, delete, run, then say or fail."""
+        """Play the act that fits: sleep, write, delete, run, then say, ask or fail."""
         say = _open_transcript(assignment.log)
+        if assignment.session:
+            say(f"go on with session {assignment.session}")
         act = self.script.choose(
             assignment.step, assignment.node, assignment.attempt, scope=assignment.scope, visit=assignment.visit
         )
         if act is None:
             outcome = Outcome(failure=Failure.PERMANENT.value, message=_unmatched(assignment))
         else:
-            outcome = await self._play_in_time(act, assignment, say)
+            if act.session:
+                await assignment.report(Happening(kind="session", text=act.session))
+            outcome = replace(await self._play_in_time(act, assignment, say), session=act.session)
         say(f"failed ({outcome.failure}): {outcome.message}" if outcome.failure else outcome.message)
         return outcome
 
@@ -57,8 +62,10 @@ class ScriptedAgent:
         if act.run and (failed := await self._run(act, assignment, say)):
             return failed
         if act.failure is not None:
-            return Outcome(failure=act.failure.value, message=act.message or act.say, usage=act.usage)
-        return Outcome(message=act.say, usage=act.usage)
+            resets_at = None if act.resets_in is None else time.time() + act.resets_in
+            message = act.message or act.say
+            return Outcome(failure=act.failure.value, message=message, usage=act.usage, resets_at=resets_at)
+        return Outcome(message=act.say, question=act.ask, usage=act.usage)
 
     async def _run(self, act: Act, assignment: Assignment, say: Say) -> Outcome | None:
         """Run the act's command; None if all is well.

@@ -119,7 +119,7 @@ def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) ->
     """The run to drive, and whether it is taken up again; begins a new one where that is what is asked for."""
     selection = _selection(request, store, earlier)
     if request.site.settings.agent:
-        request.site.check_agent(_anchored(request))
+        request.site.check_agents(_anchored(request), request.reading.plan.steps)
     wanted = _wanted(request, selection)
     standing = survey(earlier, request.site.roster)
     if standing.live is not None and not request.new:
@@ -223,6 +223,9 @@ def _terms(request: Request) -> Terms:
         subject=settings.subject,
         context=request.context,
         config_digest=digest(settings),
+        fallback=settings.fallback,
+        profiles=request.site.profiles,
+        budget=settings.budget,
     )
 
 
