@@ -9,7 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from drumline.agents import AGENTS, open_agent
+from drumline.agents import open_agent
 from drumline.core.ids import DriverId, RunId, StepId
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
@@ -41,7 +41,7 @@ def processes(tmp_path: Path) -> FakeProcesses:
     return FakeProcesses(SupervisedProcesses(tmp_path / "driver", DriverId("d1")).run)
 
 
-@pytest.fixture(params=sorted(AGENTS))
+@pytest.fixture(params=["command", "scripted"])
 def make_agent(request: pytest.FixtureRequest, tmp_path: Path, processes: FakeProcesses) -> MakeAgent:
     """Opens the agent under test with one of the behaviours."""
 

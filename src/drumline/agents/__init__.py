@@ -15,6 +15,7 @@ from drumline.ports.processes import Processes
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from drumline.agents.jail import Jail
     from drumline.agents.program import Program
     from drumline.profiles import McpServer
 
@@ -27,10 +28,28 @@ class Opener(Protocol):
         ...
 
 
+class Outfitter(Protocol):
+    """Makes an agent of ours that is no program on the command line, but needs what those have."""
+
+    def __call__(
+        self,
+        argument: str,
+        *,
+        processes: Processes,
+        base: Path,
+        tiers: Mapping[str, str],
+        servers: Mapping[str, McpServer],
+        jail: Jail | None,
+    ) -> Agent:
+        """The agent, or InvalidInput naming everything that is wrong with the argument."""
+        ...
+
+
 AGENTS: Mapping[str, str] = MappingProxyType(
     {
         "scripted": "drumline.agents.scripted:open_scripted",
         "command": "drumline.agents.command:open_command",
+        "acp": "drumline.agents.acp:open_acp",
     }
 )
 """Agents that need an argument, each with its Opener."""
@@ -45,7 +64,11 @@ PROGRAMS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Agents whose argument is a model and may be left out, each with its Program or Opener."""
-EXAMPLES: Mapping[str, str] = MappingProxyType({"scripted": "scripted:FILE", "command": "command:CMD"})
+EXAMPLES: Mapping[str, str] = MappingProxyType(
+    {"scripted": "scripted:FILE", "command": "command:CMD", "acp": "acp:CMD"}
+)
+EQUIPPED = frozenset({"acp"})
+"""Agents whose opener is an Outfitter."""
 GROUP = "drumline.agents"
 """The entry points by which other packages bring agents: each names a Program or an Opener."""
 HINT = "drumline run PLAN --agent 'command:my-agent --print'"
@@ -59,7 +82,7 @@ def open_agent(
     tiers: Mapping[str, str] | None = None,
     servers: Mapping[str, McpServer] | None = None,
 ) -> Agent:
-    """The agent that a spec such as `claude`, `codex:MODEL`, `scripted:FILE` or `command:CMD` names.
+    """The agent that a spec such as `claude`, `codex:MODEL`, `scripted:FILE`, `command:CMD` or `acp:CMD` names.
 
     FILE is relative to `base`. `tiers` are models and `servers` MCP servers for agents that are programs.
     """
@@ -69,6 +92,13 @@ def open_agent(
     found = load(name)
     if found is None:
         raise _refuse(spec)
+    if name in EQUIPPED:
+        from drumline.agents.jail import find_jail
+
+        outfit = cast("Outfitter", found)
+        return outfit(
+            argument, processes=processes, base=base, tiers=tiers or {}, servers=servers or {}, jail=find_jail()
+        )
     if callable(found):
         return found(argument, processes=processes, base=base)
     from drumline.agents.cli import open_program

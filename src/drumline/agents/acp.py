@@ -1,0 +1,149 @@
+"""Any agent that speaks the Agent Client Protocol: `acp:COMMAND` starts it, and the protocol's library talks with it.
+
+The rule: the program runs like every other agent, supervised and jailed; the protocol only carries words.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from drumline.agents.acp_programs import find_folders, find_own
+from drumline.agents.cli import HARMLESS, UNJAILED
+from drumline.agents.jail import Jail
+from drumline.agents.outside import compare, read_checkout
+from drumline.core.taxonomy import Failure
+from drumline.errors import InvalidInput
+from drumline.ports.agents import Agent, Assignment, Happening, Outcome
+from drumline.ports.processes import Conversation, Job, Processes
+from drumline.profiles import McpServer
+
+if TYPE_CHECKING:
+    from drumline.agents.acp_client import Desk
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AcpAgent:
+    """Starts one program per assignment and talks with it; `servers` are the MCP servers there are, by name."""
+
+    argv: tuple[str, ...]
+    processes: Processes
+    jail: Jail | None = None
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
+
+    async def work(self, assignment: Assignment) -> Outcome:
+        """Do the assignment in its workspace. No process of it is left when this returns or is cancelled."""
+        unknown = [name for name in assignment.mcp_servers if name not in self.servers]
+        if unknown:
+            known = ", ".join(self.servers) or "none"
+            message = f"no MCP server is called {', '.join(unknown)} (there are: {known})"
+            return Outcome(failure=Failure.PERMANENT.value, message=message)
+        if self.jail is not None:
+            return await self._work(assignment)
+        await assignment.report(Happening(kind="notice", text=UNJAILED))
+        before = await read_checkout(assignment.workspace)
+        outcome = await self._work(assignment)
+        found = compare(before, await read_checkout(assignment.workspace))
+        return replace(outcome, notices=(*outcome.notices, *found))
+
+    async def _work(self, assignment: Assignment) -> Outcome:
+        scratch = assignment.log.with_name(assignment.log.name + ".tmp").absolute()
+        (scratch / "tmp").mkdir(parents=True, exist_ok=True)
+        try:
+            async with self.processes.open(self._write_job(assignment, scratch)) as conversation:
+                return await self._attend(assignment, conversation)
+        except OSError as error:
+            return Outcome(failure=Failure.PERMANENT.value, message=f"could not be started: {error}")
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    async def _attend(self, assignment: Assignment, conversation: Conversation) -> Outcome:
+        """Talk until there is an outcome, the time is up, or nothing was heard for too long."""
+        from drumline.agents.acp_client import Desk
+        from drumline.agents.acp_policy import Policy
+        from drumline.agents.acp_talk import Talk
+
+        policy = Policy(
+            workspace=assignment.workspace,
+            writable=assignment.writable,
+            read_only=assignment.read_only,
+            jailed=self.jail is not None,
+            servers=assignment.mcp_servers,
+        )
+        desk = Desk(assignment, policy)
+        servers = tuple(self.servers[name] for name in assignment.mcp_servers)
+        talk = Talk(conversation, assignment, desk, servers=servers, jailed=policy.jailed)
+        found: list[Outcome] = []
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_watch, desk, assignment.idle, tasks.cancel_scope)
+            with anyio.move_on_after(assignment.timeout):
+                found.append(await talk.hold())
+            tasks.cancel_scope.cancel()
+        if found:
+            return replace(found[0], notices=(*desk.notices, *found[0].notices))
+        return _explain_stop(assignment, desk, session=talk.session)
+
+    def _write_job(self, assignment: Assignment, scratch: Path) -> Job:
+        keep, homes = find_own(self.argv)
+        argv: list[str] = list(self.argv)
+        if self.jail is not None:
+            own = [] if assignment.read_only else [assignment.workspace]
+            writable = [*own, scratch, *find_folders(homes), *assignment.writable]
+            argv = self.jail.wrap(argv, cwd=assignment.workspace, writable=writable)
+        return Job(
+            argv=argv,
+            cwd=assignment.workspace,
+            log=assignment.log.with_name(assignment.log.name + ".stderr"),
+            env={"TMPDIR": str(scratch / "tmp"), "TERM": "dumb", "NO_COLOR": "1"},
+            keep=(*HARMLESS, *keep),
+        )
+
+
+def open_acp(
+    argument: str,
+    *,
+    processes: Processes,
+    base: Path,
+    tiers: Mapping[str, str],
+    servers: Mapping[str, McpServer],
+    jail: Jail | None,
+) -> Agent:
+    """The agent that the command `argument` starts, with words as a shell would part them; no shell is involved.
+
+    `base` and `tiers` do not matter: the workspace is where it runs, and its models have names of its own.
+    """
+    hint = "drumline run PLAN --agent 'acp:gemini --acp'"
+    try:
+        words = shlex.split(argument)
+    except ValueError as error:
+        raise InvalidInput(f"{argument!r} cannot be parted into words: {error}", hint=hint) from error
+    program = shutil.which(words[0]) if words and "\0" not in argument else None
+    if program is None:
+        raise InvalidInput(f"there is no program {words[0] if words else ''!r} on PATH", hint=hint)
+    return AcpAgent(argv=(program, *words[1:]), processes=processes, jail=jail, servers=servers)
+
+
+async def _watch(desk: Desk, idle: float | None, scope: anyio.CancelScope) -> None:
+    """Cancel `scope` once nothing was heard for too long."""
+    while idle is not None:
+        left = desk.heard + idle - anyio.current_time()
+        if left <= 0:
+            desk.gave_up = True
+            scope.cancel()
+            return
+        await anyio.sleep(left)
+
+
+def _explain_stop(assignment: Assignment, desk: Desk, *, session: str) -> Outcome:
+    doing = f"; the last thing it did: {desk.last[:500]}" if desk.last else "; it had done nothing yet"
+    if desk.gave_up:
+        failure, message = Failure.CRASH, f"said nothing for {assignment.idle:g} s and was stopped"
+    else:
+        failure, message = Failure.VALIDATION, f"timed out after {assignment.timeout:g} s"
+    return Outcome(failure=failure.value, message=message + doing, session=session, notices=tuple(desk.notices))

@@ -1,0 +1,128 @@
+"""Our side of the Agent Client Protocol: what an agent may ask of us, and what is noted while it works.
+
+The rule: a file is written for the agent only inside the workspace, and a question is refused until a person answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+from acp.exceptions import RequestError
+from acp.schema import (
+    AllowedOutcome,
+    DeniedOutcome,
+    PermissionOption,
+    RequestPermissionResponse,
+    ToolCallUpdate,
+    WriteTextFileResponse,
+)
+
+from drumline.agents.acp_policy import Policy, Verdict
+from drumline.agents.acp_updates import Updates, find_command, find_paths
+from drumline.agents.cli import strip_controls
+from drumline.agents.reading import read_text
+from drumline.core.flow.model import Json
+from drumline.ports.agents import Assignment, Happening
+
+REFUSED = -32001
+YES = ("allow_once", "allow_always")
+NO = ("reject_once", "reject_always")
+
+
+class Desk:
+    """Serves one assignment: hands on what happens, answers what is asked, remembers what matters for the end."""
+
+    def __init__(self, assignment: Assignment, policy: Policy) -> None:
+        self.updates = Updates()
+        self.listening = False
+        self.gave_up = False
+        self.heard = anyio.current_time()
+        self.last = ""
+        self.questions: list[str] = []
+        self.notices: list[str] = []
+        self._assignment = assignment
+        self._policy = policy
+
+    async def note(self, update: Mapping[str, Json]) -> None:
+        """Hand on what an update means; those of a session that is only being loaded are its past."""
+        self.heard = anyio.current_time()
+        if self.listening:
+            await self.tell(self.updates.read(update))
+
+    async def tell(self, happenings: Iterable[Happening]) -> None:
+        """Report what happened; files of the workspace are named from there."""
+        for happening in happenings:
+            text = strip_controls(happening.text)
+            if happening.kind == "edit":
+                text = self._place(text)
+            if happening.kind in ("tool", "command", "edit"):
+                self.last = f"{happening.kind} {text}"
+            await self._assignment.report(replace(happening, text=text))
+
+    async def request_permission(
+        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: object
+    ) -> RequestPermissionResponse:
+        """Answer by policy; what the policy does not know becomes a question to a person."""
+        self.heard = anyio.current_time()
+        call = self.updates.recall(tool_call.model_dump(by_alias=True, exclude_none=True))
+        verdict = self._policy.judge(call)
+        if verdict.answer == "allow" and (option := _choose(options, YES)):
+            return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=option))
+        await self._refuse(call, verdict, options)
+        if option := _choose(options, NO):
+            return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=option))
+        return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+
+    async def write_text_file(self, session_id: str, path: str, content: str, **_: object) -> WriteTextFileResponse:
+        """Write a file of the workspace for the agent, or refuse."""
+        self.heard = anyio.current_time()
+        if self._assignment.read_only or not self._policy.is_inside(path):
+            why = "nothing may be changed here" if self._assignment.read_only else "it is outside the workspace"
+            await self._warn(f"it was not allowed to write {path}: {why}")
+            raise RequestError(REFUSED, f"{path} cannot be written: {why}")
+        target = self._assignment.workspace / path
+        try:
+            await anyio.to_thread.run_sync(_write, target, content)
+        except OSError as error:
+            raise RequestError(REFUSED, f"{path} cannot be written: {error.strerror}") from error
+        return WriteTextFileResponse()
+
+    async def _refuse(self, call: Mapping[str, Json], verdict: Verdict, options: list[PermissionOption]) -> None:
+        what = _describe(call)
+        if verdict.answer == "deny":
+            await self._warn(f"it was not allowed to use {what}: {verdict.reason}")
+            return
+        choices = ", ".join(option.name for option in options)
+        self.questions.append(strip_controls(f"May it use {what}? {verdict.reason} (it offers: {choices})"))
+
+    async def _warn(self, text: str) -> None:
+        self.notices.append(strip_controls(text))
+        await self._assignment.report(Happening(kind="notice", text=self.notices[-1]))
+
+    def _place(self, path: str) -> str:
+        workspace = self._assignment.workspace
+        place = workspace / path
+        if place.is_relative_to(workspace):
+            return str(place.relative_to(workspace))
+        if not self._policy.is_inside(path):
+            self.notices.append(f"it edited {place}, which is outside its workspace")
+        return path
+
+
+def _choose(options: list[PermissionOption], kinds: tuple[str, ...]) -> str:
+    found = [option.option_id for kind in kinds for option in options if option.kind == kind]
+    return found[0] if found else ""
+
+
+def _describe(call: Mapping[str, Json]) -> str:
+    title = read_text(call.get("title")) or read_text(call.get("kind")) or "a tool"
+    about = find_command(call) or ", ".join(find_paths(call))
+    return f"{title} ({about})" if about and about not in title else title
+
+
+def _write(target: Path, content: str) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(content.encode("utf-8", "backslashreplace"))

@@ -1,0 +1,85 @@
+"""Whether an agent that asks may use a tool. The rule: inside the workspace yes, outside no, unknown asks a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from drumline.agents.acp_updates import EDITS, find_command, find_paths
+from drumline.agents.reading import read_map, read_text
+from drumline.core.flow.model import Json
+from drumline.engine.containment import contain
+from drumline.errors import InvalidInput
+
+LOOKING = ("read", "search", "think", "fetch")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """What a request comes to: `ask` refuses it too, and hands it to a person."""
+
+    answer: Literal["allow", "deny", "ask"]
+    reason: str = ""
+
+
+ALLOW = Verdict(answer="allow")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Policy:
+    """What one assignment allows. In a jail the kernel keeps commands from writing outside; `servers` may be used."""
+
+    workspace: Path
+    writable: tuple[Path, ...] = ()
+    read_only: bool = False
+    jailed: bool = False
+    servers: tuple[str, ...] = ()
+
+    def judge(self, call: Mapping[str, Json]) -> Verdict:
+        """The verdict on the tool call that a permission is asked for."""
+        kind = call.get("kind")
+        paths = [*find_paths(call), *self._find_folder(call)]
+        if outside := [path for path in paths if not self.is_inside(path)]:
+            return Verdict(answer="deny", reason=f"outside the workspace or git's own: {', '.join(outside)}")
+        if kind in EDITS:
+            return self._judge_edit(call, bool(paths))
+        if kind == "execute":
+            return self._judge_command(call)
+        if kind in LOOKING or self._names_server(call) or (paths and not self.read_only):
+            return ALLOW
+        return Verdict(answer="ask", reason="it is not known what this does")
+
+    def is_inside(self, path: str) -> bool:
+        """Whether a path, by all its links, is in the workspace or in a folder that may be written to."""
+        for folder in (self.workspace, *self.writable):
+            try:
+                contain(folder, path, top=True)
+            except InvalidInput:
+                continue
+            return True
+        return False
+
+    def _judge_edit(self, call: Mapping[str, Json], placed: bool) -> Verdict:
+        if self.read_only:
+            return Verdict(answer="deny", reason="nothing may be changed here")
+        if placed or self.jailed:
+            return ALLOW
+        return Verdict(answer="ask", reason="it does not say which file")
+
+    def _judge_command(self, call: Mapping[str, Json]) -> Verdict:
+        # Without a jail nobody can tell what a command writes; what it did outside is told afterwards.
+        if self.read_only and not self.jailed:
+            return Verdict(answer="deny", reason="nothing may be changed here, and a command might")
+        if find_command(call) or read_text(call.get("title")):
+            return ALLOW
+        return Verdict(answer="ask", reason="it does not say which command")
+
+    def _names_server(self, call: Mapping[str, Json]) -> bool:
+        title = read_text(call.get("title"))
+        return any(server in title for server in self.servers)
+
+    def _find_folder(self, call: Mapping[str, Json]) -> list[str]:
+        given = read_map(call.get("rawInput"))
+        return [folder for name in ("cwd", "workdir") if (folder := read_text(given.get(name)))]

@@ -1,0 +1,113 @@
+"""What an agent of the Agent Client Protocol tells while it works, in the words that all agents share.
+
+The rule: a tool is told once, when enough is known of it; what was said last, after all tools, is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from drumline.agents.reading import read_list, read_map, read_number, read_text
+from drumline.core.flow.model import Json
+from drumline.ports.agents import Happening
+
+EDITS = ("edit", "delete", "move")
+PATHS = ("file_path", "filePath", "path", "absolute_path", "abs_path", "notebook_path")
+
+
+class Updates:
+    """Understands the updates of one prompt."""
+
+    def __init__(self) -> None:
+        self.answer = ""
+        self.used_tools = False
+        self.cost: float | None = None
+        self._said = ""
+        self._message = ""
+        self._calls: dict[str, dict[str, Json]] = {}
+        self._told: set[str] = set()
+
+    def read(self, update: Mapping[str, Json]) -> Iterator[Happening]:
+        """What an update means; unknown ones mean nothing."""
+        match update.get("sessionUpdate"):
+            case "agent_message_chunk":
+                yield from self._hear(update)
+            case "tool_call" | "tool_call_update":
+                yield from self.flush()
+                self.used_tools = True
+                yield from self._follow(update)
+            case "usage_update":
+                yield from self._count(read_map(update.get("cost")))
+
+    def flush(self) -> Iterator[Happening]:
+        """What was said since the last tool; it comes in pieces, and is told as one."""
+        if self._said.strip():
+            self.answer = self._said.strip()
+            yield Happening(kind="text", text=self.answer)
+        self._said = ""
+
+    def recall(self, call: Mapping[str, Json]) -> Mapping[str, Json]:
+        """A call with what was told of it before: who asks for leave need not say everything again."""
+        told = {key: value for key, value in call.items() if value is not None}
+        return {**self._calls.get(read_text(call.get("toolCallId")), {}), **told}
+
+    def _hear(self, update: Mapping[str, Json]) -> Iterator[Happening]:
+        message = read_text(update.get("messageId"))
+        if message != self._message:
+            yield from self.flush()
+        self._message = message
+        self._said += read_text(read_map(update.get("content")).get("text"))
+
+    def _count(self, cost: Mapping[str, Json]) -> Iterator[Happening]:
+        if cost.get("currency") == "USD":
+            self.cost = read_number(cost.get("amount"))
+            yield Happening(kind="usage", usage={"cost_usd": self.cost})
+
+    def _follow(self, update: Mapping[str, Json]) -> Iterator[Happening]:
+        """A tool's call grows by updates, each of which replaces what it brings."""
+        name = read_text(update.get("toolCallId"))
+        call = self._calls.setdefault(name, {})
+        call.update({key: value for key, value in update.items() if value is not None})
+        done = call.get("status") == "completed"
+        if name in self._told or (call.get("status") == "failed" and call.get("kind") in EDITS):
+            return
+        found = list(describe(call, done=done))
+        if found:
+            self._told.add(name)
+        yield from found
+
+
+def describe(call: Mapping[str, Json], *, done: bool) -> Iterator[Happening]:
+    """What a call does, as far as it is known; edits count when they are `done`."""
+    title = read_text(call.get("title"))
+    kind = call.get("kind")
+    if kind in EDITS:
+        if done:
+            yield from (Happening(kind="edit", text=path) for path in find_paths(call))
+    elif kind == "execute":
+        if command := find_command(call) or (title if done else ""):
+            yield Happening(kind="command", text=command)
+    elif title:
+        yield Happening(kind="tool", text=title)
+
+
+def find_command(call: Mapping[str, Json]) -> str:
+    """The command that a call runs, if it says so."""
+    given = read_map(call.get("rawInput"))
+    for name in ("command", "cmd"):
+        words = read_list(given.get(name))
+        if said := read_text(given.get(name)) or " ".join(read_text(word) for word in words):
+            return said
+    return ""
+
+
+def find_paths(call: Mapping[str, Json]) -> list[str]:
+    """Every file that a call names, once each: where it shows a difference, where it is, or what it was given."""
+    content = [read_map(part) for part in read_list(call.get("content"))]
+    given = read_map(call.get("rawInput"))
+    named = [
+        *(read_text(part.get("path")) for part in content if part.get("type") == "diff"),
+        *(read_text(read_map(place).get("path")) for place in read_list(call.get("locations"))),
+        *(read_text(given.get(name)) for name in PATHS),
+    ]
+    return list(dict.fromkeys(path for path in named if path))
