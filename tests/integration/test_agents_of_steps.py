@@ -1,0 +1,538 @@
+"""What becomes of a step when its agent cannot go on: others take over, quotas are waited for, questions are asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
+
+from drumline.core import events as ev
+from drumline.core.ids import StepId
+from drumline.core.plan import Status
+from drumline.core.routing import MOST_RESTS
+from drumline.core.state import RunState
+from drumline.engine import driver as driver_module
+from drumline.ports.agents import Assignment, Happening, Outcome
+from drumline.ports.journal import Message
+
+E = TypeVar("E", bound=ev.Event)
+A, B = StepId("a"), StepId("b")
+
+
+@pytest.fixture(autouse=True)
+def _without_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_module, "POLL", 0.01)
+    monkeypatch.setattr(driver_module, "LOOK_ROUND", 0.05)
+
+
+def failing(kind: str, *, resets_at: float | None = None, message: str = "no more") -> Outcome:
+    """An attempt that failed."""
+    return Outcome(failure=kind, message=message, resets_at=resets_at)
+
+
+def agent_of(slips: dict[str, int] | None = None, **outcomes: Outcome) -> WritingAgent:
+    """An agent; `a2=` is how attempt 2 at step a ends."""
+    return WritingAgent(slips, outcomes)
+
+
+def world_of(folder: Path, agent: WritingAgent, *names: str, **others: WritingAgent) -> World:
+    """A run of these steps, or of one, by one agent, with others that take over in order."""
+    plan = small_plan(*(step(name) for name in names or ("a",)))
+    return World(folder=folder, plan=plan, agent=agent, others=dict(others), fallback=tuple(others), mode="sequential")
+
+
+def events_of(world: World, kind: type[E]) -> list[E]:
+    """Everything of one kind in the journal."""
+    return [r.event for r in world.store.tail(RUN) if isinstance(r.event, kind)]
+
+
+def asked(*agents: WritingAgent) -> list[list[str]]:
+    """The attempts that each agent was asked for."""
+    return [[f"{a.step}{a.attempt}" for a in agent.assignments] for agent in agents]
+
+
+def answer(world: World, gate: str, text: str) -> None:
+    """A person answers."""
+    world.say(Message(kind="answer", subject=gate, value=text))
+
+
+def state_of(run: RunState) -> str:
+    """How the run is."""
+    return run.ended.state if run.ended else "parked" if run.parked else "open"
+
+
+# --- who works --------------------------------------------------------------------------------------------------
+
+
+def test_a_step_is_done_by_its_own_agent_and_the_others_by_that_of_the_run(tmp_path: Path) -> None:
+    mine, other = agent_of(), agent_of()
+    steps = (step("a"), replace(step("b"), agent="special"))
+    world = World(folder=tmp_path, plan=small_plan(*steps), agent=mine, others={"special": other})
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert asked(mine, other) == [["a1"], ["b1"]]
+    assert {e.agent for e in events_of(world, ev.AttemptStarted)} == {"", "special"}
+
+
+@pytest.mark.parametrize("kind", ["quota", "auth", "billing"])
+def test_the_next_agent_takes_over_and_no_fix_is_used_up(tmp_path: Path, kind: str) -> None:
+    first, second = agent_of(a1=failing(kind)), agent_of()
+    world = world_of(tmp_path, first, second=second)
+
+    run = world.drive()
+
+    assert asked(first, second) == [["a1"], ["a2"]]
+    assert (run.finished[A].state, run.finished[A].fixes, run.finished[A].attempts) == ("done", 0, 2)
+    assert [e.agent for e in events_of(world, ev.AttemptStarted)] == ["", "second"]
+
+
+def test_an_agent_that_takes_over_is_told_what_happened_and_finds_the_work(tmp_path: Path) -> None:
+    first, second = agent_of({"a": 1}, a2=failing("quota", message="limit reached")), agent_of({"a": 9})
+    world = world_of(tmp_path, first, second=second)
+    found: list[str] = []
+
+    async def look(assignment: Assignment) -> Outcome:
+        found.append((assignment.workspace / "a.txt").read_text())
+        (assignment.workspace / "a.txt").write_text("a\n")
+        second.assignments.append(assignment)
+        return Outcome()
+
+    second.work = look  # type: ignore[method-assign]
+
+    world.drive()
+
+    [given] = second.assignments
+    assert found == ["a\n"]
+    assert "limit reached" in given.prompt
+    assert "`check a` (exit code 1)" in given.prompt
+
+
+def test_an_agent_that_breaks_down_is_tried_once_more_before_another_takes_over(tmp_path: Path) -> None:
+    first, second = agent_of(a1=failing("crash"), a2=failing("crash")), agent_of()
+    world = world_of(tmp_path, first, second=second)
+
+    run = world.drive()
+
+    assert asked(first, second) == [["a1", "a2"], ["a3"]]
+    assert run.finished[A].state == "done"
+
+
+def test_the_agent_that_took_over_keeps_the_step(tmp_path: Path) -> None:
+    first, second = agent_of(a1=failing("auth")), agent_of({"a": 2})
+    world = world_of(tmp_path, first, second=second)
+
+    run = world.drive()
+
+    assert asked(first, second) == [["a1"], ["a2", "a3"]]
+    assert (run.finished[A].state, run.finished[A].fixes) == ("done", 1)
+
+
+def test_when_no_agent_is_left_the_step_is_blocked_as_the_last_one_failed(tmp_path: Path) -> None:
+    first, second = agent_of(a1=failing("quota")), agent_of(a2=failing("billing", message="pay first"))
+    world = world_of(tmp_path, first, "a", "b", second=second)
+
+    run = world.drive()
+
+    assert (run.finished[A].state, run.finished[B].state) == ("blocked", "done")
+    assert run.finished[A].reason == "the agent's account has no credit: pay first"
+
+
+def test_an_agent_that_cannot_be_opened_is_passed_over(tmp_path: Path) -> None:
+    second = agent_of()
+    steps = (replace(step("a"), agent="nobody"),)
+    world = World(folder=tmp_path, plan=small_plan(*steps), others={"second": second}, fallback=("second",))
+
+    run = world.drive()
+
+    assert run.finished[A].state == "done"
+    assert events_of(world, ev.AttemptEnded)[0].failure == "missing"
+
+
+def test_a_new_round_begins_with_the_first_agent_again(tmp_path: Path) -> None:
+    first, second = agent_of(a1=failing("auth")), agent_of(a2=failing("auth"))
+    world = world_of(tmp_path, first, second=second)
+    world.drive()
+    world.say(Message(kind="retry", subject="a"))
+
+    run = world.drive()
+
+    assert asked(first, second) == [["a1", "a3"], ["a2"]]
+    assert run.finished[A].state == "done"
+
+
+# --- quotas -----------------------------------------------------------------------------------------------------
+
+
+def test_a_step_out_of_quota_waits_for_the_reset_and_goes_on(tmp_path: Path) -> None:
+    world = world_of(tmp_path, agent_of(), "a", "b")
+    reset = world.clock.now() + 300
+    world.agent = first = agent_of(a1=failing("quota", resets_at=reset))
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert asked(first) == [["a1", "b1", "a2"]]
+    assert world.clock.now() == reset
+    assert [e.until for e in events_of(world, ev.StepDeferred)] == [reset]
+    assert (run.finished[A].fixes, run.deferred) == (0, {})
+
+
+def test_a_step_that_waits_for_a_quota_is_held_by_nobody(tmp_path: Path) -> None:
+    world = world_of(tmp_path, agent_of(), "a", "b")
+    world.agent = first = agent_of(a1=failing("quota", resets_at=world.clock.now() + 300))
+    held: list[set[StepId]] = []
+    marks: list[Status] = []
+    work = first.work
+
+    async def look(assignment: Assignment) -> Outcome:
+        held.append({*world.store.held(RUN)})
+        marks.append(world.planfiles.marks(world.plan.steps[0]).status)
+        return await work(assignment)
+
+    first.work = look  # type: ignore[method-assign]
+
+    world.drive()
+
+    assert held == [{A}, {B}, {A}]
+    assert marks[1] is Status.BLOCKED
+
+
+def test_a_run_that_could_only_wait_long_for_a_quota_parks_and_is_resumed_later(tmp_path: Path) -> None:
+    world = world_of(tmp_path, agent_of())
+    reset = world.clock.now() + 3_600
+    world.agent = first = agent_of(a1=failing("quota", resets_at=reset))
+
+    parked = world.drive()
+    still = world.drive()
+    times = [run.parked_until for run in (parked, still)]
+    world.clock.time = reset
+    done = world.drive()
+
+    assert [state_of(run) for run in (parked, still, done)] == ["parked", "parked", "done"]
+    assert times == [reset, reset]
+    assert asked(first) == [["a1", "a2"]]
+
+
+def test_without_a_reset_time_a_quota_blocks_the_step(tmp_path: Path) -> None:
+    run = world_of(tmp_path, agent_of(a1=failing("quota"))).drive()
+
+    assert (run.finished[A].state, run.finished[A].reason) == ("blocked", "the agent's quota is used up: no more")
+
+
+def test_the_first_quota_that_is_there_again_decides_who_goes_on(tmp_path: Path) -> None:
+    world = world_of(tmp_path, agent_of(), second=agent_of())
+    late, soon = world.clock.now() + 800, world.clock.now() + 400
+    first, second = agent_of(a1=failing("quota", resets_at=late)), agent_of(a2=failing("quota", resets_at=soon))
+    world.agent, world.others = first, {"second": second}
+
+    world.drive()
+
+    assert asked(first, second) == [["a1"], ["a2", "a3"]]
+    assert world.clock.now() == soon
+
+
+def test_a_quota_that_never_comes_back_blocks_the_step_in_the_end(tmp_path: Path) -> None:
+    world = world_of(tmp_path, agent_of())
+    world.agent = agent_of(**{f"a{n}": failing("quota", resets_at=1.0) for n in range(1, 100)})
+
+    run = world.drive()
+
+    assert run.finished[A].state == "blocked"
+    assert run.finished[A].attempts == MOST_RESTS + 1
+
+
+def test_a_cancelled_run_does_not_wait_for_a_quota(tmp_path: Path) -> None:
+    world = world_of(tmp_path, agent_of())
+    world.agent = agent_of(a1=failing("quota", resets_at=world.clock.now() + 3_600))
+    world.drive()
+    world.say(Message(kind="cancel"))
+
+    assert state_of(world.drive()) == "cancelled"
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------
+
+
+def sessions(*agents: WritingAgent) -> list[str]:
+    """The sessions that assignments were to go on with."""
+    return [assignment.session for agent in agents for assignment in agent.assignments]
+
+
+def test_a_fix_goes_on_with_the_session_of_the_author(tmp_path: Path) -> None:
+    agent = agent_of({"a": 2}, a1=Outcome(session="s-1"), a2=Outcome(session="s-2"))
+    world = world_of(tmp_path, agent)
+
+    world.drive()
+
+    assert sessions(agent) == ["", "s-1", "s-2"]
+    started = events_of(world, ev.AttemptStarted)
+    assert [e.session for e in started] == ["", "s-1", "s-2"]
+    assert [bool(e.new_session) for e in started] == [True, False, False]
+    assert agent.assignments[0].new_session == started[0].new_session
+
+
+@pytest.mark.parametrize("kind", ["crash", "auth"])
+def test_a_session_is_not_gone_on_with_after_a_crash_or_by_another_agent(tmp_path: Path, kind: str) -> None:
+    first, second = agent_of(a1=Outcome(failure=kind, session="s-1")), agent_of()
+    world = world_of(tmp_path, first, second=second)
+
+    world.drive()
+
+    assert set(sessions(first, second)) == {""}
+
+
+def test_a_session_whose_attempt_was_lost_is_discarded_with_its_work(tmp_path: Path) -> None:
+    agent = agent_of({"a": 1}, a1=Outcome(session="s-1"))
+    world = world_of(tmp_path, agent)
+    world.store.after = lambda _: world.life.end() if len(events_of(world, ev.AttemptStarted)) == 2 else None
+
+    def revive() -> None:
+        world.store.after = None
+
+    world.store.before = lambda _: revive() if len(world.joined) == 2 else None
+
+    run = world.drive_through()
+
+    assert run.finished[A].state == "done"
+    assert [e.session for e in events_of(world, ev.AttemptStarted)] == ["", "s-1", ""]
+
+
+def test_a_new_round_begins_a_new_session(tmp_path: Path) -> None:
+    agent = agent_of(a1=Outcome(failure="auth", session="s-1"))
+    world = world_of(tmp_path, agent)
+    world.drive()
+    world.say(Message(kind="retry", subject="a"))
+
+    world.drive()
+
+    assert sessions(agent) == ["", ""]
+
+
+def test_a_session_is_journaled_as_soon_as_it_is_reported(tmp_path: Path) -> None:
+    agent = agent_of()
+    work = agent.work
+
+    async def report(assignment: Assignment) -> Outcome:
+        for text in (assignment.new_session, "own", "own"):
+            await assignment.report(Happening(kind="session", text=text))
+        assert [e.session for e in events_of(world, ev.SessionOpened)] == ["own"]
+        return await work(assignment)
+
+    agent.work = report  # type: ignore[method-assign]
+    world = world_of(tmp_path, agent)
+
+    assert state_of(world.drive()) == "done"
+
+
+# --- money ------------------------------------------------------------------------------------------------------
+
+
+def test_usage_is_counted_per_step_and_agent_with_what_has_no_price(tmp_path: Path) -> None:
+    first = agent_of({"a": 1}, a1=Outcome(usage={"input": 10.0, "cost_usd": 0.5}), a2=Outcome(usage={"input": 5.0}))
+    world = world_of(tmp_path, first)
+
+    run = world.drive()
+
+    assert run.usage == {A: {"": {"input": 15.0, "cost_usd": 0.5, "attempts": 2.0, "unpriced": 1.0}}}
+    assert run.finished[A].usage == {"input": 15.0, "cost_usd": 0.5}
+
+
+def priced(dollars: float) -> Outcome:
+    """An attempt that cost something."""
+    return Outcome(usage={"cost_usd": dollars})
+
+
+def test_a_spent_budget_asks_a_person_before_the_next_launch(tmp_path: Path) -> None:
+    agent = agent_of(a1=priced(0.75), b1=priced(0.5))
+    world = world_of(tmp_path, agent, "a", "b", "c")
+    world.budget = 1.0
+
+    parked = world.drive()
+    asked_for = [gate.opened for gate in parked.open_gates]
+    answer(world, "budget-1", "yes")
+    done = world.drive()
+
+    assert [(g.gate, g.person_only) for g in asked_for] == [("budget-1", True)]
+    assert state_of(done) == "done"
+    assert asked(agent) == [["a1", "b1", "c1"]]
+    assert [a.budget for a in agent.assignments] == [1.0, 0.25, 0.75]
+
+
+def test_a_person_who_does_not_proceed_blocks_what_is_left(tmp_path: Path) -> None:
+    world = world_of(tmp_path, agent_of(a1=priced(2.0)), "a", "b")
+    world.budget = 1.0
+    world.drive()
+    answer(world, "budget-1", "no")
+
+    run = world.drive()
+
+    assert (state_of(run), run.finished[A].state, run.finished[B].state) == ("blocked", "done", "blocked")
+
+
+def test_an_agent_that_spent_what_it_was_given_goes_on_once_a_person_allows_it(tmp_path: Path) -> None:
+    dry = Outcome(failure="quota", message="the budget is used up", usage={"cost_usd": 1.01}, session="s-1")
+    agent = agent_of(a1=dry)
+    world = world_of(tmp_path, agent)
+    world.budget = 1.0
+
+    parked = world.drive()
+    answer(world, "budget-1", "yes")
+    done = world.drive()
+
+    assert (state_of(parked), state_of(done)) == ("parked", "done")
+    assert sessions(agent) == ["", "s-1"]
+
+
+def test_a_question_about_money_does_not_outlive_the_last_step(tmp_path: Path) -> None:
+    world = world_of(tmp_path, agent_of(a1=priced(2.0)), "a", "b")
+    world.budget = 1.0
+    world.drive()
+    world.say(Message(kind="skip", subject="b"))
+
+    assert state_of(world.drive()) == "done"
+
+
+# --- questions --------------------------------------------------------------------------------------------------
+
+
+def test_a_question_parks_the_step_and_its_answer_goes_into_the_next_prompt(tmp_path: Path) -> None:
+    agent = agent_of(a1=Outcome(question="Tabs or spaces?", session="s-1"))
+    world = world_of(tmp_path, agent, "a", "b")
+
+    parked = world.drive()
+    [gate] = [gate.opened for gate in parked.open_gates]
+    held = {*world.store.held(RUN)}
+    answer(world, gate.gate, "spaces, of course")
+    done = world.drive()
+
+    assert (gate.gate, gate.kind, gate.free, held) == ("question-a", "question", True, set())
+    assert parked.finished[B].state == "done"
+    assert (done.finished[A].state, done.finished[A].fixes) == ("done", 0)
+    told = agent.assignments[-1]
+    assert ("Tabs or spaces?" in told.prompt, "spaces, of course" in told.prompt) == (True, True)
+    assert told.session == "s-1"
+
+
+def test_an_agent_may_ask_again_and_earlier_answers_still_hold(tmp_path: Path) -> None:
+    agent = agent_of(a1=Outcome(question="One?"), a2=Outcome(question="Two?"))
+    world = world_of(tmp_path, agent)
+    world.drive()
+    answer(world, "question-a", "first answer")
+    world.drive()
+    answer(world, "question-a.2", "second answer")
+
+    run = world.drive()
+
+    assert run.finished[A].state == "done"
+    assert "first answer" in agent.assignments[-1].prompt
+    assert "second answer" in agent.assignments[-1].prompt
+
+
+def test_a_question_in_a_fix_leaves_the_failed_check_in_the_prompt(tmp_path: Path) -> None:
+    agent = agent_of({"a": 2}, a2=Outcome(question="How?"))
+    world = world_of(tmp_path, agent)
+    world.drive()
+    answer(world, "question-a.2", "so")
+
+    run = world.drive()
+
+    assert "`check a` (exit code 1)" in agent.assignments[-1].prompt
+    assert run.finished[A].fixes == 1
+
+
+# --- silence ----------------------------------------------------------------------------------------------------
+
+
+def test_what_an_agent_did_when_it_was_stopped_is_told_to_the_next_attempt(tmp_path: Path) -> None:
+    agent = agent_of(a1=failing("crash", message="said nothing for 600 s; the last thing it did: command make"))
+    world = world_of(tmp_path, agent)
+
+    world.drive()
+
+    assert "the last thing it did: command make" in agent.assignments[1].prompt
+
+
+def test_done_with_nothing_written_is_noted_and_told_if_the_checks_fail(tmp_path: Path) -> None:
+    agent = agent_of()
+    work = agent.work
+
+    async def idle_first(assignment: Assignment) -> Outcome:
+        if assignment.attempt > 1:
+            return await work(assignment)
+        agent.assignments.append(assignment)
+        return Outcome(message="all done")
+
+    agent.work = idle_first  # type: ignore[method-assign]
+    world = world_of(tmp_path, agent)
+
+    world.drive()
+
+    assert [e.unchanged for e in events_of(world, ev.AttemptEnded)] == [True, False]
+    assert "no file had changed" in agent.assignments[1].prompt
+
+
+# --- wherever the process dies ----------------------------------------------------------------------------------
+
+
+def build_troubled(folder: Path) -> World:
+    """Everything at once: one agent breaks down, another runs out of quota, a fix is needed, a question is asked."""
+    world = World(
+        folder=folder,
+        plan=small_plan(step("a"), step("b", "a"), step("c", "a")),
+        mode="sequential",
+        others={"second": agent_of()},
+        fallback=("second",),
+        budget=10.0,
+    )
+    reset = world.clock.now() + 300
+    world.agent = agent_of({"b": 1}, a1=failing("auth"), b1=priced(0.5), c1=failing("quota", resets_at=reset))
+    world.others["second"] = agent_of(
+        a2=Outcome(question="Which?", session="s"), c2=failing("quota", resets_at=reset + 100)
+    )
+    return world
+
+
+def drive_answering(world: World) -> RunState:
+    """Drive, and answer whatever is asked, until the run has ended."""
+    for _ in range(20):
+        run = world.drive_through()
+        if run.ended is not None:
+            return run
+        for gate in run.open_gates:
+            answer(world, gate.opened.gate, "this")
+    raise AssertionError("the run does not end")
+
+
+def count_appends(folder: Path) -> int:
+    """How many appends the troubled run takes if nothing interrupts it."""
+    world = build_troubled(folder)
+    drive_answering(world)
+    return world.store.appends
+
+
+TROUBLED = 34
+
+
+def test_the_enumeration_of_trouble_covers_every_append(tmp_path: Path) -> None:
+    assert count_appends(tmp_path) == TROUBLED
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, TROUBLED + 1))
+def test_a_run_in_trouble_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    world = build_troubled(tmp_path)
+    world.die_at(nth, when=when)
+
+    run = drive_answering(world)
+
+    assert state_of(run) == "done"
+    assert sorted(name for _, name in world.workspaces.log()) == ["a", "b", "c"]
+    assert {name: f.fixes for name, f in run.finished.items()} == {"a": 0, "b": 1, "c": 0}
+    assert {name: f.attempts for name, f in run.finished.items()} == {"a": 3, "b": 2, "c": 3}
+    assert len(run.gates) == 1
+    assert not world.store.held(RUN)
