@@ -188,6 +188,17 @@ def test_a_question_whose_references_lead_nowhere_fails_the_walk(tmp_path: Path)
     assert "nobody" in run.ended.reason
 
 
+def test_questions_of_a_map_are_put_in_the_order_of_its_items(tmp_path: Path) -> None:
+    child = plain(ask("sure", yes="over"), end("over"))
+    item = AgentNode(id=NodeId("one"), agent="child", prompt="{{item}}")
+    main = plain(each("many", "{{items}}", branch="one", to="end"), item, end())
+    world = FlowWorld(folder=tmp_path, flows={"main": main, "child": child}, act=act)
+
+    run = world.drive()
+
+    assert list(run.gates) == ["many#1[0]/one#1/sure", "many#1[1]/one#1/sure"]
+
+
 def test_a_flow_that_calls_itself_stops_at_the_cap(tmp_path: Path) -> None:
     flows = {"main": plain(call("again", "main", "end"), end())}
     world = FlowWorld(folder=tmp_path, flows=flows, act=act)

@@ -90,6 +90,7 @@ def test_a_model_that_failed_goes_to_its_fallback_and_its_updates_say_why() -> N
 
     assert called.next == ("fb",)
     assert called.writes == {"why": "LLM node failed: HTTP 404"}
+    assert called.fell_back == "HTTP 404"
     assert parsed.writes == {"why": "LLM node structured-extraction failed: no JSON"}
 
 
@@ -104,7 +105,7 @@ def test_an_agent_that_failed_goes_to_its_fallback_and_its_updates_know_the_clas
     unnamed = draw_conclusion(node, left_over, Outcome(failure="no such file"))
     worked = draw_conclusion(node, left_over, Outcome(output="fine"))
 
-    assert (failed.failure, failed.next) == ("", ("fb",))
+    assert (failed.failure, failed.fell_back, failed.next) == ("", "no such file", ("fb",))
     assert failed.writes == {"why": "agent failed: no such file", "class": "[permanent]"}
     assert unnamed.writes == {"why": "agent failed: no such file", "class": "[]"}
     assert (worked.next, worked.writes) == (("on",), {"why": "fine", "class": "[]"})
@@ -149,7 +150,7 @@ def test_a_scripts_updates_come_after_its_output() -> None:
 def test_a_script_that_failed_goes_to_its_fallback_and_writes_nothing() -> None:
     drawn = conclude_script(None, failure="exit code 7", fallback="fb", updates={"x": "y"})
 
-    assert (drawn.next, drawn.writes, drawn.failure, drawn.said) == (("fb",), {}, "", "exit code 7")
+    assert (drawn.next, drawn.writes, drawn.failure, drawn.fell_back) == (("fb",), {}, "", "exit code 7")
     assert conclude_script([1], fallback="fb").next == ("fb",)
     assert conclude_script([1]).failure == "output must be a JSON object, got array"
 

@@ -17,7 +17,6 @@ from drumline.core.flow.walk import (
     begin_flow,
     close_lost,
     conclude,
-    expire,
     next_nodes,
     start_node,
     walk_on,
@@ -288,11 +287,19 @@ def test_time_budgets_count_work_and_cut_a_nodes_own() -> None:
     second = start_all(state)[0]
 
     assert (first.timeout, second.timeout) == (10.0, 2.5)
-    assert expire(state).reason == "timed out after 10s during super-step (b)"
 
     give(state, second, Outcome(output={}, spent=3.0))
 
     assert next_nodes(state) == [Finish(reason="timed out after 10s")]
+
+
+def test_a_node_that_the_flows_budget_cut_short_is_named_and_the_budget_is_the_reason() -> None:
+    state = begin(flow(script("sleeper", "end"), end(), settings=FlowSettings(timeout=1.0)))
+    command = start_all(state)[0]
+
+    give(state, command, Outcome(failure="script 'sleeper.sh': timed out after 1s", spent=1.1))
+
+    assert next_nodes(state) == [Finish(reason="timed out after 1s during super-step (sleeper)")]
 
 
 def test_a_nodes_own_timeout_counts_without_a_budget_for_the_flow() -> None:

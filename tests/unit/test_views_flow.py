@@ -33,7 +33,7 @@ from drumline.docs.contracts import FLOW_PROGRESS
 from drumline.errors import InvalidInput
 from drumline.views.cells import width
 from drumline.views.flowboard import flow_board, flow_segments
-from drumline.views.flowlogs import match_logs, replay, state_lines
+from drumline.views.flowlogs import head_lines, match_logs, replay, state_lines
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowsnapshot import FlowSnapshot
 from drumline.views.flowstatus import flow_status_json, flow_summary_lines
@@ -177,6 +177,43 @@ def test_without_a_driver_what_was_at_work_is_lost() -> None:
     assert lines[0].startswith("sample")
     assert "interrupted" in lines[0]
     assert "! right lost with its driver; drumline resume begins it again" in lines
+
+
+def test_a_visit_that_waits_for_a_flow_with_an_open_question_is_not_lost() -> None:
+    gate = GateId("coder#1/ask")
+    asked = ev.GateOpened(gate=gate, kind="approval", question="Go on?", options=("yes",), free=True)
+    snapshot = look(*CALLED, live=False, said=[asked, ev.RunParked(gates=(gate,))])
+
+    lines = draw(snapshot)
+    data = flow_status_json(snapshot)
+    found = flow_why(snapshot, "coder")
+
+    assert [line for line in lines if "lost" in line or line.startswith("!")] == []
+    assert next(line.split() for line in lines if "calls flow" in line)[1:4] == ["coder", "calls", "flow"]
+    assert [one["lost"] for one in data["at_work"]] == [False]  # type: ignore[attr-defined]  # it is a list
+    assert (found.state, found.gate) == ("waiting", gate)
+    assert found.hint == "drumline answer 'coder#1/ask' yes --resume"
+
+
+def test_of_a_call_that_was_cut_short_only_what_acted_in_it_is_begun_again() -> None:
+    snapshot = look(*CODING, live=False)
+
+    assert flow_why(snapshot).text == "no driver is running; coder#1/implement was at work and is begun again"
+    assert [line.split(maxsplit=2)[1] for line in draw(snapshot) if "lost" in line] == ["coder#1/implement"]
+
+
+def test_why_a_node_went_to_its_fallback_is_told_everywhere() -> None:
+    back = NodeEnded(node=NodeId("plan"), visit=1, next=(NodeId("join"),), fell_back="timed out after 1s")
+    events = [begin_main(), started("plan"), back]
+    snapshot = look(*events)
+    (trace,) = snapshot.recent
+
+    told = FlowProgress().feed(events)[-1]
+    shown = [*draw(snapshot), flow_why(snapshot, "plan").text, *head_lines(snapshot, trace, None), told.text]
+
+    assert sum("timed out after 1s" in line for line in shown) == 4
+    assert told.data["fell_back"] == "timed out after 1s"
+    assert flow_status_json(snapshot)["recent"][0]["fell_back"] == "timed out after 1s"  # type: ignore[index]  # a list
 
 
 def test_the_end_shows_its_node_and_the_first_lines_of_its_output() -> None:
@@ -436,11 +473,16 @@ def test_a_flow_that_keeps_no_states_says_so() -> None:
 def test_logs_belong_to_the_visit_in_their_name() -> None:
     keys = [Key("", NodeId("a.b"), 1), Key("", NodeId("a"), 1), Key("a#1", NodeId("ask"), 12)]
     names = ["a.b#1.script.log", "a#1.agent-1.log", "a#1.prompt-1.md", "a#1~ask#12.check-1.lost-1.log", "other"]
+    names += ["a#1.model-1.log.prompt"]
 
     found = match_logs(names, keys, prompts=False)
 
     assert list(found.values()) == [["a.b#1.script.log"], ["a#1.agent-1.log"], ["a#1~ask#12.check-1.lost-1.log"]]
-    assert match_logs(names, keys, prompts=True)[keys[1]] == ["a#1.agent-1.log", "a#1.prompt-1.md"]
+    assert match_logs(names, keys, prompts=True)[keys[1]] == [
+        "a#1.agent-1.log",
+        "a#1.prompt-1.md",
+        "a#1.model-1.log.prompt",
+    ]
 
 
 # --- progress ---------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from drumline.views.causes import name_some
 from drumline.views.cells import cut, fit, flatten, width
 from drumline.views.duration import duration
 from drumline.views.flowgates import answer_command, list_choices
-from drumline.views.flowplaces import describe_node, is_driven, list_due, list_held, list_maps
+from drumline.views.flowplaces import describe_node, is_driven, is_lost, list_due, list_held, list_maps
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
 from drumline.views.flowvisits import list_path, visit_name
 from drumline.views.states import elapsed, run_state
@@ -29,6 +29,9 @@ class Item(NamedTuple):
     style: str
     name: str
     text: str
+
+
+_WAITING = Item(SYMBOLS["waiting"], "waiting", "", "")
 
 
 def flow_board(snapshot: FlowSnapshot, *, width: int, height: int, tick: int) -> list[str]:
@@ -135,15 +138,14 @@ def _gate(snapshot: FlowSnapshot, gate: Gate, wide: int) -> list[Row]:
 
 
 def _list_work(snapshot: FlowSnapshot, tick: int) -> list[Item]:
-    """What is at work, then maps, then what waits; without a driver everything that was begun is lost."""
+    """What is at work, then maps, then what waits; without a driver what was begun is lost, unless it only waits."""
     if snapshot.run.ended is not None:
         return []
-    driven = is_driven(snapshot)
-    spin = SPINNER[tick % len(SPINNER)] if driven else _LOST
-    style = "running" if driven else "interrupted"
-    items = [_act(snapshot, key, since, Item(spin, style, "", "")) for key, since in snapshot.began.items()]
+    look = _look(snapshot, tick)
+    items = [_act(snapshot, key, since, look) for key, since in snapshot.began.items()]
     for found in list_maps(snapshot):
-        items.append(Item(spin, style, found.name, f"{found.done:,}/{found.total:,} items, {found.running:,} at work"))
+        progress = f"{found.done:,}/{found.total:,} items, {found.running:,} at work"
+        items.append(look._replace(name=found.name, text=progress))
     for key in list_due(snapshot):
         items.append(Item(SYMBOLS["ready"], "ready", visit_name(key), "due"))
     for held in list_held(snapshot):
@@ -151,10 +153,19 @@ def _list_work(snapshot: FlowSnapshot, tick: int) -> list[Item]:
     return items
 
 
+def _look(snapshot: FlowSnapshot, tick: int) -> Item:
+    """How a place that was begun is drawn: at work, lost, or, in a run that is parked, waiting."""
+    if is_driven(snapshot):
+        return Item(SPINNER[tick % len(SPINNER)], "running", "", "")
+    return _WAITING if run_state(snapshot) == "parked" else Item(_LOST, "interrupted", "", "")
+
+
 def _act(snapshot: FlowSnapshot, key: Key, since: float, look: Item) -> Item:
     doing = describe_node(snapshot, key)
-    if look.symbol == _LOST:
+    if is_lost(snapshot, key):
         return look._replace(name=visit_name(key), text="lost with its driver; drumline resume begins it again")
+    if not is_driven(snapshot):
+        return _WAITING._replace(name=visit_name(key), text=doing)
     return look._replace(name=visit_name(key), text=f"{doing} {duration(snapshot.now - since)}".strip())
 
 
@@ -164,7 +175,8 @@ def _recall(trace: Trace) -> Item:
     if trace.failure:
         return Item(SYMBOLS["failed"], "failed", name, f"{flatten(trace.failure)}{took}")
     leads = f"→ {', '.join(trace.next)}" if trace.next else ""
-    return Item(SYMBOLS["done"], "done", name, f"{leads}{took}".strip())
+    why = f", it fell back: {flatten(trace.fell_back)}" if trace.fell_back else ""
+    return Item(SYMBOLS["done"], "done", name, f"{leads}{took}{why}".strip())
 
 
 def _shorten(items: Sequence[Item], room: int) -> list[Item]:

@@ -83,7 +83,8 @@ class FlowHistory:
                 self.began.pop(trace.key, None)
             case ev.NodeEnded():
                 trace = self._find(Key(event.scope, event.node, event.visit))
-                trace.next, trace.failure, trace.wrote = event.next, event.failure, tuple(event.writes)
+                trace.next, trace.wrote = event.next, tuple(event.writes)
+                trace.failure, trace.fell_back = event.failure, event.fell_back
                 self._close(trace, at)
             case ev.FlowEnded():
                 self._trace_end(event, at)

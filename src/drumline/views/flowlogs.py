@@ -61,9 +61,14 @@ def match_logs(names: Iterable[str], keys: Sequence[Key], *, prompts: bool) -> d
     found: dict[Key, list[str]] = {key: [] for key in keys}
     for name in names:
         stem, kind = split_log(name)
-        if stem in stems and (prompts or not kind.startswith("prompt")):
+        if stem in stems and (prompts or not _is_prompt(kind)):
             found[stems[stem]].append(name)
     return found
+
+
+def _is_prompt(kind: str) -> bool:
+    """Agents are given `prompt-1.md`; what a model was asked is beside its answer, as `model-1.log.prompt`."""
+    return kind.startswith("prompt") or kind.endswith(".prompt")
 
 
 def split_log(name: str) -> tuple[str, str]:
@@ -121,6 +126,8 @@ def _outcome(snapshot: FlowSnapshot, trace: Trace) -> str:
     if trace.failure:
         return f"failed{took}: {flatten(trace.failure, LONGEST_TEXT)}"
     leads = f" → {', '.join(trace.next)}" if trace.next else ""
+    if trace.fell_back:
+        return f"fell back{leads}{took}: {flatten(trace.fell_back, LONGEST_TEXT)}"
     return f"ended{leads}{took}"
 
 

@@ -104,6 +104,11 @@ def is_driven(snapshot: FlowSnapshot) -> bool:
     return run_state(snapshot) == "running"
 
 
+def is_lost(snapshot: FlowSnapshot, key: Key) -> bool:
+    """Whether a visit that was begun has to be begun again; one that called a flow goes on waiting for it."""
+    return not is_driven(snapshot) and find_callee(snapshot, key) is None
+
+
 def describe_node(snapshot: FlowSnapshot, key: Key) -> str:
     """What a visit does, in a few words."""
     called = find_callee(snapshot, key)

@@ -60,7 +60,11 @@ def _node_ended(event: fev.NodeEnded, seconds: float) -> Line:
         reason = flatten(event.failure, LONGEST_REASON)
         return _line("node_failed", f"{name} failed: {reason}{took}", **data, reason=event.failure)
     leads = f" → {', '.join(event.next)}" if event.next else ""
-    return _line("node_ended", f"{name} ended{leads}{took}", **data, next=list(event.next), wrote=list(event.writes))
+    text = f"{name} ended{leads}{took}"
+    if event.fell_back:
+        text = f"{name} fell back{leads}: {flatten(event.fell_back, LONGEST_REASON)}{took}"
+        data["fell_back"] = event.fell_back
+    return _line("node_ended", text, **data, next=list(event.next), wrote=list(event.writes))
 
 
 def _node_lost(event: fev.NodeLost) -> Line:

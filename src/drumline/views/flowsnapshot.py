@@ -31,6 +31,7 @@ class Trace:
     lost: int = 0
     next: tuple[NodeId, ...] = ()
     failure: str = ""
+    fell_back: str = ""
     wrote: tuple[str, ...] = ()
 
     @property

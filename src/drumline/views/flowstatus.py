@@ -7,7 +7,7 @@ from drumline.views.causes import name_some
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.flowgates import answer_command, gate_json
-from drumline.views.flowplaces import describe_node, is_driven, list_held, list_maps
+from drumline.views.flowplaces import describe_node, is_lost, list_held, list_maps
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
 from drumline.views.flowvisits import visit_name
 from drumline.views.states import elapsed, run_state
@@ -61,6 +61,7 @@ def trace_json(trace: Trace) -> dict[str, object]:
         "ended": trace.ended,
         "next": list(trace.next),
         "failure": trace.failure or None,
+        "fell_back": trace.fell_back or None,
         "wrote": list(trace.wrote),
         "lost": trace.lost,
     }
@@ -118,5 +119,5 @@ def _work_json(snapshot: FlowSnapshot, key: Key, since: float) -> dict[str, obje
         "doing": describe_node(snapshot, key) or None,
         "since": since,
         "seconds": round(max(0.0, snapshot.now - since), 3),
-        "lost": not is_driven(snapshot),
+        "lost": is_lost(snapshot, key),
     }

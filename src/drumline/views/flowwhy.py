@@ -24,6 +24,7 @@ from drumline.views.flowplaces import (
     find_gate,
     find_others,
     is_driven,
+    is_lost,
     list_due,
     list_round,
     measure_map,
@@ -100,8 +101,9 @@ def _explain_run(snapshot: FlowSnapshot) -> FlowWhy:
             gate = next(iter(run.unanswered))
             return replace(said, text=_ask(snapshot, gate), gate=gate, hint=_how_to_answer(snapshot, gate))
         case "parked" | "interrupted":
-            left = name_some(visit_name(key) for key in snapshot.began)
-            lost = f"; {left} was at work and is begun again" if left else ""
+            left = [visit_name(key) for key in snapshot.began if is_lost(snapshot, key)]
+            verbs = "was at work and is" if len(left) == 1 else "were at work and are"
+            lost = f"; {name_some(left)} {verbs} begun again" if left else ""
             return replace(said, text=f"no driver is running{lost}", hint=f"drumline resume {run.id}")
         case _:
             return _explain_end(snapshot, said)
@@ -134,7 +136,7 @@ def _explain_acting(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
         return None
     name = visit_name(key)
     if not is_driven(snapshot):
-        return _lost(snapshot, key)
+        return _lost(snapshot, key) if is_lost(snapshot, key) else _calling(snapshot, key)
     owner = snapshot.live[0]
     text = f"driver {owner} has it: {describe_node(snapshot, key) or 'acting'}, for {_since(snapshot, key)}"
     called = find_callee(snapshot, key)
@@ -223,6 +225,8 @@ def _how_it_ended(snapshot: FlowSnapshot, trace: Trace) -> str:
         return "and the flow ended here"
     leads = f"it led to {', '.join(trace.next)}" if trace.next else "its result was collected"
     took = f" after {duration(trace.seconds)}" if trace.seconds is not None else ""
+    if trace.fell_back:
+        return f"it fell back to {', '.join(trace.next)}{took}: {flatten(trace.fell_back, LONGEST)}"
     open_round = state is not None and any(result.node == trace.key.node for result in state.results)
     if state is None or not open_round or state.ended is not None:
         return leads + took
@@ -261,6 +265,15 @@ def _list_before(state: FlowState, key: Key) -> list[str]:
 def _lost(snapshot: FlowSnapshot, key: Key) -> FlowWhy:
     text = f"its driver is gone; it is begun again and costs no visit ({_nobody(snapshot)})"
     return FlowWhy(name=visit_name(key), state="lost", text=text, hint=_go_on(snapshot))
+
+
+def _calling(snapshot: FlowSnapshot, key: Key) -> FlowWhy:
+    """A visit that called a flow is as that flow is: a question there is what it waits for."""
+    text = f"{describe_node(snapshot, key)}, which is not over; {_nobody(snapshot)}"
+    inside = f"{call_scope(*key)}/"
+    gate = next((gate for gate in snapshot.run.unanswered if gate.startswith(inside)), None)
+    hint = _go_on(snapshot) if gate is None else _how_to_answer(snapshot, gate)
+    return FlowWhy(name=visit_name(key), state="waiting", text=text, gate=gate, hint=hint)
 
 
 def _ask(snapshot: FlowSnapshot, gate: GateId) -> str:

@@ -57,9 +57,9 @@ class NodeStarted(Event):
 class NodeEnded(Event):
     """A visit is over: what it wrote and where it leads, or why it failed.
 
-    `output` is what a map collects from an item, or the answer or verdict that chose the way. `spent` is the working
-    time since the event before, which is what time budgets count: waiting for a person is not in it. `usage` is what
-    models and agents counted.
+    `output` is what a map collects from an item, or the answer or verdict that chose the way. `fell_back` says why the
+    node went to its fallback instead of where it would have led. `spent` is the working time since the event before,
+    which is what time budgets count: waiting for a person is not in it. `usage` is what models and agents counted.
     """
 
     node: NodeId
@@ -69,6 +69,7 @@ class NodeEnded(Event):
     next: tuple[NodeId, ...] = ()
     output: Json = None
     failure: str = ""
+    fell_back: str = ""
     spent: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
 

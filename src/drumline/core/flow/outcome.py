@@ -57,6 +57,7 @@ class Conclusion:
     writes: Mapping[str, Json] = field(default_factory=dict)
     next: tuple[NodeId, ...] = ()
     failure: str = ""
+    fell_back: str = ""
     said: Json = None
     bound: Json = None
 
@@ -99,13 +100,13 @@ def _fail(node: Node, values: Values, outcome: Outcome) -> Conclusion:
         if node.fallback is None:
             return Conclusion(failure=f"LLM node failed and no fallback declared: {outcome.failure}")
         writes = apply_updates(node.state_updates, values, {"output": said})
-        return Conclusion(writes=writes, next=(node.fallback,), said=said)
+        return Conclusion(writes=writes, next=(node.fallback,), fell_back=outcome.failure)
     if isinstance(node, AgentNode) and node.fallback is not None:
         said = f"agent failed: {outcome.failure}"
         writes = apply_updates(node.state_updates, values, {"output": said, "failure": outcome.failure_class})
-        return Conclusion(writes=writes, next=(node.fallback,), said=said)
+        return Conclusion(writes=writes, next=(node.fallback,), fell_back=outcome.failure)
     if isinstance(node, ScriptNode) and node.fallback is not None:
-        return Conclusion(next=(node.fallback,), said=outcome.failure)
+        return Conclusion(next=(node.fallback,), fell_back=outcome.failure)
     return Conclusion(failure=outcome.failure)
 
 

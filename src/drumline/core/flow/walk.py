@@ -77,7 +77,7 @@ def next_nodes(state: FlowState) -> list[RunNode | Finish]:
     """
     if state.ended is not None or state.started is None:
         return []
-    if reason := state.reason or _overdue(state):
+    if reason := state.broken or _overdue(state) or state.reason:
         return [] if state.acting else [Finish(reason=reason)]
     if state.waiting or state.maps:
         return list(_list_due(state))
@@ -108,6 +108,7 @@ def conclude(state: FlowState, key: Key, outcome: Outcome, *, spent: float = 0.0
             next=drawn.next,
             output=drawn.said,
             failure=drawn.failure,
+            fell_back=drawn.fell_back,
             spent=outcome.spent or spent,
             usage=outcome.usage,
         )
@@ -122,14 +123,6 @@ def finish(state: FlowState, command: Finish) -> ev.FlowEnded:
     writes = apply_updates(node.state_updates, state.values, {})
     output = render_lenient(node.output, overlay(writes, state.values) if writes else state.values)
     return ev.FlowEnded(status=node.status, scope=state.scope, node=node.id, output=output, writes=writes)
-
-
-def expire(state: FlowState) -> ev.FlowEnded:
-    """The last event of a walk whose time ran out while nodes were at work; the shell has stopped them."""
-    names = ", ".join(sorted({key.node for key in state.acting})) or "nothing"
-    limit = state.limit or 0.0
-    reason = f"timed out after {limit:g}s during super-step ({names})"
-    return ev.FlowEnded(status="failed", scope=state.scope, reason=reason)
 
 
 def close_lost(state: FlowState, *, driver: DriverId = NO_DRIVER) -> list[ev.NodeLost]:
@@ -197,8 +190,12 @@ def _remaining(state: FlowState) -> float | None:
 
 
 def _overdue(state: FlowState) -> str:
+    """Why the walk has no time left. Nodes that it cut short are named: their failures are only what came of it."""
     limit = state.limit
-    return f"timed out after {limit:g}s" if limit is not None and state.spent >= limit else ""
+    if limit is None or state.spent < limit:
+        return ""
+    during = f" during super-step ({', '.join(sorted(state.failures))})" if state.failures else ""
+    return f"timed out after {limit:g}s{during}"
 
 
 def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion, spent: float) -> ev.NodeEnded:

@@ -257,7 +257,7 @@ class FlowDriver:
         """Open the gates of new questions; those answered meanwhile lead the move on."""
         opened: list[ev.Event] = []
         while move.questions:
-            question = move.questions.pop()
+            question = move.questions.pop(0)
             gate = question_id(question.key)
             answer = self.run.answer(gate)
             if answer is not None:
