@@ -3,6 +3,8 @@
 rules:                       # the first rule whose `match` fits is played; every key of `match` is optional
   - match: {step: step-2, node: implement, attempt: 1}   # in a flow also `scope` and `visit`
     sleep: 0.2
+    patch: |                 # what `git diff --binary` prints, from the workspace; !!binary for other than UTF-8
+      diff --git a/x b/x …
     write: {src/a.py: "x = 1\\n"}
     delete: [old.py]
     run: "python -m compileall -q src"
@@ -16,6 +18,8 @@ default: {say: "done"}       # played when no rule fits
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +31,16 @@ import yaml
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 
+PATCH = b"diff --git "
+"""What every patch of git's begins with; others cannot say which files are new, gone or binary."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Act:
     """What the agent does for one assignment, in the order of the fields."""
 
     sleep: float = 0.0
+    patch: bytes = b""
     write: Mapping[str, str] = field(default_factory=dict)
     delete: tuple[str, ...] = ()
     run: str = ""
@@ -115,7 +123,7 @@ class _Reader:
     file: str
     problems: list[str] = field(default_factory=list)
 
-    _ACT: ClassVar = ("sleep", "write", "delete", "run", "say", "usage", "session", "ask", "fail")
+    _ACT: ClassVar = ("sleep", "patch", "write", "delete", "run", "say", "usage", "session", "ask", "fail")
 
     def read(self, root: yaml.Node | None) -> Script:
         if root is None:
@@ -142,6 +150,7 @@ class _Reader:
         fail = self._entries(found.get("fail"), "fail", ("class", "message", "resets_in"))
         return Act(
             sleep=self._number(found["sleep"], "sleep") if "sleep" in found else 0.0,
+            patch=self._patch(found["patch"]) if "patch" in found else b"",
             write=self._writes(found.get("write")),
             delete=tuple(
                 self._path(node, self._text(node, "delete")) for node in self._items(found.get("delete"), "delete")
@@ -157,6 +166,18 @@ class _Reader:
             message=self._text(fail["message"], "message") if "message" in fail else "",
             resets_in=self._number(fail["resets_in"], "resets_in") if "resets_in" in fail else None,
         )
+
+    def _patch(self, node: yaml.Node) -> bytes:
+        if isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:binary":
+            try:
+                patch = base64.b64decode(node.value)
+            except (ValueError, binascii.Error):
+                patch = b""
+        else:
+            patch = self._text(node, "patch").encode("utf-8", "replace")
+        if not patch.startswith(PATCH):
+            self._tell(node, f"patch must begin with {PATCH.decode()!r}, as git prints it")
+        return patch
 
     def _writes(self, node: yaml.Node | None) -> Mapping[str, str]:
         entries = self._entries(node, "write")

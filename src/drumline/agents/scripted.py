@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 
 from drumline.agents.command import describe, judge
+from drumline.agents.patching import apply_patch
 from drumline.agents.script import Act, Script, read_script
 from drumline.core.taxonomy import Failure
 from drumline.engine.containment import contain
@@ -29,7 +30,7 @@ class ScriptedAgent:
     processes: Processes
 
     async def work(self, assignment: Assignment) -> Outcome:
-        """Play the act that fits: sleep, write, delete, run, then say, ask or fail."""
+        """Play the act that fits: sleep, patch, write, delete, run, then say, ask or fail."""
         say = _open_transcript(assignment.log)
         if assignment.session:
             say(f"go on with session {assignment.session}")
@@ -56,6 +57,8 @@ class ScriptedAgent:
             say(f"sleep {act.sleep:g}")
             await anyio.sleep(act.sleep)
         try:
+            if act.patch:
+                say("patch" if await apply_patch(act.patch, assignment.workspace) else "patch: its changes are here")
             _change_files(act, assignment.workspace, say)
         except (OSError, InvalidInput) as error:
             return Outcome(failure=Failure.PERMANENT.value, message=str(error), usage=act.usage)

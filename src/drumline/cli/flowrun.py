@@ -17,6 +17,7 @@ from drumline.app.flowrun import Order, begin_flow_run, gather_variables
 from drumline.cli.flowsession import FlowSession
 from drumline.cli.options import json_option
 from drumline.cli.output import say
+from drumline.cli.recordings import check_record, record_flow, record_option
 from drumline.core.ids import Commit
 from drumline.errors import InvalidInput
 from drumline.flowfiles.library import FILES, find_flow
@@ -34,6 +35,7 @@ from drumline.wiring import Site, open_site
 @click.option("--agent", metavar="AGENT", help="Does the work of every agent, for example 'command:my-agent --print'.")
 @click.option("--model", default="", metavar="MODEL", help="Answers every llm node, for example provider:model.")
 @click.option("--worktree", is_flag=True, help="Work in a worktree of its own instead of the current folder.")
+@record_option
 @json_option
 def command(
     flow: str,
@@ -42,11 +44,13 @@ def command(
     agent: str | None,
     model: str,
     worktree: bool,
+    record: str,
     as_json: bool,
 ) -> int:
     """Walk FLOW (a file, a folder with one, or a name) and print the output of the end it comes to."""
     site = open_site().with_settings({"agent": agent}, {})
     agents = _choose(site, agent or "", model)
+    place = check_record(site, record)
     store = site.open_store()
     try:
         run = new_run_id(time.time())
@@ -68,7 +72,9 @@ def command(
         anyio.run(begin_flow_run, store, order)
         where = f"{order.folder}, a worktree of its own" if worktree else f"{order.folder}; nothing there is reset"
         say(f"run {run}: walking {found.name} in {where}")
-        return FlowSession(site=site, store=store, run=run, as_json=as_json).drive(resuming=False)
+        with record_flow(run, place) as recorder:
+            session = FlowSession(site=site, store=store, run=run, as_json=as_json, recorder=recorder)
+            return session.drive(resuming=False)
     finally:
         store.close()
 

@@ -34,6 +34,7 @@ from drumline.views.states import EXIT_CODES, run_state
 from drumline.wiring import Site
 
 if TYPE_CHECKING:
+    from drumline.app.flowrecording import FlowRecorder
     from drumline.cli.live import LiveBoard
 
 FRAME = 0.25
@@ -48,6 +49,7 @@ class FlowSession:
     store: SqliteStore
     run: RunId
     as_json: bool = False
+    recorder: FlowRecorder | None = None
 
     def __post_init__(self) -> None:
         own = self.store.read(Stream(self.run))
@@ -99,7 +101,8 @@ class FlowSession:
             resuming = True
 
     def _drive_once(self, *, resuming: bool) -> RunState:
-        self._driver = FlowDriver(kit=self._kit, run_id=self.run, observe=self._observe, warn=self._warn)
+        kit = self.recorder.attach(self._kit) if self.recorder else self._kit
+        self._driver = FlowDriver(kit=kit, run_id=self.run, observe=self._observe, warn=self._warn)
         with ExitStack() as stack:
             if is_terminal() and not self.as_json and os.environ.get("TERM", "dumb") != "dumb":
                 return anyio.run(self._drive_with_board, self._driver, resuming, stack)

@@ -19,6 +19,7 @@ from drumline.cli.detach import detach
 from drumline.cli.options import format_option, json_option
 from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview
+from drumline.cli.recordings import check_record, record_option, record_plan
 from drumline.cli.session import Session
 from drumline.core.ids import RunId, StepId
 from drumline.core.plan import Reading, Status
@@ -45,6 +46,7 @@ class Request:
     as_json: bool
     detached: bool
     new: bool
+    record: Path | None = None
 
 
 @click.command("run")
@@ -59,6 +61,7 @@ class Request:
 @click.option("--only", metavar="A,B", default="", help="Only these steps.")
 @click.option("--from", "start", metavar="ID", default="", help="This step and those after it.")
 @click.option("--context", metavar="TEXT|@FILE", default="", help="Goes into every prompt.")
+@record_option
 @click.option("--dry-run", is_flag=True, help="Show what would be done and stop.")
 @click.option("--detach", "detached", is_flag=True, help="Drive in the background; see attach and wait.")
 @click.option("--new", is_flag=True, help="Start a fresh run even if an earlier one is unfinished.")
@@ -80,7 +83,10 @@ def command(plan: str, format: str, **typed: object) -> int:
         as_json=bool(typed["as_json"]),
         detached=bool(typed["detached"]),
         new=bool(typed["new"]),
+        record=check_record(site, str(typed["record"])),
     )
+    if request.record and request.detached:
+        raise InvalidInput("--record and --detach cannot be combined", hint="drumline run PLAN --record FILE")
     if typed["dry_run"]:
         show_preview(
             reading, choose_steps(reading, request.choice, frozenset()), site.settings, as_json=request.as_json
@@ -109,8 +115,9 @@ def _run(request: Request) -> int:
         fresh = run not in {brief.run for brief in earlier}
         if request.detached:
             return detach(site, run, as_json=request.as_json)
-        session = Session(site=site, store=store, run=run, as_json=request.as_json, fresh=fresh)
-        return session.drive(resuming=resuming)
+        with record_plan(site, store, run, request.record) as recorder:
+            session = Session(site=site, store=store, run=run, as_json=request.as_json, fresh=fresh, recorder=recorder)
+            return session.drive(resuming=resuming)
     finally:
         store.close()
 

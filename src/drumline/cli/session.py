@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 import click
@@ -30,6 +32,9 @@ from drumline.views.status import status_json
 from drumline.views.summary import summary, summary_json, summary_lines
 from drumline.wiring import Site
 
+if TYPE_CHECKING:
+    from drumline.app.recording import PlanRecorder
+
 FRAME = 0.25
 """Seconds between two frames of the board."""
 
@@ -43,6 +48,7 @@ class Session:
     run: RunId
     as_json: bool = False
     fresh: bool = False
+    recorder: PlanRecorder | None = None
 
     def __post_init__(self) -> None:
         own = self.store.read(Stream(self.run))
@@ -99,7 +105,8 @@ class Session:
 
     async def _drive_plainly(self, driver: Driver, resuming: bool) -> RunState:
         await driver.kit.workspaces.start(self._begun.begun.base)
-        return await drive(driver, resuming=resuming)
+        work = partial(drive, driver, resuming=resuming)
+        return await (self.recorder.accompany(work) if self.recorder else work())
 
     async def _drive_with_board(self, driver: Driver, resuming: bool, stack: ExitStack) -> RunState:
         from drumline.cli.live import LiveBoard

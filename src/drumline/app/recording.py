@@ -1,0 +1,234 @@
+"""Records a run as a script for the scripted agent, so that it can be played again without a model.
+
+The rule: the file is whole at every moment. It is replaced in one stroke after each attempt that concluded, and what it
+says comes from the journal and the trees kept there, not from what this process happened to see.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import yaml
+
+from drumline.app.edits import Edits, read_edits
+from drumline.app.redaction import Redaction
+from drumline.core.events import AttemptEnded, AttemptStarted
+from drumline.core.ids import RunId, Stream
+from drumline.errors import DrumlineError, InvalidInput
+from drumline.ports.journal import Journal
+from drumline.ports.journal import Recorded as Entry
+from drumline.workspace.git import Git
+
+T = TypeVar("T")
+
+MARK = "# Recorded by Drumline from run "
+LOOK = 0.5
+"""Seconds between two looks at the journal."""
+SHARE = 20
+"""A file that takes long to write is written less often: at most one part in so many of the time goes into it."""
+PLAIN = re.compile(r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
+"""Characters that a literal block of YAML keeps as they are."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Concluded:
+    """One assignment and what came of it; `match` says which one it was, in the words of a script.
+
+    `resets` says that it was known when the quota would be there again: nobody has to wait for that when it is played.
+    """
+
+    match: Mapping[str, str | int]
+    edits: Edits = field(default_factory=Edits)
+    said: str = ""
+    failure: str = ""
+    question: str = ""
+    resets: bool = False
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+class Recording:
+    """The file, which is begun anew. Whatever goes into it is redacted on the way."""
+
+    def __init__(self, path: Path, *, run: RunId, redaction: Redaction) -> None:
+        self.path = path
+        self.redaction = redaction
+        self.withheld: list[str] = []
+        self._run = run
+        self._rules: dict[tuple[str | int, ...], str] = {}
+        self._written = 0.0
+        self._took = 0.0
+        self._waits = True
+        self.write()
+
+    def add(self, concluded: Concluded) -> None:
+        """Take in an attempt; one for the same place in the run replaces an earlier one."""
+        edits = concluded.edits
+        self.withheld += [path for path in (*edits.withheld, *edits.write) if path not in self.withheld]
+        self._rules[tuple(concluded.match.values())] = write_rule(concluded, self.redaction)
+        self._waits = True
+        if time.monotonic() - self._written >= SHARE * self._took:
+            self.write()
+
+    def write(self) -> None:
+        """Replace the file, if there is something new."""
+        if not self._waits:
+            return
+        began = time.monotonic()
+        rules = "".join(self._rules.values())
+        text = f"{MARK}{self._run}; play it with --agent scripted:FILE\n" + (
+            f"rules:\n{rules}" if rules else "rules: []\n"
+        )
+        draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        try:
+            draft.write_bytes(text.encode("utf-8"))
+            draft.replace(self.path)
+        except OSError as error:
+            draft.unlink(missing_ok=True)
+            raise InvalidInput(
+                f"{self.path} cannot be written: {error.strerror}", hint="drumline run --help"
+            ) from error
+        self._waits = False
+        self._written = time.monotonic()
+        self._took = self._written - began
+
+
+def check_place(path: Path) -> None:
+    """Refuse a file that cannot be written or is there and no recording, as it may be somebody's work."""
+    hint = "drumline run PLAN --record FILE"
+    if not path.parent.is_dir():
+        raise InvalidInput(f"{path} cannot be recorded to: there is no folder {path.parent}", hint=hint)
+    try:
+        with path.open("rb") as file:
+            foreign = not file.read(len(MARK)).decode("utf-8", "replace").startswith(MARK)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be recorded to: {error.strerror}", hint=hint) from error
+    if foreign:
+        raise InvalidInput(f"{path} is there and is no recording", hint=f"rm {path}, or choose another file")
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts of several lines as such where YAML can."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        """A rule refers to nothing outside of it."""
+        return True
+
+
+def _represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    block = "|" if "\n" in text else None
+    # Line ends of other kinds survive only in double quotes.
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=block if PLAIN.fullmatch(text) else '"')
+
+
+_Dumper.add_representer(str, _represent)
+
+
+def write_rule(concluded: Concluded, redaction: Redaction) -> str:
+    """An attempt as a rule of a script."""
+    edits = concluded.edits
+    said = _clean(concluded.said, redaction)
+    rule: dict[str, object] = {"match": dict(concluded.match)}
+    if edits.write:
+        rule["write"] = dict(edits.write)
+    if edits.delete:
+        rule["delete"] = list(edits.delete)
+    if concluded.failure:
+        rule["fail"] = {"class": concluded.failure, "message": said} | ({"resets_in": 0} if concluded.resets else {})
+    elif said:
+        rule["say"] = said
+    if concluded.question:
+        rule["ask"] = _clean(concluded.question, redaction)
+    if concluded.usage:
+        rule["usage"] = dict(concluded.usage)
+    head = yaml.dump([rule], Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
+    return head + (_write_patch(edits.patch) if edits.patch else "")
+
+
+def _clean(text: str, redaction: Redaction) -> str:
+    """Text that a file can hold: half of a surrogate pair cannot be encoded."""
+    return redaction.hide(text.encode("utf-8", "replace").decode())
+
+
+def _write_patch(patch: bytes) -> str:
+    """The patch as it is, if YAML keeps it byte for byte, else encoded; every line of it belongs to the rule."""
+    try:
+        text = patch.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    kind = "|+"
+    if not (PLAIN.fullmatch(text) and text.endswith("\n")):
+        kind, text = "!!binary |", base64.encodebytes(patch).decode()
+    lines = (f"    {line}" if line else "" for line in text.removesuffix("\n").split("\n"))
+    return f"  patch: {kind}\n" + "\n".join(lines) + "\n"
+
+
+class PlanRecorder:
+    """Follows the journal of a run and keeps the recording up to it, whichever process drives."""
+
+    def __init__(self, recording: Recording, *, store: Journal, run: RunId, common_dir: Path) -> None:
+        self.recording = recording
+        self.problem = ""
+        self._store = store
+        self._run = run
+        self._git = Git(common_dir=common_dir)
+        self._begun: dict[Stream, AttemptStarted] = {}
+        self._seen = 0
+
+    async def accompany(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Record while `work` goes on, and to its end. A recording that fails never stops the work."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._follow)
+            try:
+                result = await work()
+            finally:
+                tasks.cancel_scope.cancel()
+                with anyio.CancelScope(shield=True):
+                    await self._catch_up(final=True)
+        return result
+
+    async def _follow(self) -> None:
+        while True:
+            await anyio.sleep(LOOK)
+            with anyio.CancelScope(shield=True):  # otherwise an attempt might be lost between two looks
+                await self._catch_up()
+
+    async def _catch_up(self, *, final: bool = False) -> None:
+        try:
+            for entry in self._store.tail(self._run, after=self._seen):
+                await self._note(entry)
+                self._seen = entry.seq
+            if final:
+                self.recording.write()
+        except DrumlineError as error:
+            self.problem = str(error)
+
+    async def _note(self, entry: Entry) -> None:
+        match entry.event:
+            case AttemptStarted() as started:
+                self._begun[entry.stream] = started
+            case AttemptEnded() as ended if entry.stream in self._begun:
+                before = self._begun.pop(entry.stream).tree
+                edits = await read_edits(self._git, before, ended.tree, redaction=self.recording.redaction)
+                self.recording.add(_conclude(entry.stream, ended, edits))
+
+
+def _conclude(stream: Stream, ended: AttemptEnded, edits: Edits) -> Concluded:
+    return Concluded(
+        match={"step": stream.step, "node": ended.node, "attempt": ended.attempt},
+        edits=edits,
+        said=ended.message,
+        failure=ended.failure,
+        question=ended.question,
+        resets=ended.resets_at is not None,
+        usage=ended.usage,
+    )
