@@ -113,6 +113,7 @@ class ClaudeReader:
     def __init__(self, assignment: Assignment) -> None:
         self._resumed = bool(assignment.session)
         self._result: Mapping[str, Json] | None = None
+        self._model = ""
         self._notices: list[str] = []
         self._wait: float | None = None
         self._resets_at: float | None = None
@@ -144,6 +145,7 @@ class ClaudeReader:
             outcome,
             usage=self._count(result),
             source="claude",
+            model=self._model,
             session=read_text(result.get("session_id")),
             notices=(*self._notices, *outcome.notices),
         )
@@ -165,6 +167,7 @@ class ClaudeReader:
     def _read_system(self, event: Mapping[str, Json]) -> Iterator[Happening]:
         match event.get("subtype"):
             case "init":
+                self._model = read_text(event.get("model"))
                 yield Happening(kind="session", text=read_text(event.get("session_id")))
             case "permission_denied":
                 tool, why = read_text(event.get("tool_name")), read_text(event.get("message"))

@@ -88,7 +88,8 @@ class CliAgent:
         try:
             launch = self.program.build(assignment, self._choose_setting(assignment, scratch))
             job = self._write_job(assignment, launch, scratch)
-            return await (self._run(assignment, job) if self.jail else self._look_on(assignment, job))
+            outcome = await (self._run(assignment, job) if self.jail else self._look_on(assignment, job))
+            return replace(outcome, model=outcome.model or self.choose_model(assignment))
         except InvalidInput as error:
             return Outcome(failure=Failure.PERMANENT.value, message=str(error))
         finally:
