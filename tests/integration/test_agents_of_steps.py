@@ -238,7 +238,7 @@ def test_the_first_quota_that_is_there_again_decides_who_goes_on(tmp_path: Path)
 
 def test_a_quota_that_never_comes_back_blocks_the_step_in_the_end(tmp_path: Path) -> None:
     world = world_of(tmp_path, agent_of())
-    world.agent = agent_of(**{f"a{n}": failing("quota", resets_at=1.0) for n in range(1, 100)})
+    world.agent = WritingAgent(None, {f"a{n}": failing("quota", resets_at=1.0) for n in range(1, 100)})
 
     run = world.drive()
 

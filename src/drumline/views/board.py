@@ -123,7 +123,7 @@ def _gate_rows(snapshot: Snapshot, wide: int, *, room: int) -> list[Row]:
 def _gate(snapshot: Snapshot, gate: Gate, wide: int) -> list[Row]:
     opened = gate.opened
     given = snapshot.answers.get(opened.gate)
-    choice, *others = opened.options or ("CHOICE",)
+    choice, *others = opened.options or ("TEXT" if opened.free else "CHOICE",)
     how = f"drumline answer {opened.gate} {choice}"
     with_others = f"{how} (or {', '.join(others)})"
     if others and width(with_others) <= wide - 2:
@@ -181,9 +181,14 @@ def _doing(snapshot: Snapshot, step: Step, state: str) -> str:
         case "ready":
             return ""
         case "parked":
-            return f"gate {cause(snapshot, step).gate}"
+            return _parked(snapshot, step)
         case _:
             return flatten(step_reason(snapshot, step.id))
+
+
+def _parked(snapshot: Snapshot, step: Step) -> str:
+    found = cause(snapshot, step)
+    return f"quota in {duration(found.until - snapshot.now)}" if found.until is not None else f"gate {found.gate}"
 
 
 def _at_work(snapshot: Snapshot, step: StepId) -> str:

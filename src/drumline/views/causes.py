@@ -63,9 +63,14 @@ def unproved(finished: StepFinished) -> str:
 
 
 def answer_hint(opened: GateOpened, *, driven: bool) -> str:
-    """The command that answers a gate with its first option; without a live driver it also drives on."""
-    choice = opened.options[0] if opened.options else "CHOICE"
+    """The command that answers a gate with its first option, or any text; without a driver it also drives on."""
+    choice = opened.options[0] if opened.options else "TEXT" if opened.free else "CHOICE"
     return f"drumline answer {opened.gate} {choice}" + ("" if driven else " --resume")
+
+
+def list_choices(opened: GateOpened) -> str:
+    """What may be answered, in words."""
+    return " or ".join(opened.options) or "any text"
 
 
 def name_some(steps: Iterable[str]) -> str:
@@ -148,11 +153,20 @@ def _obstructed(snapshot: Snapshot, step: Step) -> Cause | None:
             left = duration(found.until - snapshot.now)
             text = f"{flatten(found.text)}; the claim counts for another {left}"
             return Cause(kind=TIMER, text=text, hint=retry, until=found.until)
+        case "quota" if found.until is not None:
+            return _without_quota(snapshot, found, found.until)
         case "unowned":
             hint = "drumline status" if snapshot.live else "drumline resume"
             return Cause(kind=BLOCKER, text=f"{found.text}; a person will be asked about it", hint=hint)
         case _:
             return Cause(kind=BLOCKER, text=flatten(found.text), hint=retry)
+
+
+def _without_quota(snapshot: Snapshot, found: Obstacle, until: float) -> Cause:
+    """A timer of its own if somebody is there to see it run out, else one that `resume` starts."""
+    left = duration(until - snapshot.now)
+    hint = "drumline status" if snapshot.live else "drumline resume"
+    return Cause(kind=TIMER, text=f"{flatten(found.text)}; it goes on in {left}", hint=hint, until=until)
 
 
 def _gated(snapshot: Snapshot, found: Obstacle) -> Cause:
@@ -180,13 +194,17 @@ def _idle(snapshot: Snapshot) -> Cause:
             text = "no driver is running: the run was interrupted"
             return Cause(kind=BLOCKER, text=text, hint="drumline resume")
         case "parked":
-            named = name_some(run.unanswered)
             first = next(iter(run.unanswered.values()), None)
             hint = answer_hint(first.opened, driven=False) if first else "drumline resume"
-            return Cause(kind=BLOCKER, text=f"the run is parked at {named or 'an answered gate'}", hint=hint)
+            return Cause(kind=BLOCKER, text=f"the run is parked at {_parked_at(run)}", hint=hint)
         case state:
             why = f": {flatten(run.ended.reason)}" if run.ended and run.ended.reason else ""
             return Cause(kind=BLOCKER, text=f"the run ended as {state}{why}", hint=_going_on(run))
+
+
+def _parked_at(run: RunState) -> str:
+    quota = "a quota" if run.parked_until is not None else "an answered gate"
+    return name_some(run.unanswered) or quota
 
 
 def _in_line(snapshot: Snapshot) -> Cause:

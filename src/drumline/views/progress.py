@@ -16,9 +16,10 @@ from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Status
 from drumline.core.recorded import Recorded
+from drumline.core.routing import spell_agent
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix
-from drumline.views.causes import SHORT_COMMIT, answer_hint, name_some, unproved
+from drumline.views.causes import SHORT_COMMIT, answer_hint, list_choices, name_some, unproved
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 
@@ -43,6 +44,7 @@ class Track:
     failing: list[str] = field(default_factory=list)
     failure: str = ""
     message: str = ""
+    agent: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +96,7 @@ class Progress:
                 continue
             self.seen = entry.seq
             teller = _TELL.get(type(entry.event))
-            told = teller(_Scene(self, run, entry.stream.step), entry.event) if teller else None
+            told = teller(_Scene(self, run, entry.stream.step, entry.at), entry.event) if teller else None
             if told is not None and entry.seq > self.after:
                 data = {"event": told.event, "run": entry.stream.run, "seq": entry.seq, "at": entry.at, **told.data}
                 lines.append(Line(event=told.event, text=told.text, data={**data, "text": told.text}))
@@ -103,11 +105,12 @@ class Progress:
 
 @dataclass(slots=True)
 class _Scene:
-    """Where an event happened: what is remembered, the run, and the step of its stream."""
+    """Where an event happened: what is remembered, the run, the step of its stream, and when."""
 
     progress: Progress
     run: RunState
     step: StepId
+    at: float
 
     @property
     def track(self) -> Track:
@@ -161,7 +164,7 @@ def _mode(scene: _Scene, event: ev.ModeChanged) -> Told:
 def _gate(scene: _Scene, event: ev.GateOpened) -> Told:
     hint = answer_hint(event, driven=True)
     question = flatten(event.question)
-    text = f"gate {event.gate}: {question} ({' or '.join(event.options)}) → {hint}"
+    text = f"gate {event.gate}: {question} ({list_choices(event)}) → {hint}"
     data = {"gate": event.gate, "kind": event.kind, "question": event.question, "options": list(event.options)}
     more = {"step": event.step or None, "person_only": event.person_only, "hint": hint}
     return Told(event="gate", text=text, data={**data, **more})
@@ -176,8 +179,10 @@ def _answered(scene: _Scene, event: ev.GateAnswered) -> Told:
 
 
 def _parked(scene: _Scene, event: ev.RunParked) -> Told:
-    text = f"parked: nothing can go on until {name_some(event.gates)} is answered"
-    return Told(event="parked", text=text, data={"gates": list(event.gates)})
+    waits = [f"{name_some(event.gates)} is answered"] if event.gates else []
+    waits += ["a quota is there again"] if event.until is not None else []
+    text = f"parked: nothing can go on until {' or '.join(waits)}"
+    return Told(event="parked", text=text, data={"gates": list(event.gates), "until": event.until})
 
 
 def _resumed(scene: _Scene, event: ev.RunResumed) -> Told:
@@ -239,6 +244,11 @@ def _not_done(event: ev.StepFinished) -> str:
     return f"{event.step} {event.state}: {flatten(event.reason) or 'no reason given'}{hint}"
 
 
+def _deferred(scene: _Scene, event: ev.StepDeferred) -> Told:
+    text = f"{event.step} waits for {duration(event.until - scene.at)}: {flatten(event.reason, 200)}"
+    return Told(event="deferred", text=text, data={"step": event.step, "until": event.until, "reason": event.reason})
+
+
 def _reopened(scene: _Scene, event: ev.StepReopened) -> Told:
     scene.progress.over.discard(event.step)
     why = f": {flatten(event.reason)}" if event.reason else ""
@@ -254,6 +264,9 @@ def _attempt_started(scene: _Scene, event: ev.AttemptStarted) -> Told | None:
     failing, failure, message = track.failing, track.failure, flatten(track.message, 200)
     track.failing, track.failure, track.message = [], "", ""
     data: dict[str, object] = {"step": scene.step, "attempt": event.attempt}
+    taken_over, track.agent = failure and event.agent != track.agent, event.agent
+    if taken_over:
+        return _handed_over(scene, event, {**data, "failure": failure, "message": message})
     if event.delay > 0:
         means = RULES[Failure(failure)].means if failure else "the last try failed"
         text = f"{scene.step}: {means}; attempt {event.attempt} in {duration(event.delay)}"
@@ -265,6 +278,12 @@ def _attempt_started(scene: _Scene, event: ev.AttemptStarted) -> Told | None:
     because = f"failing: {name_some(failing)}" if failing else (message or "the agent said it failed")
     text = f"{scene.step}: fix {track.fixes} of {retries} ({because})"
     return Told(event="fix", text=text, data={**data, "fix": track.fixes, "of": retries, "checks": failing})
+
+
+def _handed_over(scene: _Scene, event: ev.AttemptStarted, data: dict[str, object]) -> Told:
+    name = flatten(spell_agent(scene.run, event.agent))
+    text = f"{scene.step}: {RULES[Failure(str(data['failure']))].means}; {name} takes over with attempt {event.attempt}"
+    return Told(event="handed_over", text=text, data={**data, "agent": name})
 
 
 def _attempt_ended(scene: _Scene, event: ev.AttemptEnded) -> None:
@@ -311,6 +330,7 @@ _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingPr
         ev.RunEnded: _ended,
         ev.StepStarted: _step_started,
         ev.StepFinished: _finished,
+        ev.StepDeferred: _deferred,
         ev.StepReopened: _reopened,
         ev.AttemptStarted: _attempt_started,
         ev.AttemptEnded: _attempt_ended,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from drumline.core.ids import Commit, RunId, StepId
+from drumline.core.spending import sum_step
 from drumline.views.activity import attempts, checks
 from drumline.views.causes import SHORT_COMMIT
 from drumline.views.cells import flatten
+from drumline.views.cost import describe_usage, usage_json
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import step_state
 from drumline.views.status import step_reason
@@ -29,6 +32,7 @@ class StepReport:
     checks_total: int
     manual: tuple[str, ...]
     attempts: int
+    usage: Mapping[str, float]
     commit: Commit | None
     reason: str
     hint: str
@@ -52,6 +56,7 @@ def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
         checks_total=total,
         manual=definition.manual,
         attempts=attempts(snapshot, step),
+        usage=sum_step(snapshot.run, step),
         commit=finished.commit if finished else None,
         reason=step_reason(snapshot, step),
         hint=answer.hint,
@@ -68,6 +73,8 @@ def report_lines(report: StepReport) -> list[str]:
         lines.append(f"  commit    {report.commit[:SHORT_COMMIT]}")
     lines.append(f"  checks    {report.checks_passed}/{report.checks_total} passed")
     lines.append(f"  attempts  {report.attempts}")
+    if report.usage:
+        lines.append(f"  used      {describe_usage(report.usage)}")
     lines += _listed("files", report.files)
     lines += _listed("by hand", report.manual)
     if report.result != "done":
@@ -89,6 +96,7 @@ def report_json(report: StepReport) -> dict[str, object]:
         "checks": {"passed": report.checks_passed, "total": report.checks_total},
         "manual": list(report.manual),
         "attempts": report.attempts,
+        "usage": usage_json(report.usage),
         "commit": report.commit,
         "reason": report.reason or None,
         "hint": report.hint,

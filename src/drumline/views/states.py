@@ -96,6 +96,8 @@ def _held_back(snapshot: Snapshot, step: Step) -> str:
         return "ready"
     if found.gate is not None:
         return "parked" if own_gate(snapshot, step.id, found.gate) else "waiting"
+    if found.kind == "quota":
+        return "parked"
     return "blocked" if _is_marked(snapshot, step.id, found) else "waiting"
 
 

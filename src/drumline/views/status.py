@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
+from drumline.core.routing import spell_agent
+from drumline.core.spending import sum_agents, sum_run, sum_step
 from drumline.core.state import Gate
 from drumline.views.activity import activity, attempts, checks
 from drumline.views.causes import answer_hint, cause, name_some
+from drumline.views.cost import usage_json
+from drumline.views.duration import duration
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import EXIT_CODES, elapsed, run_state, step_state
 
@@ -33,6 +37,11 @@ def status_json(snapshot: Snapshot) -> dict[str, object]:
         "started_at": snapshot.started_at,
         "seconds": round(elapsed(snapshot), 3),
         "drivers": list(snapshot.live),
+        "parked_until": run.parked_until if run.parked else None,
+        "fallback": list(begun.fallback),
+        "budget_usd": begun.budget,
+        "usage": usage_json(sum_run(run)),
+        "agents": {name: usage_json(usage) for name, usage in sum_agents(run).items()},
         "steps": [_step_json(snapshot, step) for step in run.plan.steps],
         "gates": [_gate_json(snapshot, gate) for gate in run.open_gates],
         "problems": [
@@ -49,11 +58,20 @@ def run_reason(snapshot: Snapshot) -> str:
         return run.ended.reason
     match run_state(snapshot):
         case "parked":
-            return f"waiting for an answer to {name_some(run.unanswered)}"
+            return _parked_for(snapshot)
         case "interrupted":
             return "no driver is running"
         case _:
             return ""
+
+
+def _parked_for(snapshot: Snapshot) -> str:
+    run = snapshot.run
+    waits = [f"waiting for an answer to {name_some(run.unanswered)}"] if run.unanswered else []
+    if run.parked_until is not None:
+        left = run.parked_until - snapshot.now
+        waits.append(f"waiting for a quota, {f'for another {duration(left)}' if left > 0 else 'which is there again'}")
+    return "; ".join(waits) or "waiting for an answer to an answered gate"
 
 
 def step_reason(snapshot: Snapshot, step: StepId) -> str:
@@ -83,9 +101,24 @@ def _step_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
         "checks": {"passed": passed, "total": total},
         "files": list(finished.files) if finished else [],
         "manual": list(step.manual),
+        "agent": _agent(snapshot, step),
+        "until": _until(snapshot, step),
+        "usage": usage_json(sum_step(snapshot.run, step.id)),
         "node": doing.node if doing else None,
         "doing": doing.text if doing else None,
     }
+
+
+def _agent(snapshot: Snapshot, step: Step) -> str:
+    """Who works on the step or did so last, as far as its stream was read; else who would be asked first."""
+    state = snapshot.steps.get(step.id)
+    name = state.agent if state is not None and state.asked is not None else step.agent
+    return spell_agent(snapshot.run, name)
+
+
+def _until(snapshot: Snapshot, step: Step) -> float | None:
+    deferred = snapshot.run.deferred.get(step.id)
+    return deferred.until if deferred is not None and deferred.until > snapshot.now else None
 
 
 def _gate_json(snapshot: Snapshot, gate: Gate) -> dict[str, object]:
@@ -97,6 +130,7 @@ def _gate_json(snapshot: Snapshot, gate: Gate) -> dict[str, object]:
         "step": opened.step or None,
         "kind": opened.kind,
         "person_only": opened.person_only,
+        "free": opened.free,
         "answered": snapshot.answers.get(opened.gate),
         "hint": answer_hint(opened, driven=bool(snapshot.live)),
     }

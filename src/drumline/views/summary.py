@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from drumline.core import gates
 from drumline.core.events import StepFinished
 from drumline.core.ids import Commit, RunId, StepId
 from drumline.core.schedule import manual_items
+from drumline.core.spending import sum_agents, sum_run
 from drumline.core.state import RunState
 from drumline.views.activity import attempts
 from drumline.views.causes import SHORT_COMMIT, answer_hint, unproved
 from drumline.views.cells import flatten
+from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import elapsed, run_state, step_state
@@ -60,6 +62,8 @@ class Summary:
     checks_passed: int
     checks_total: int
     seconds: float
+    usage: Mapping[str, float]
+    agents: Mapping[str, Mapping[str, float]]
     branch: str
     next: tuple[str, ...]
 
@@ -92,6 +96,8 @@ def summary(snapshot: Snapshot) -> Summary:
         checks_passed=sum(f.checks_passed for f in over),
         checks_total=sum(f.checks_total for f in over),
         seconds=elapsed(snapshot),
+        usage=sum_run(run),
+        agents=sum_agents(run),
         branch=run.begun.branch,
         next=_next(snapshot, anything_landed=bool(landed)),
     )
@@ -103,7 +109,7 @@ _SETTLED = ("done", "skipped")
 def summary_lines(found: Summary) -> list[str]:
     """The summary for people."""
     why = f": {flatten(found.reason)}" if found.reason else ""
-    lines = [f"run {found.run} {found.state}{why}", _figures(found), _effort(found)]
+    lines = [f"run {found.run} {found.state}{why}", _figures(found), _effort(found), *_spending(found)]
     lines += _listing("landed", [_landed_line(step) for step in found.landed])
     lines += _listing("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in found.unfinished])
     lines += _listing("for other repositories", [f"{step}: {flatten(repo)}" for step, repo in found.elsewhere])
@@ -135,6 +141,8 @@ def summary_json(found: Summary) -> dict[str, object]:
         "commits": sum(1 for s in found.landed if s.commit),
         "checks": {"passed": found.checks_passed, "total": found.checks_total},
         "seconds": round(found.seconds, 3),
+        "usage": usage_json(found.usage),
+        "agents": {name: usage_json(usage) for name, usage in found.agents.items()},
         "branch": found.branch,
         "next": list(found.next),
     }
@@ -203,6 +211,16 @@ def _effort(found: Summary) -> str:
         f"  {_count(commits, 'commit')}, checks {found.checks_passed:,}/{found.checks_total:,}, "
         f"{_count(found.attempts, 'attempt')}{fixes}, {duration(found.seconds)}"
     )
+
+
+def _spending(found: Summary) -> list[str]:
+    """What it cost, by agent where there were several; nothing if nobody counted."""
+    if not found.usage:
+        return []
+    total = f"  {describe_usage(found.usage)}"
+    if len(found.agents) < 2:
+        return [total]
+    return [total, *(f"    {flatten(name)}: {describe_usage(usage)}" for name, usage in found.agents.items())]
 
 
 def _count(number: int, noun: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Step
 from drumline.errors import InvalidInput
-from drumline.views.causes import BLOCKER, Cause, cause, name_some
+from drumline.views.causes import BLOCKER, Cause, cause, list_choices, name_some
 from drumline.views.cells import flatten
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import step_state
@@ -78,7 +78,7 @@ def _with_question(snapshot: Snapshot, near: Cause) -> Cause:
     gate = snapshot.run.unanswered.get(near.gate) if near.gate else None
     if gate is None or gate.opened.gate in snapshot.answers:
         return near
-    asked = f"{near.text}: {flatten(gate.opened.question)} ({' or '.join(gate.opened.options)})"
+    asked = f"{near.text}: {flatten(gate.opened.question)} ({list_choices(gate.opened)})"
     return replace(near, text=asked)
 
 

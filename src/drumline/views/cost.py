@@ -1,0 +1,42 @@
+"""What agents used, in words and as data. Work whose cost nobody knows is called unpriced, never free."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from drumline.core.spending import ATTEMPTS, COST, UNPRICED
+
+TOKENS = ("input", "output", "cached")
+
+
+def describe_cost(usage: Mapping[str, float]) -> str:
+    """`$1.23`, `$1.23 and 2 attempts unpriced`, or `unpriced`; empty if nobody counted anything."""
+    if not usage:
+        return ""
+    if COST not in usage:
+        return "unpriced"
+    unpriced = int(usage.get(UNPRICED, 0))
+    rest = f" and {unpriced} attempt{'' if unpriced == 1 else 's'} unpriced" if unpriced else ""
+    return f"{dollars(usage[COST])}{rest}"
+
+
+def describe_usage(usage: Mapping[str, float]) -> str:
+    """The tokens and the cost in a few words; empty if nobody counted anything."""
+    counted = [f"{int(usage[name]):,} {name}" for name in ("input", "output") if usage.get(name)]
+    tokens = f"{' and '.join(counted)} tokens" if counted else ""
+    return ", ".join(part for part in (tokens, describe_cost(usage)) if part)
+
+
+def usage_json(usage: Mapping[str, float]) -> dict[str, object]:
+    """The usage for programs: `cost_usd` is null where nothing is priced, `unpriced` counts such attempts."""
+    return {
+        **{name: int(usage.get(name, 0)) for name in TOKENS},
+        "cost_usd": round(usage[COST], 6) if COST in usage else None,
+        "attempts": int(usage.get(ATTEMPTS, 0)),
+        "unpriced": int(usage.get(UNPRICED, 0)),
+    }
+
+
+def dollars(amount: float) -> str:
+    """Money as people write it; less than a cent is not rounded to nothing."""
+    return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"
