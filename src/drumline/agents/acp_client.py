@@ -46,9 +46,12 @@ class Desk:
         self._assignment = assignment
         self._policy = policy
 
+    def hear(self) -> None:
+        """The agent has said something, whatever it was."""
+        self.heard = anyio.current_time()
+
     async def note(self, update: Mapping[str, Json]) -> None:
         """Hand on what an update means; those of a session that is only being loaded are its past."""
-        self.heard = anyio.current_time()
         if self.listening:
             await self.tell(self.updates.read(update))
 
@@ -66,7 +69,6 @@ class Desk:
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: object
     ) -> RequestPermissionResponse:
         """Answer by policy; what the policy does not know becomes a question to a person."""
-        self.heard = anyio.current_time()
         call = self.updates.recall(tool_call.model_dump(by_alias=True, exclude_none=True))
         verdict = self._policy.judge(call)
         if verdict.answer == "allow" and (option := _choose(options, YES)):
@@ -78,7 +80,6 @@ class Desk:
 
     async def write_text_file(self, session_id: str, path: str, content: str, **_: object) -> WriteTextFileResponse:
         """Write a file of the workspace for the agent, or refuse."""
-        self.heard = anyio.current_time()
         if self._assignment.read_only or not self._policy.is_inside(path):
             why = "nothing may be changed here" if self._assignment.read_only else "it is outside the workspace"
             await self._warn(f"it was not allowed to write {path}: {why}")

@@ -68,9 +68,10 @@ class Talk:
 
     async def hold(self) -> Outcome:
         """The outcome; the program is told to end in any case."""
-        wire = Wire(self._conversation, self._assignment.log, self._desk.note)
+        desk = self._desk
+        wire = Wire(self._conversation, self._assignment.log, hear=desk.hear, update=desk.note)
         # The library takes anything with these methods; its own type for it is not public.
-        connection = ClientSideConnection(self._desk, wire)  # type: ignore[arg-type]
+        connection = ClientSideConnection(desk, wire)  # type: ignore[arg-type]
         try:
             outcome = await self._converse(connection)
         except RequestError as error:
@@ -88,7 +89,7 @@ class Talk:
                 await connection.close()
             with anyio.move_on_after(GRACE, shield=True):
                 await self._conversation.wait()
-        await self._desk.tell(self._desk.updates.flush())
+        await desk.tell(desk.updates.flush())
         return replace(outcome, session=self.session, source="acp" if outcome.usage else "")
 
     async def _converse(self, connection: ClientSideConnection) -> Outcome:

@@ -26,10 +26,14 @@ Update = Callable[[Mapping[str, Json]], Awaitable[None]]
 
 
 class Wire:
-    """Carries messages for the protocol's library; updates go to `update` instead, everything to the transcript."""
+    """Carries messages for the protocol's library; updates go to `update` instead, everything to the transcript.
 
-    def __init__(self, conversation: Conversation, log: Path, update: Update) -> None:
+    `hear` is called for each message that comes.
+    """
+
+    def __init__(self, conversation: Conversation, log: Path, *, hear: Callable[[], None], update: Update) -> None:
         self._conversation = conversation
+        self._hear = hear
         self._update = update
         self._transcript = _Transcript(log)
         self._sending = anyio.Lock()
@@ -64,6 +68,7 @@ class Wire:
             except (ValueError, RecursionError):
                 continue
             if isinstance(message, dict):
+                self._hear()
                 self._transcript.add(message)
                 return message
         return None
