@@ -230,10 +230,12 @@ def test_a_program_that_is_not_installed_is_refused_with_what_to_type(
     tmp_path: Path, processes: SupervisedProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    put_program(tmp_path / "codex", "exit 0")
 
     with pytest.raises(InvalidInput, match="'claude' is not installed") as caught:
         open_agent("claude", processes=processes, base=tmp_path)
 
+    assert "installed here: codex" in str(caught.value)
     assert caught.value.hint.startswith("npm install")
 
 

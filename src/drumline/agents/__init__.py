@@ -103,7 +103,11 @@ def open_agent(
         return found(argument, processes=processes, base=base)
     from drumline.agents.cli import open_program
 
-    return open_program(found, processes=processes, model=argument, tiers=tiers, servers=servers)
+    try:
+        return open_program(found, processes=processes, model=argument, tiers=tiers, servers=servers)
+    except InvalidInput as error:
+        here = ", ".join(list_installed()) or "none"
+        raise InvalidInput(f"{error} (agents installed here: {here})", hint=error.hint) from error
 
 
 def load(name: str) -> Program | Opener | None:
@@ -118,6 +122,15 @@ def load(name: str) -> Program | Opener | None:
 def list_names() -> list[str]:
     """Every agent there is, our own first."""
     return [*PROGRAMS, *AGENTS, *sorted(_find_foreign().keys() - PROGRAMS.keys() - AGENTS.keys())]
+
+
+def list_installed() -> list[str]:
+    """Our own programs that are on this machine."""
+    from drumline.agents.cli import find_executable
+    from drumline.agents.program import Program
+
+    programs = {name: load(name) for name in PROGRAMS}
+    return [name for name, found in programs.items() if isinstance(found, Program) and find_executable(found)]
 
 
 def _load_foreign(name: str) -> Program | Opener | None:
