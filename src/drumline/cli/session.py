@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from drumline.app.catalog import read_run
 from drumline.app.drive import INTERRUPTED, drive
 from drumline.app.look import Watcher
 from drumline.app.say import say as leave_message
 from drumline.cli.output import is_terminal, print_json, print_lines, problem_json, say
+from drumline.core.events import GateOpened
 from drumline.core.ids import RunId, Stream
 from drumline.core.plan import Problem
 from drumline.core.recorded import Recorded
 from drumline.core.state import Gate, RunState, fold_run
 from drumline.engine.driver import Driver
+from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
 from drumline.views.progress import Progress
@@ -161,6 +164,8 @@ class Session:
         return any(answered)
 
     def _ask_one(self, gate: Gate) -> bool:
+        if gate.opened.free:
+            return self._ask_freely(gate.opened)
         say("")
         say(click.style(gate.opened.question, bold=True))
         options = [*gate.opened.options, "later"]
@@ -179,9 +184,24 @@ class Session:
         anyio.run(leave_message, self.store, self.site.roster, self.run, message)
         return True
 
+    def _ask_freely(self, opened: GateOpened) -> bool:
+        """Ask what any text answers, an agent's question; whether it was answered, here or elsewhere."""
+        from drumline.cli.gateprompt import ask_gate
+
+        reply = ask_gate(opened, lambda: opened.gate in read_run(self.store, self.run).unanswered)
+        if reply.kind != "typed":
+            return reply.kind == "settled"
+        who = os.environ.get("USER", "")
+        message = Message(kind="answer", subject=opened.gate, value=reply.text, by=who, channel="terminal")
+        try:
+            anyio.run(leave_message, self.store, self.site.roster, self.run, message)
+        except InvalidInput as error:  # somebody else was faster: their answer counts
+            say(str(error))
+        return True
+
     def _notify(self, state: RunState) -> None:
         """Tell somebody through the configured command that the run waits for an answer."""
-        if self.site.settings.notify and state.parked:
+        if self.site.settings.notify and state.open_gates:
             from drumline.cli.notify import notify
 
             notify(self.site, state)
