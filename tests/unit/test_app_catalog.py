@@ -8,7 +8,7 @@ import anyio
 import pytest
 from tests.unit.builders import COMMIT, finish, gate_for, run_started, step_of
 
-from drumline.app.catalog import find_run, list_runs, read_run
+from drumline.app.catalog import find_asking_run, find_run, list_runs, read_run
 from drumline.app.joining import assert_agrees, last_landed, survey, unmerged
 from drumline.core import events as ev
 from drumline.core.ids import Commit, DriverId, RunId, Stream
@@ -160,3 +160,21 @@ def test_the_newest_run_whose_work_is_missing_here_is_found() -> None:
     assert missing.run == "r2"
     assert unmerged(briefs, {COMMIT: True, other: True}) is None
     assert [last_landed(brief) for brief in briefs] == [COMMIT, other, None]
+
+
+def test_an_answer_finds_the_one_run_that_asks() -> None:
+    asks = gate_for("a")
+    store = store_of(("r1", [asks]), ("r2", []), ("r3", [asks, ev.RunEnded(state="cancelled")]))
+
+    assert find_asking_run(store, asks.gate) == "r1"
+    assert find_asking_run(store, "other") == "r3"
+
+
+def test_an_answer_that_several_runs_wait_for_has_to_name_one() -> None:
+    asks = gate_for("a")
+    store = store_of(("r1", [asks]), ("r2", [asks]))
+
+    with pytest.raises(InvalidInput, match="2 runs ask at gate") as caught:
+        find_asking_run(store, asks.gate)
+
+    assert caught.value.hint.endswith("--run r2")

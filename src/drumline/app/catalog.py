@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 
 from drumline.core import events as ev
 from drumline.core.ids import RunId, Stream
@@ -73,6 +74,17 @@ def find_run(store: Journal, name: str = "") -> RunId:
         what = "no run" if not found else f"{len(found)} runs"
         raise InvalidInput(f"{what} called {name!r} ({_some(found or runs)})", hint="drumline runs")
     return found[0]
+
+
+def find_asking_run(store: Journal, gate: str) -> RunId:
+    """The unfinished run that asks at this gate; the newest run if none does. InvalidInput if several do."""
+    asking = [brief.run for brief in list_runs(store) if brief.state.ended is None and gate in brief.state.unanswered]
+    if len(asking) > 1:
+        raise InvalidInput(
+            f"{len(asking)} runs ask at gate {gate!r} ({_some(asking)}); say which one is answered",
+            hint=f"drumline answer {quote(gate)} CHOICE --run {asking[-1]}",
+        )
+    return asking[0] if asking else find_run(store)
 
 
 def _some(runs: Sequence[RunId], most: int = 5) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from drumline.app.say import check_answer
-from drumline.cli.options import json_option, resume_option, run_option
+from drumline.cli.options import json_option, resume_option
 from drumline.cli.telling import Wish, tell
 from drumline.ports.journal import Message
 
@@ -14,7 +14,7 @@ from drumline.ports.journal import Message
 @click.argument("gate")
 @click.argument("choice")
 @click.option("--comment", default="", metavar="TEXT", help="Goes to the agent, or into the record.")
-@run_option
+@click.option("--run", "run", default="", metavar="RUN", help="Which run; if not given, the one that asks.")
 @resume_option
 @json_option
 def command(gate: str, choice: str, comment: str, run: str, drive_on: bool, as_json: bool) -> int:

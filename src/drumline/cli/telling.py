@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from drumline.app.catalog import find_run, read_run
+from drumline.app.catalog import find_asking_run, find_run, read_run
 from drumline.app.foreign import foreign_jobs
 from drumline.app.say import check_open, say
 from drumline.cli.output import SCHEMA_VERSION, print_json
@@ -53,7 +53,8 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
     site = open_site()
     store = site.open_store()
     try:
-        found = find_run(store, run)
+        asked = wish.message.kind == "answer" and not run
+        found = find_asking_run(store, wish.message.subject) if asked else find_run(store, run)
         site.check_speaker(found)
         state = read_run(store, found)
         check_open(state)
