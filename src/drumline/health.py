@@ -10,13 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from drumline.agents import PROGRAMS
+from drumline.agents.jail import find_jail
+from drumline.app.agents import list_agents
 from drumline.errors import DrumlineError
 from drumline.ports.roster import Standing
 from drumline.wiring import STORE, Site, open_site
 from drumline.workspace.git import require_git
 
-AGENTS = ("claude", "codex", "gemini", "opencode", "qwen", "goose")
 PATIENCE = 10
+UNJAILED_MEANS = "what agents write outside their workspace is detected, not prevented"
+ALLOW = "sysctl kernel.unprivileged_userns_clone kernel.apparmor_restrict_unprivileged_userns"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,7 +44,7 @@ def examine() -> list[Finding]:
         findings.append(Finding(name="repository", level="problem", text=str(error), hint=error.hint))
     if site is not None:
         findings += [_commit(site), _config(site), *_store(site), *_drivers(site), _worktrees(site)]
-    return [*findings, *_agents(), *_sandbox()]
+    return [*findings, *_agents(), _sandbox()]
 
 
 def _python() -> Finding:
@@ -118,29 +122,29 @@ def _worktrees(site: Site) -> Finding:
 
 
 def _agents() -> Iterator[Finding]:
-    found = [(name, path) for name in AGENTS if (path := shutil.which(name))]
-    for name, path in found:
-        said = _try([path, "--version"])
-        if said is None:
-            yield Finding(name=name, level="note", text=f"{path} is there but does not answer --version")
+    found = [agent for agent in list_agents() if agent.path or agent.fault]
+    for agent in found:
+        if agent.fault:
+            yield Finding(name=agent.name, level="note", text=agent.fault, hint=agent.next)
+        elif not agent.version:
+            yield Finding(name=agent.name, level="note", text=f"{agent.path} does not say its version")
         else:
-            yield Finding(name=name, level="ok", text=f"{said.splitlines()[0] if said else 'installed'} at {path}")
-    if not found:
-        text = f"none of {', '.join(AGENTS)} is on PATH; any command can be an agent"
-        yield Finding(name="agents", level="note", text=text, hint="drumline run PLAN --agent 'command:CMD'")
+            yield Finding(name=agent.name, level="ok", text=f"{agent.version} at {agent.path}")
+    if not any(agent.path for agent in found):
+        text = f"none of {', '.join(PROGRAMS)} is on PATH; any command can be an agent"
+        yield Finding(name="agents", level="note", text=text, hint="drumline agents")
 
 
-def _sandbox() -> Iterator[Finding]:
-    tries = {
-        "bubblewrap": ["bwrap", "--ro-bind", "/", "/", "--unshare-pid", "--dev", "/dev", "--proc", "/proc", "true"],
-        "pid namespaces": ["unshare", "--fork", "--pid", "--kill-child", "true"],
-    }
-    for name, argv in tries.items():
-        works = shutil.which(argv[0]) is not None and _try(argv) is not None
-        level = "ok" if works else "note"
-        yield Finding(
-            name=name, level=level, text="works" if works else "does not work here; supervisors are used instead"
-        )
+def _sandbox() -> Finding:
+    """Whether agents can be jailed: tried, because a bubblewrap that is there may still be forbidden to do its work."""
+    if find_jail() is not None:
+        text = "works: agents can write only to their workspace and their own folders"
+        return Finding(name="bubblewrap", level="ok", text=text)
+    if shutil.which("bwrap") is None:
+        text = f"is not installed; {UNJAILED_MEANS}"
+        return Finding(name="bubblewrap", level="note", text=text, hint="install the package bubblewrap")
+    text = f"is there but may not make namespaces here; {UNJAILED_MEANS}"
+    return Finding(name="bubblewrap", level="note", text=text, hint=ALLOW)
 
 
 def _try(argv: list[str]) -> str | None:

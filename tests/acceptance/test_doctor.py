@@ -1,0 +1,78 @@
+"""What people are told about agents and the jail that holds them: `doctor`, and the beginning of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from tests.acceptance.userland import User, leaving_nothing, make_user, step_text
+
+RESULT = '{"type":"result","subtype":"success","is_error":false,"result":"done","terminal_reason":"completed"}'
+AGENT = f"""\
+#!/bin/bash
+if [ "$1" = --version ]; then echo '9.8.7 (Claude Code)'; exit; fi
+cat > /dev/null
+echo 1 > step-1.txt
+echo '{RESULT}'
+"""
+WORKS = '#!/bin/bash\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'
+UNJAILED = "outside their workspace is detected, not prevented"
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[User]:
+    with leaving_nothing(tmp_path):
+        yield make_user(tmp_path, step_text("step-1"))
+
+
+def put_on_path(user: User, **programs: str) -> Mapping[str, str]:
+    """An environment in which these programs are found first."""
+    folder = user.folder / "bin"
+    folder.mkdir()
+    for name, text in programs.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{user.env['PATH']}"}
+
+
+def test_an_agent_that_is_installed_is_told_with_its_version(user: User) -> None:
+    env = put_on_path(user, claude=AGENT, codex="#!/bin/bash\nexit 3\n")
+
+    told = user.drumline("doctor", env=env).out
+
+    assert f"✓ claude: 9.8.7 at {user.folder / 'bin/claude'}" in told
+    assert f"· codex: {user.folder / 'bin/codex'} does not say its version" in told
+
+
+@pytest.mark.parametrize(
+    ("bwrap", "words"),
+    [
+        (WORKS, "✓ bubblewrap: works"),
+        ("#!/bin/bash\nexit 1\n", "· bubblewrap: is there but may not make namespaces here"),
+    ],
+    ids=["works", "forbidden"],
+)
+def test_bubblewrap_is_tried_not_looked_for(user: User, bwrap: str, words: str) -> None:
+    told = user.drumline("doctor", env=put_on_path(user, bwrap=bwrap)).out
+
+    assert words in told
+    assert (UNJAILED in told) == (bwrap != WORKS)
+
+
+def test_a_run_says_once_that_nothing_holds_its_agent(user: User) -> None:
+    env = put_on_path(user, claude=AGENT, bwrap="#!/bin/bash\nexit 1\n")
+
+    ran = user.run(agent="claude", env=env)
+
+    assert ran.code == 0, ran.text
+    assert ran.err.count(UNJAILED) == 1
+
+
+@pytest.mark.parametrize(("agent", "bwrap"), [("claude", WORKS), ("scripted:agent.yaml", "#!/bin/bash\nexit 1\n")])
+def test_a_run_whose_agent_is_held_or_the_users_own_says_nothing(user: User, agent: str, bwrap: str) -> None:
+    ran = user.run(agent=agent, env=put_on_path(user, claude=AGENT, bwrap=bwrap))
+
+    assert ran.code == 0, ran.text
+    assert "bubblewrap" not in ran.text
