@@ -18,12 +18,13 @@ from drumline.core.state import RunState
 from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.errors import NotAllowed
 from drumline.expressions.evaluation import SafeExpressions
-from drumline.flowfiles.library import FlowLibrary
+from drumline.flowfiles.library import FlowLibrary, find_flow
 from drumline.models import open_models
+from drumline.models.choice import find_name_fault
 from drumline.models.toolbox import LEGAL, OURS, SKILLS
 from drumline.ports.agents import Agent
 from drumline.processes.supervised import SupervisedProcesses
-from drumline.profiles import COMMAND_NAME, PLACE, read_profiles
+from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, read_profiles
 from drumline.schemas.checking import JsonSchemas
 from drumline.skills.folders import FolderSkills, search_path
 from drumline.store.sqlite import SqliteStore
@@ -32,14 +33,27 @@ from drumline.workspace.workspaces import GitWorkspaces
 from drumline.workspace.worktrees import file_name
 
 
-def describe_surroundings(top: Path | None, config: Mapping[str, object]) -> Surroundings:
-    """What a flow may rely on here: the language of conditions and schemas, the servers and skills there are."""
+def describe_surroundings(
+    top: Path | None, config: Mapping[str, object], *, folder: Path | None = None
+) -> Surroundings:
+    """What a flow may rely on here: the language of conditions and schemas, the servers and skills there are.
+
+    With the `folder` of the flow, names of agents are judged, too; a run tells of them when it comes to them.
+    """
     skills = FolderSkills(places=search_path(top or Path.cwd(), os.environ))
     profiles = read_profiles(config)
+
+    def find_agent_fault(name: str) -> str:
+        if folder is None or name == DEFAULT or ":" in name or name in profiles.agents:
+            return ""
+        return "" if find_flow(name, around=folder, top=top or folder) else f"nobody is called {name!r}"
+
     return Surroundings(
         parse_expression=SafeExpressions().check,
         find_schema_fault=JsonSchemas().check,
         find_check_fault=lambda check: find_check_fault(check, profiles.commands),
+        find_agent_fault=find_agent_fault,
+        find_model_fault=find_name_fault,
         tools=(*LEGAL, *OURS, SKILLS),
         mcp_servers=list(profiles.mcp),
         skills=[skill.name for skill in skills.list_skills() if not skill.fault],

@@ -44,7 +44,36 @@ def test_a_valid_flow_is_called_valid(user: User) -> None:
 
     assert ran.code == 0
     assert ran.out == "good.yaml: valid (0 errors, 0 warnings)\nloop: 5 nodes, starts at work\n"
-    assert "drumline flow graph good.yaml" in ran.err
+    assert "drumline flow run good.yaml" in ran.err
+
+
+def test_a_flow_is_checked_and_drawn_by_its_folder_or_its_name_as_it_is_run(user: User) -> None:
+    (user.repo / "inside").mkdir()
+    (user.repo / "inside" / "graph.yaml").write_text(GOOD, encoding="utf-8")
+
+    by_folder = user.drumline("flow", "validate", "inside")
+    by_name = user.drumline("flow", "validate", "code-reviewer")
+    drawn = user.drumline("flow", "graph", "code-reviewer")
+
+    assert (by_folder.code, by_folder.out.splitlines()[1]) == (0, "loop: 5 nodes, starts at work")
+    assert (by_name.code, by_name.out.splitlines()[1].split(":")[0]) == (0, "code-reviewer")
+    assert (drawn.code, drawn.out.startswith("flowchart")) == (0, True)
+
+
+def test_names_that_mean_nobody_and_nothing_are_told_before_a_run(user: User) -> None:
+    lines = ["name: n", "start: a", "global_tools: [fs_cat]", "nodes:", "  e: {type: end}"]
+    lines += ["  a: {type: agent, agent: oracle, prompt: p, next: b}"]
+    lines += ["  b: {type: llm, prompt: p, model: nonsense, tools: [fs_ls], next: e}"]
+    (user.repo / "names.yaml").write_text("\n".join(lines), encoding="utf-8")
+
+    ran = user.drumline("flow", "validate", "names.yaml")
+
+    assert ran.code == 3
+    assert [line.rpartition("[")[2] for line in ran.err.splitlines() if line.endswith("]")] == [
+        "unknown_agent]",
+        "unknown_tool]",
+        "unknown_model]",
+    ]
 
 
 def test_an_invalid_flow_is_refused_with_everything_that_is_wrong(user: User) -> None:

@@ -119,6 +119,8 @@ def test_everything_else_is_refused_before_it_is_evaluated(expressions: Expressi
         ("ok + 1", "is no number"),
         ("int(verdict)", "invalid literal"),
         ("lower(1)", "is for text"),
+        ("get(review, 'score', 1)", 'write get("path", default)'),
+        ("get(review)", 'write get("path", default)'),
         ("len", "is a function"),
         ("dict", "is a function"),
     ],

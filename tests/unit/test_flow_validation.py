@@ -6,6 +6,7 @@ import ast
 import json
 import time
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -280,10 +281,10 @@ def parse_expression(text: str) -> str:
 KNOWN = Surroundings(
     find_script_fault=find_script_fault,
     parse_expression=parse_expression,
-    agents=["coder"],
+    find_agent_fault=lambda name: "" if name == "coder" else f"nobody is called {name!r}",
     tools=["read_query", "fs_cat.sh"],
     mcp_servers=["pubmed-search"],
-    models=["provider:known"],
+    find_model_fault=lambda name: "" if name == "provider:known" else f"{name!r} does not name a model",
     skills=["code-review", "git-master"],
 )
 NOTHING = Surroundings()
@@ -306,7 +307,12 @@ NODES: Mapping[str, tuple[Flow, Surroundings, list[str], str]] = {
     "a script outside the folder": (with_script("../s.sh"), NOTHING, ["W script_outside"], "'../s.sh'"),
     "a script at an absolute path": (with_script("/opt/s.sh"), NOTHING, ["W script_outside"], "'/opt/s.sh'"),
     "an agent is known": (lone(agent("a", "end")), KNOWN, [], ""),
-    "an agent is unknown": (lone(agent("a", "end", called="who")), KNOWN, ["W unknown_agent"], "'who' (known: coder)"),
+    "an agent is unknown": (
+        lone(agent("a", "end", called="who")),
+        KNOWN,
+        ["W unknown_agent"],
+        "'who'; the default agent",
+    ),
     "agents are not known": (lone(agent("a", "end", called="who")), NOTHING, [], ""),
     "an option has no route": (
         lone(approval("g", yes="end")),
@@ -332,6 +338,19 @@ NODES: Mapping[str, tuple[Flow, Surroundings, list[str], str]] = {
         NOTHING,
         [],
         "",
+    ),
+    "the flow's model is unknown": (replace(lone(llm("m", "end")), model="x"), KNOWN, ["E unknown_model"], "'x'"),
+    "a tool that the flow has not": (
+        replace(lone(llm("m", "end", tools=("fs_cat", "read_query"))), global_tools=("fs_cat.sh",)),
+        KNOWN,
+        ["E unknown_tool"],
+        "'read_query' is not among the flow's own `global_tools`",
+    ),
+    "a server that the flow has not": (
+        replace(lone(llm("m", "end", tools=("mcp:x",))), mcp_servers=("y",)),
+        NOTHING,
+        ["E unknown_mcp_server"],
+        "'x' is not among the flow's own `mcp_servers`",
     ),
     "a skill of the flow": (flow(llm("m", "end", skills=REVIEW), end(), skills=REVIEW), NOTHING, [], ""),
     "a skill that the flow has not": (

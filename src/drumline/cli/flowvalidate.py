@@ -11,6 +11,7 @@ from drumline.cli.output import SCHEMA_VERSION, print_json, problem_json, say, s
 from drumline.core.plan import Severity
 from drumline.errors import InvalidInput
 from drumline.flowfiles import FlowReading, check_flow
+from drumline.flowfiles.library import locate_flow
 from drumline.flowwiring import describe_surroundings
 from drumline.views.flowgraph import flow_json
 from drumline.wiring import open_site
@@ -19,15 +20,17 @@ INVALID = 3
 
 
 @click.command("validate")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("flow", type=click.Path(path_type=Path))
 @json_option
-def command(file: Path, as_json: bool) -> int:
-    """Check the flow in FILE and show every problem at once."""
+def command(flow: Path, as_json: bool) -> int:
+    """Check FLOW (a file, a folder with one, or a name) and show every problem at once."""
     try:
-        site = open_site(file.parent if file.parent.is_dir() else None)
-        around = describe_surroundings(site.repository.top, site.config)
+        site = open_site(flow.parent if flow.parent.is_dir() else None)
+        file = locate_flow(flow, top=site.repository.top)
+        around = describe_surroundings(site.repository.top, site.config, folder=file.parent)
     except InvalidInput:
-        around = describe_surroundings(None, {})  # a flow can be checked outside of any repository
+        file = locate_flow(flow, top=Path.cwd())
+        around = describe_surroundings(None, {}, folder=file.parent)  # a flow can be checked outside of any repository
     reading = check_flow(file, around=around)
     if as_json:
         print_json(flow_validation_json(reading))

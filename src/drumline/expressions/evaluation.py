@@ -34,7 +34,7 @@ class SafeExpressions:
 
         try:
             tree = parse(text)
-            functions = {**_FUNCTIONS, "get": lambda path, default=None: _get(values, path, default)}
+            functions = {**_FUNCTIONS, "get": lambda *given: _get(values, *given)}
             evaluator = EvalWithCompoundTypes(operators=_OPERATORS, functions=functions, names=overlay(values, WORDS))
             found: Json = evaluator.eval(text, previously_parsed=tree)
         except (Illegal, InvalidExpression) as error:
@@ -48,8 +48,11 @@ class SafeExpressions:
         return found
 
 
-def _get(values: Mapping[str, Json], path: object, default: Json) -> Json:
-    found = look_up(values, str(path))
+def _get(values: Mapping[str, Json], *given: Json) -> Json:
+    if not given or len(given) > 2 or not isinstance(given[0], str):
+        raise TypeError('write get("path", default), for example get("review.score", 0)')
+    path, default = given[0], given[1] if len(given) > 1 else None
+    found = look_up(values, path)
     return default if found is MISSING else found
 
 

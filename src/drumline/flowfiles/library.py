@@ -107,6 +107,15 @@ def find_flow(name: str, *, around: Path, top: Path) -> Path | None:
     return None
 
 
+def locate_flow(place: Path, *, top: Path) -> Path:
+    """The file that a path or a name typed by a person means; the path itself if there is none."""
+    if place.is_dir():
+        return next((place / file for file in FILES if (place / file).is_file()), place)
+    if place.exists():
+        return place
+    return find_flow(str(place), around=Path.cwd(), top=top) or place
+
+
 def open_flow(path: Path, *, around: Surroundings) -> tuple[Flow, bytes]:
     """The checked flow in a file, with the file's content; InvalidFlow with all its problems.
 

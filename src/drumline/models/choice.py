@@ -29,6 +29,12 @@ NOBODY = (
 )
 
 
+def find_name_fault(name: str) -> str:
+    """Why a text cannot name a model; "" if it can. Whether its provider has it is for the provider to say."""
+    kind, _, rest = name.partition(":")
+    return "" if name in TIERS or (kind and rest.strip()) else f"{name!r} does not name a model (legal: {LEGAL})"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChosenModels:
     """Passes each question on to who is to answer it."""
@@ -72,9 +78,9 @@ class ChosenModels:
             self.open_agent(models.spec)
 
     def _open(self, name: str, *, tier: str = "standard") -> Models:
-        kind, colon, rest = name.partition(":")
-        if not colon or not kind or not rest.strip():
-            raise InvalidInput(f"{name!r} does not name a model (legal: {LEGAL})", hint="drumline flow run --help")
+        if fault := find_name_fault(name):
+            raise InvalidInput(fault, hint="drumline flow run --help")
+        rest = name.partition(":")[2]
         if name.startswith(SCRIPTED):
             return ScriptedModels(spec=name, open_agent=self.open_agent)
         if name.startswith(AGENT):

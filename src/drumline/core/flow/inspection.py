@@ -30,18 +30,18 @@ def find_no_schema_fault(_schema: Mapping[str, Json]) -> str:
 class Surroundings:
     """What a flow can rely on. None stands for "not known": the rules about it are left out.
 
-    `parse_expression`, `find_script_fault`, `find_schema_fault` and `find_check_fault` return what is wrong with a
-    condition, a script's path, a schema or a check, "" if nothing.
+    `parse_expression` and the `find_…_fault` return what is wrong with a condition, a script's path, a schema, a check,
+    or the name of an agent or a model, "" if nothing.
     """
 
     parse_expression: Callable[[str], str] = find_no_fault
     find_script_fault: Callable[[str], str] = find_no_fault
     find_schema_fault: Callable[[Mapping[str, Json]], str] = find_no_schema_fault
     find_check_fault: Callable[[str], str] = find_no_fault
-    agents: Collection[str] | None = None
+    find_agent_fault: Callable[[str], str] = find_no_fault
+    find_model_fault: Callable[[str], str] = find_no_fault
     tools: Collection[str] | None = None
     mcp_servers: Collection[str] | None = None
-    models: Collection[str] | None = None
     skills: Collection[str] | None = None
 
 

@@ -32,7 +32,8 @@ SKILL_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 
 def check_nodes(inspection: Inspection) -> None:
-    """Each node by itself."""
+    """Each node by itself, and the model that they share."""
+    _check_model(inspection, None, inspection.flow.model)
     for node in inspection.flow.nodes.values():
         if isinstance(node, ScriptNode):
             _check_script(inspection, node)
@@ -101,10 +102,8 @@ def _check_script(inspection: Inspection, node: ScriptNode) -> None:
 
 
 def _check_agent(inspection: Inspection, node: AgentNode) -> None:
-    known = inspection.around.agents
-    if known is not None and node.agent not in known:
-        message = f"nobody is called {node.agent!r} (known: {_known(known)}); the default agent will do the work"
-        inspection.warn(node, ("agent",), code="unknown_agent", message=message)
+    if fault := inspection.around.find_agent_fault(node.agent):
+        inspection.warn(node, ("agent",), code="unknown_agent", message=f"{fault}; the default agent will do the work")
 
 
 def _check_approval(inspection: Inspection, node: ApprovalNode) -> None:
@@ -130,22 +129,37 @@ def _check_input(inspection: Inspection, node: InputNode) -> None:
 
 
 def _check_llm(inspection: Inspection, node: LlmNode) -> None:
-    around = inspection.around
     for number, tool in enumerate(node.tools or ()):
-        place = ("tools", number)
         server = tool.removeprefix(MCP)
         if server != tool:
-            if around.mcp_servers is not None and server not in around.mcp_servers:
-                message = (
-                    f"no MCP server is called {server!r} (known: {_known(around.mcp_servers)}); add it or remove it"
-                )
-                inspection.error(node, place, code="unknown_mcp_server", message=message)
-        elif around.tools is not None and _bare(tool) not in {_bare(known) for known in around.tools}:
-            message = f"no tool is called {tool!r} (known: {_known(around.tools)}); choose one of them"
-            inspection.error(node, place, code="unknown_tool", message=message)
-    if node.model is not None and around.models is not None and node.model not in around.models:
-        message = f"no model is called {node.model!r} (known: {_known(around.models)}); choose one of them"
-        inspection.error(node, ("model",), code="unknown_model", message=message)
+            if fault := _find_server_fault(inspection, server):
+                inspection.error(node, ("tools", number), code="unknown_mcp_server", message=fault)
+        elif fault := _find_tool_fault(inspection, tool):
+            inspection.error(node, ("tools", number), code="unknown_tool", message=fault)
+    _check_model(inspection, node, node.model)
+
+
+def _check_model(inspection: Inspection, node: Node | None, model: str | None) -> None:
+    if model is not None and (fault := inspection.around.find_model_fault(model)):
+        inspection.error(node, ("model",), code="unknown_model", message=f"{fault}; change or remove it")
+
+
+def _find_server_fault(inspection: Inspection, server: str) -> str:
+    known, listed_here = inspection.around.mcp_servers, inspection.flow.mcp_servers
+    if known is not None and server not in known:
+        return f"no MCP server is called {server!r} (known: {_known(known)}); add it or remove it"
+    if listed_here and server not in listed_here:
+        return f"the MCP server {server!r} is not among the flow's own `mcp_servers`; add it there, too"
+    return ""
+
+
+def _find_tool_fault(inspection: Inspection, tool: str) -> str:
+    known, listed_here = inspection.around.tools, inspection.flow.global_tools
+    if known is not None and _bare(tool) not in {_bare(name) for name in known}:
+        return f"no tool is called {tool!r} (known: {_known(known)}); choose one of them"
+    if listed_here and _bare(tool) not in {_bare(name) for name in listed_here}:
+        return f"the tool {tool!r} is not among the flow's own `global_tools`; add it there, too"
+    return ""
 
 
 def _check_schema(inspection: Inspection, node: Node, schema: Mapping[str, Json]) -> None:
