@@ -41,6 +41,19 @@ nodes:
   lost: {type: end, status: failed}
 ```"""
 
+CONDITIONS = """\
+`when` of a `route` is an expression over the state that is true or false: `tries < 3 and not check.passed`. It may have
+
+- keys of the state, and what is inside them: `review.score`, `items[0]`, `names["a b"]`;
+- numbers, texts in quotes, lists, `true`, `false`, `null`;
+- `== != < <= > >=`, `in`, `not in`, `and`, `or`, `not`, `x if condition else y`;
+- `+ - * / %` on numbers, and `+` on texts;
+- `len(x)`, `lower(text)`, `int(x)`, `float(x)`, `str(x)`, and `get("review.score", 0)`: the value at a path, or the
+  second argument if there is none.
+
+A key that is not there, a comparison of a text with a number, and a result that is neither true nor false fail the
+node; nothing is silently false. Variables of the flow are handed to scripts only: they are not in the state."""
+
 
 def flow_format_page() -> str:
     """All keys, the rules about cycles and names, and every problem that validation can find."""
@@ -65,6 +78,8 @@ def flow_format_page() -> str:
         _fields(NODE_FIELDS, Node),
         *[_kind(kind) for kind in KINDS.values()],
         *[f"`{name}` nodes of the format are refused: {why}." for name, why in REFUSED_KINDS.items()],
+        "## Conditions",
+        CONDITIONS,
         "## Cycles",
         "A cycle is legal only if somebody decides whether to go round once more: through the edges of a `route`, a "
         "`check` or an `approval`, or through the `_next` of a script, which no file declares. A cycle that consists "
