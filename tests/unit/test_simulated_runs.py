@@ -16,7 +16,8 @@ from drumline.core import gates
 from drumline.core.advance import advance, orders_for, recover
 from drumline.core.decide import decide
 from drumline.core.ids import DriverId, StepId, Tree
-from drumline.core.plan import Marks, Step
+from drumline.core.plan import Marks, Status, Step
+from drumline.core.routing import has_other, list_candidates
 from drumline.core.schedule import Surroundings, obstacle, satisfied, settled
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState, fold_step
@@ -41,6 +42,7 @@ class Simulation:
     told: list[str] = field(default_factory=list)
     landings: list[StepId] = field(default_factory=list)
     most_claims: int = 0
+    now: float = 0.0
 
     def play(self) -> RunState:
         """Move until the run ends; a run that does not is a failure."""
@@ -55,7 +57,9 @@ class Simulation:
     def around(self) -> Surroundings:
         """Nobody else marks anything in the files."""
         marks = {step.id: self.run.marks.get(step.id, Marks()) for step in self.steps}
-        return Surroundings(claimed=frozenset(self.claimed), marks=marks, now=0.0, stale_after=1.0, claim_times={})
+        return Surroundings(
+            claimed=frozenset(self.claimed), marks=marks, now=self.now, stale_after=1.0, claim_times={}, patience=50.0
+        )
 
     def _move(self) -> None:
         self._check_that_nothing_stalls()
@@ -65,6 +69,7 @@ class Simulation:
             self._answer_one()
         else:
             self._decide()
+        self.now += self.dice.random()
 
     def _decide(self) -> None:
         around = self.around()
@@ -84,15 +89,16 @@ class Simulation:
                 fold_run(self.run, [opens])
             case cmd.Close():
                 fold_run(self.run, [ev.StepFinished(step=command.step, state=command.state, reason=command.reason)])
-            case cmd.ParkRun(gates=named):
-                assert named
-                fold_run(self.run, [ev.RunParked(gates=named)])
+            case cmd.ParkRun(gates=named, until=until):
+                assert named or until
+                fold_run(self.run, [ev.RunParked(gates=named, until=until)])
             case cmd.EndRun(state=state, reason=reason):
                 assert not self.claimed
                 fold_run(self.run, [ev.RunEnded(state=state, reason=reason)])
             case _:
                 assert isinstance(command, cmd.Linger)
-                assert self.claimed
+                assert self.claimed or command.until is not None
+                self.now = max(self.now, command.until or 0.0)
 
     def _claim(self, step: StepId) -> None:
         definition = self.run.plan.by_id[step]
@@ -101,7 +107,9 @@ class Simulation:
         assert step not in self.claimed
         state = self.states.setdefault(step, StepState())
         fold_step(state, [*recover(state, DRIVER), ev.StepClaimed(driver=DRIVER, token=1)])
-        fold_run(self.run, [ev.StepStarted(step=step, round=self.run.rounds.get(step, 0))])
+        mark = Marks(status=Status.CLAIMED)
+        mirrored = ev.PlanMirrored(step=step, marks=mark, path="", digest="")
+        fold_run(self.run, [mirrored, ev.StepStarted(step=step, round=self.run.rounds.get(step, 0))])
         self.claimed[step] = []
         self.most_claims = max(self.most_claims, len(self.claimed))
 
@@ -114,6 +122,8 @@ class Simulation:
         if outcome:
             self.landings += [step for event in outcome if isinstance(event, ev.StepLanded)]
             fold_step(state, outcome)
+            if any(isinstance(event, ev.AttemptEnded) for event in outcome):
+                fold_run(self.run, [ev.UsageCounted(step=step, agent=a, usage=u) for a, u in state.spent.items()])
             self.claimed[step] = []
             return
         command = advance(orders_for(self.run, self.run.plan.by_id[step]), state, self.run)
@@ -127,6 +137,11 @@ class Simulation:
                 del self.claimed[step]
                 fold_step(state, [ev.StepReleased(reason="gate")])
                 fold_run(self.run, [opens] if opens else [])
+            case cmd.Defer(until=until):
+                assert not self._is_any_able(step)
+                del self.claimed[step]
+                fold_step(state, [ev.StepReleased(reason="quota", until=until)])
+                fold_run(self.run, [ev.StepDeferred(step=step, until=until, reason=command.reason)])
             case cmd.Finish():
                 del self.claimed[step]
                 fold_step(state, [ev.StepReleased(reason=command.state)])
@@ -146,9 +161,16 @@ class Simulation:
                 ready = ev.WorkspaceFailed(reason="no space") if broken else ev.WorkspaceReady(tree=Tree("t"))
                 return ev.WorkspaceAssigned(path="w", base=BASE), ready
             case cmd.Attempt(attempt=number):
-                failure, after = self.dice.choice(FAILURES), self._tree()
-                started = ev.AttemptStarted(node=command.node, attempt=number, tree=tree)
-                return started, ev.AttemptEnded(node=command.node, attempt=number, tree=after, failure=failure)
+                assert command.budget is None or command.budget > 0
+                started = ev.AttemptStarted(
+                    node=command.node,
+                    attempt=number,
+                    tree=tree,
+                    agent=command.agent,
+                    session=command.session,
+                    budget=command.budget,
+                )
+                return started, self._attempted(command)
             case cmd.RunCheck(number=n, check=check):
                 after = self._tree() if self.dice.random() < 0.3 else tree
                 code = self.dice.choice((*[0] * 12, 1, 1, 1, None))
@@ -162,6 +184,24 @@ class Simulation:
                 assert len(proofs) == 2
                 return ev.LandingStarted(commit=COMMIT, tree=tree, head=BASE), self._landing(tree)
 
+    def _attempted(self, command: cmd.Attempt) -> ev.AttemptEnded:
+        failure = self.dice.choice(FAILURES)
+        resets = failure == Failure.QUOTA.value and self.dice.random() < 0.5
+        return ev.AttemptEnded(
+            node=command.node,
+            attempt=command.attempt,
+            tree=self._tree(),
+            failure=failure,
+            resets_at=self.now + self.dice.randrange(1, 100) if resets else None,
+            question="Which?" if not failure and self.dice.random() < 0.1 else "",
+            session=self.dice.choice(("", "s")),
+            usage={"cost_usd": 0.1} if self.dice.random() < 0.5 else {},
+        )
+
+    def _is_any_able(self, step: StepId) -> bool:
+        state = self.states[step]
+        return has_other(list_candidates(self.run, self.run.plan.by_id[step]), state)
+
     def _landing(self, tree: Tree) -> ev.Event:
         if self.dice.random() < 0.1:
             return ev.LandingRefused(reason="conflict")
@@ -173,8 +213,11 @@ class Simulation:
     def _answer_one(self) -> None:
         if self.run.open_gates:
             opened = self.dice.choice(self.run.open_gates).opened
-            choice = self.dice.choice(opened.options)
+            choice = self.dice.choice(opened.options or ("this",))
             fold_run(self.run, [ev.GateAnswered(gate=opened.gate, choice=choice, comment="so")])
+        elif self.run.parked:
+            self.now = max(self.now, self.run.parked_until or 0.0)
+            fold_run(self.run, [ev.RunResumed(driver=DRIVER)])
 
     def _check_that_nothing_stalls(self) -> None:
         """Every unsettled step has an owner, an obstacle, or may be claimed: there is no fourth case."""
@@ -207,6 +250,8 @@ def simulations(draw: st.DrawFn) -> Callable[[], Simulation]:
         selection=selection,
         named=selection is not None,
     )
+    others = draw(st.sampled_from([(), ("x",), ("x", "y")]))
+    started = replace(started, fallback=others, budget=draw(st.sampled_from([None, 0.25, 5.0])))
     seed, slots = draw(st.integers(0, 2**32)), draw(st.integers(1, 4))
     return lambda: Simulation(steps=steps, started=started, dice=random.Random(seed), slots=slots)
 

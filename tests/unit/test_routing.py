@@ -1,0 +1,197 @@
+"""Who works on a step, who takes over, and when a quota is worth waiting for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from tests.unit.builders import TREE, TREE_2, Scene, checked, prepared, run_started, step_of
+
+from drumline.core import events as ev
+from drumline.core import gates
+from drumline.core.advance import advance, orders_for
+from drumline.core.codec import decode
+from drumline.core.commands import Attempt, Command, Defer, Finish, Park
+from drumline.core.ids import GateId, StepId
+from drumline.core.routing import Candidate, choose, find_rest, list_candidates
+from drumline.core.spending import count_left, sum_agents, sum_run
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState, fold_step
+
+STEP = step_of("a")
+OWN = "scripted:demo.yaml"
+
+
+def begin(
+    *fallback: str, budget: float | None = None, profiles: Mapping[str, Mapping[str, str]] | None = None
+) -> ev.RunStarted:
+    """The beginning of a run with agents that take over."""
+    started = run_started(autonomy="autopilot")
+    return replace(started, fallback=tuple(fallback), budget=budget, profiles=profiles or {})
+
+
+def run_of(started: ev.RunStarted, *events: ev.Event) -> RunState:
+    """A run of one step."""
+    return Scene(steps=[STEP], started=started, events=events).run()
+
+
+def tried(number: int, agent: str = "", *, failure: str = "", **more: object) -> list[ev.Event]:
+    """An attempt by an agent, and how it ended."""
+    started = ev.AttemptStarted(node="implement", attempt=number, tree=TREE, agent=agent)
+    ended = ev.AttemptEnded(
+        node="implement",
+        attempt=number,
+        tree=TREE_2,
+        failure=failure,
+        message="so",
+        **more,  # type: ignore[arg-type]
+    )
+    return [started, ended]
+
+
+def state_of(*events: Sequence[ev.Event]) -> StepState:
+    """A step's state after its workspace and these events."""
+    return fold_step(StepState(), [*prepared(), *(event for group in events for event in group)])
+
+
+def follow(state: StepState, run: RunState) -> Command:
+    """What comes next."""
+    return advance(orders_for(run, STEP), state, run)
+
+
+def names(candidates: Sequence[Candidate]) -> list[str]:
+    """Their names."""
+    return [candidate.name for candidate in candidates]
+
+
+def test_the_run_s_own_agent_has_no_name_and_none_is_listed_twice() -> None:
+    run = run_of(begin("x", OWN, "y", "x"))
+
+    assert names(list_candidates(run, STEP)) == ["", "x", "y"]
+    assert names(list_candidates(run, replace(STEP, agent="y"))) == ["y", "x", ""]
+
+
+@pytest.mark.parametrize(("tier", "expected"), [("standard", "strong"), ("fast", "fast")])
+def test_a_tier_of_the_step_overrules_that_of_a_profile(tier: str, expected: str) -> None:
+    run = run_of(begin(profiles={"wise": {"tier": "strong"}}))
+
+    [found] = list_candidates(run, replace(STEP, tier=tier, agent="wise"))[:1]
+
+    assert found == Candidate(name="wise", tier=expected)
+
+
+def test_without_others_a_quota_blocks_or_waits_as_its_time_says() -> None:
+    run = run_of(begin())
+
+    blocked = follow(state_of(tried(1, failure="quota")), run)
+    waits = follow(state_of(tried(1, failure="quota", resets_at=50.0)), run)
+
+    assert blocked == Finish(state="blocked", reason="the agent's quota is used up: so")
+    assert waits == Defer(until=50.0, reason="the agent's quota is used up: so")
+
+
+@pytest.mark.parametrize("failure", ["validation", "transient"])
+def test_what_the_work_or_time_may_mend_is_not_handed_over(failure: str) -> None:
+    found = follow(state_of(tried(1, failure=failure)), run_of(begin("x")))
+
+    assert isinstance(found, Attempt)
+    assert found.agent == ""
+
+
+def test_a_permanent_failure_is_final_whoever_is_left() -> None:
+    assert follow(state_of(tried(1, failure="permanent")), run_of(begin("x"))) == Finish(state="failed", reason="so")
+
+
+def test_a_quota_waited_for_makes_its_agent_able_again_and_others_not() -> None:
+    state = state_of(tried(1, failure="quota", resets_at=50.0), tried(2, "x", failure="auth"))
+    before = dict(state.exhausted)
+
+    fold_step(state, [ev.StepReleased(reason="quota", until=50.0), prepared()[0]])
+
+    assert before == {"": 50.0, "x": None}
+    assert (state.exhausted, state.until) == ({"x": None}, None)
+    assert choose(list_candidates(run_of(begin("x")), STEP), state).name == ""
+
+
+def test_another_quota_of_the_step_may_be_the_one_to_wait_for() -> None:
+    state = state_of(tried(1, failure="quota", resets_at=80.0), tried(2, "x", failure="billing"))
+
+    assert follow(state, run_of(begin("x"))) == Defer(until=80.0, reason="the agent's account has no credit: so")
+    assert find_rest([Candidate(name="x")], state) is None
+
+
+def test_a_handover_is_no_fix_and_keeps_the_tier() -> None:
+    run = run_of(begin("x"))
+    fixing = [*tried(1), *checked(exit_code=1), *tried(2), *checked(exit_code=1)]
+
+    handed = follow(state_of(fixing, tried(3, failure="quota")), run)
+    state = state_of(fixing, tried(3, failure="quota"), tried(4, "x"))
+
+    assert isinstance(handed, Attempt)
+    assert (handed.agent, handed.tier, handed.attempt) == ("x", "strong", 4)
+    assert (state.fixes, [f.command for f in state.feedback], state.cut_short) == (2, ["check 1"], "so")
+
+
+def test_a_session_is_for_its_own_agent_and_not_for_a_lost_attempt() -> None:
+    run = run_of(begin("x"))
+    failed = [*tried(1, session="s"), *checked(exit_code=1)]
+    lost = [*tried(2)[:1], ev.WorkLost(what="working")]
+
+    found = [follow(state_of(*events), run) for events in ([failed], [failed, lost], [tried(1, failure="auth")])]
+
+    assert [c.session for c in found if isinstance(c, Attempt)] == ["s", "", ""]
+
+
+def test_a_question_waits_for_its_answer_and_then_goes_on_with_it() -> None:
+    state = state_of(tried(1, question="Which?"))
+    asks = gates.question(STEP, 1, "Which?")
+    said = ev.GateAnswered(gate=asks.gate, choice="this one")
+
+    found = [follow(state, run_of(begin(), *events)) for events in ([], [asks], [asks, said])]
+
+    assert found[:2] == [Park(gate=asks.gate, opens=asks), Park(gate=asks.gate)]
+    assert isinstance(found[2], Attempt)
+    assert found[2].answers == ((asks.question, "this one"),)
+    assert found[2].tier == "standard"
+
+
+def test_money_is_counted_over_all_steps_and_each_yes_allows_as_much_again() -> None:
+    spent = ev.UsageCounted(step=StepId("b"), agent="x", usage={"cost_usd": 1.5, "attempts": 1.0})
+    asks = gates.budget(1, spent=1.5, allowed=1.0)
+    yes = ev.GateAnswered(gate=GateId("budget-1"), choice="yes")
+    free, broke, allowed = (
+        run_of(begin(budget=b), spent, *more) for b, more in ((None, ()), (1.0, ()), (1.0, (asks, yes)))
+    )
+
+    left = [count_left(run, STEP.id, [{"cost_usd": 0.25}]) for run in (free, broke, allowed)]
+    commands = [follow(state_of(), run) for run in (free, broke, allowed)]
+
+    assert left == [None, -0.75, 0.25]
+    assert commands[1] == Park(gate=GateId("budget-1"), opens=asks)
+    assert [c.budget for c in commands if isinstance(c, Attempt)] == [None, 0.5]
+
+
+def test_a_count_replaces_the_one_before_it_and_agents_are_told_apart() -> None:
+    counts = [("a", "", 1.0), ("a", "", 2.0), ("a", "x", 4.0), ("b", "x", 8.0)]
+
+    run = run_of(begin(), *(ev.UsageCounted(step=StepId(s), agent=a, usage={"input": n}) for s, a, n in counts))
+
+    assert sum_run(run) == {"input": 14.0}
+    assert sum_agents(run) == {OWN: {"input": 2.0}, "x": {"input": 12.0}}
+
+
+def test_events_from_before_there_were_several_agents_can_still_be_read() -> None:
+    tree = '"tree":"t"'
+
+    started = decode("AttemptStarted", 1, f'{{"node":"implement","attempt":1,{tree}}}')
+    ended = decode("AttemptEnded", 1, f'{{"node":"implement","attempt":1,{tree},"failure":"quota","message":"x"}}')
+    parked = decode("RunParked", 1, '{"gates":["g"]}')
+
+    assert isinstance(started, ev.AttemptStarted)
+    assert (started.agent, started.session) == ("", "")
+    assert isinstance(ended, ev.AttemptEnded)
+    assert follow(state_of([started, ended]), run_of(begin())) == Finish(
+        state="blocked", reason="the agent's quota is used up: x"
+    )
+    assert parked == ev.RunParked(gates=(GateId("g"),), until=None)
