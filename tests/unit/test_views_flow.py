@@ -388,6 +388,16 @@ def test_a_visit_that_was_never_made_is_refused() -> None:
         flow_why(look(*BRANCHES), "plan#2")
 
 
+def test_a_map_whose_flow_has_failed_waits_for_nobody() -> None:
+    over = FlowEnded(status="failed", reason="item 1 failed")
+    snapshot = look(*ITEMS, ended("one", scope="each#1[1]", failure="no"), over, said=[ev.RunEnded(state="failed")])
+
+    found = flow_why(snapshot, "each")
+
+    assert (found.state, found.kind) == ("failed", "finished")
+    assert "of 3 items had been collected" in found.text
+
+
 def test_a_visit_that_was_lost_and_waits_says_so() -> None:
     gone = NodeLost(node=NodeId("right"), visit=1, driver=DRIVER)
 

@@ -163,6 +163,10 @@ def _explain_map(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
     if gathering is None:
         return None
     found = measure_map(scope, gathering)
+    if state is not None and state.ended is not None:
+        text = f"{found.done:,} of {found.total:,} items had been collected when its flow ended"
+        hint = f"drumline logs {quote(call_scope(*key))}"
+        return FlowWhy(name=found.name, state=state.ended.status, text=text, kind=FINISHED, hint=hint)
     text = f"{found.done:,} of {found.total:,} items are over, {found.running:,} at work"
     running = is_driven(snapshot)
     return FlowWhy(
