@@ -17,6 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from bench.agents import measure_agents
 from bench.beside import measure_beside
 from bench.claims import measure_claims
 from bench.durableflow import measure_durable_flow
@@ -45,6 +46,7 @@ def parts(*, quick: bool) -> list[Part]:
         ("flow", partial(measure_flow, rounds=rounds)),
         ("durable flow", partial(measure_durable_flow, rounds=rounds)),
         ("flow beside other engines", partial(measure_beside, rounds=rounds)),
+        ("agents", partial(measure_agents, rounds=rounds)),
         ("resume", partial(measure_resume, rounds=rounds, count=1_000 if quick else 10_000)),
     ]
 
