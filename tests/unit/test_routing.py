@@ -14,6 +14,7 @@ from drumline.core.advance import advance, orders_for
 from drumline.core.codec import decode
 from drumline.core.commands import Attempt, Command, Defer, Finish, Park
 from drumline.core.ids import GateId, StepId
+from drumline.core.plan import Marks, Status
 from drumline.core.routing import Candidate, choose, find_rest, list_candidates
 from drumline.core.spending import count_left, sum_agents, sum_run
 from drumline.core.state import RunState
@@ -114,11 +115,38 @@ def test_a_quota_waited_for_makes_its_agent_able_again_and_others_not() -> None:
     assert choose(list_candidates(run_of(begin("x")), STEP), state).name == ""
 
 
+def test_whoever_had_the_step_last_keeps_it_if_several_are_able_again() -> None:
+    state = state_of(tried(1, failure="quota", resets_at=40.0), tried(2, "x", failure="quota", resets_at=50.0))
+
+    fold_step(state, [ev.StepReleased(reason="quota", until=50.0), prepared()[0]])
+
+    assert choose(list_candidates(run_of(begin("x")), STEP), state).name == "x"
+
+
 def test_another_quota_of_the_step_may_be_the_one_to_wait_for() -> None:
     state = state_of(tried(1, failure="quota", resets_at=80.0), tried(2, "x", failure="billing"))
 
     assert follow(state, run_of(begin("x"))) == Defer(until=80.0, reason="the agent's account has no credit: so")
     assert find_rest([Candidate(name="x")], state) is None
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        ev.PlanMirrored(step=STEP.id, marks=Marks(status=Status.CLAIMED), path="plan/a.md", digest="d"),
+        ev.StepReopened(step=STEP.id),
+        ev.StepFinished(step=STEP.id, state="skipped"),
+        ev.PlanChanged(removed=(STEP.id,)),
+    ],
+)
+def test_a_step_is_deferred_until_it_is_claimed_or_its_case_changes(event: ev.Event) -> None:
+    deferred = ev.StepDeferred(step=STEP.id, until=50.0)
+    waiting = ev.PlanMirrored(step=STEP.id, marks=Marks(status=Status.BLOCKED), path="plan/a.md", digest="d")
+
+    before, after = run_of(begin(), deferred, waiting), run_of(begin(), deferred, waiting, event)
+
+    assert before.deferred == {STEP.id: deferred}
+    assert after.deferred == {}
 
 
 def test_a_handover_is_no_fix_and_keeps_the_tier() -> None:
