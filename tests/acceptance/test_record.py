@@ -144,6 +144,24 @@ def test_no_secret_is_in_a_recording_and_people_are_told_what_is_missing(user: U
     assert "secrets were left out of blob.bin, settings.ini" in ran.err
 
 
+@pytest.mark.parametrize("failure", ["auth", "crash"])
+def test_work_that_another_agent_took_over_is_played_by_the_script_alone(
+    user: User, tmp_path: Path, failure: str
+) -> None:
+    record = tmp_path / "record.yaml"
+    user.play({"match": {}, "write": {"half.txt": "h"}, "fail": {"class": failure, "message": "I cannot"}})
+    fallback = user.folder / "other.yaml"
+    fallback.write_text("default: {run: 'ln -sfn README.md link; echo right > step-2.txt', say: ok}\n")
+    ran = user.run("--record", str(record), env={"DRUMLINE_FALLBACK": f"scripted:{fallback}"})
+    other = move_to_a_fresh_clone(user, tmp_path / "two")
+
+    played = other.run(agent=f"scripted:{record}")
+
+    assert (ran.code, played.code) == (0, 0), ran.text + played.text
+    assert tree_of(other) == tree_of(user)
+    assert "half.txt" in other.git("ls-tree", "--name-only", other.branch())
+
+
 @pytest.mark.parametrize("place", ["agent.yaml", "nowhere/record.yaml", "."])
 def test_a_file_that_is_somebody_elses_is_refused_before_anything_begins(user: User, place: str) -> None:
     before = (user.repo / "agent.yaml").read_text()

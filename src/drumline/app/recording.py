@@ -11,7 +11,7 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,8 +20,9 @@ import yaml
 
 from drumline.app.edits import Edits, read_edits
 from drumline.app.redaction import Redaction
-from drumline.core.events import AttemptEnded, AttemptStarted
+from drumline.core.events import AttemptEnded, AttemptStarted, StepRestarted
 from drumline.core.ids import RunId, Stream
+from drumline.core.taxonomy import Failure, hands_over
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.ports.journal import Journal
 from drumline.ports.journal import Recorded as Entry
@@ -182,6 +183,7 @@ class PlanRecorder:
         self._run = run
         self._git = Git(common_dir=common_dir)
         self._begun: dict[Stream, AttemptStarted] = {}
+        self._failed: dict[Stream, tuple[str, Concluded]] = {}
         self._seen = 0
 
     async def accompany(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -214,12 +216,25 @@ class PlanRecorder:
 
     async def _note(self, entry: Entry) -> None:
         match entry.event:
+            case StepRestarted():
+                self._failed.pop(entry.stream, None)
             case AttemptStarted() as started:
                 self._begun[entry.stream] = started
+                self._go_on(entry.stream, started)
             case AttemptEnded() as ended if entry.stream in self._begun:
-                before = self._begun.pop(entry.stream).tree
-                edits = await read_edits(self._git, before, ended.tree, redaction=self.recording.redaction)
-                self.recording.add(_conclude(entry.stream, ended, edits))
+                begun = self._begun.pop(entry.stream)
+                edits = await read_edits(self._git, begun.tree, ended.tree, redaction=self.recording.redaction)
+                concluded = _conclude(entry.stream, ended, edits)
+                if ended.failure:
+                    self._failed[entry.stream] = (begun.agent, concluded)
+                self.recording.add(concluded)
+
+    def _go_on(self, stream: Stream, started: AttemptStarted) -> None:
+        """An agent that could not go on was relieved by another: a script, which plays them all, goes on by itself."""
+        agent, failed = self._failed.pop(stream, ("", None))
+        if failed is not None and (agent != started.agent or hands_over(Failure(failed.failure))):
+            said = f"{failed.failure}: {failed.said}"
+            self.recording.add(replace(failed, failure=Failure.QUOTA.value, said=said, resets=True))
 
 
 def _conclude(stream: Stream, ended: AttemptEnded, edits: Edits) -> Concluded:
