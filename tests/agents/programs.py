@@ -146,7 +146,7 @@ GEMINI_SETTINGS = {
     "security": {"auth": {"selectedType": "gemini-api-key"}},
     "privacy": {"usageStatisticsEnabled": False},
     "telemetry": {"enabled": False},
-    "general": {"enableAutoUpdate": False},
+    "general": {"enableAutoUpdate": False, "maxAttempts": 2},
 }
 
 

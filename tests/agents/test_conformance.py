@@ -43,7 +43,7 @@ class Subject:
 
     `idle` and `limit` are seconds in which it has surely started; `tool` is its name for the tool `close` of an MCP
     server, `model` one with which it offers that at once. Where it may only read and has no jail, commands are refused
-    one by one, or it `offers_no_shell`.
+    one by one, or it `offers_no_shell`. Only one that `serves` takes MCP servers from us.
     """
 
     tells_reset: bool = False
@@ -53,12 +53,13 @@ class Subject:
     tool: str = "close"
     model: str = ""
     offers_no_shell: bool = False
+    serves: bool = True
 
 
 SUBJECTS = {
     "claude": Subject(tells_reset=True),
     "codex": Subject(hides_keys=True, model="scripted"),
-    "gemini": Subject(idle=20.0, limit=40.0, tool="mcp_tracker_close", offers_no_shell=True),
+    "gemini": Subject(idle=20.0, limit=40.0, serves=False, offers_no_shell=True),
     "opencode": Subject(idle=45.0, limit=75.0, tool="tracker_close", offers_no_shell=True),
     "qwen": Subject(idle=20.0, limit=40.0, offers_no_shell=True),
     "goose": Subject(),
@@ -399,7 +400,7 @@ server.run(transport="stdio")
 
 
 @pytest.mark.parametrize("jailed", [pytest.param(True, marks=JAILED), False])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name, subject in SUBJECTS.items() if subject.serves])
 def test_the_tools_of_a_server_can_be_used_and_its_secrets_stay_out_of_sight(
     name: str, jailed: bool, office: OpenOffice, tmp_path: Path
 ) -> None:
@@ -440,7 +441,7 @@ def test_goose_in_a_jail_may_only_read_and_without_one_says_that_it_cannot(offic
         desk = office("goose", server)
         (desk.workspace / "kept.txt").write_text("kept\n")
         held = desk.work(read_only=True)
-        refused = office("goose", server, jailed=False, again=True).work(read_only=True)
+        refused = replace(desk, agent=replace(desk.agent, jail=None)).work(read_only=True)
 
     assert (held.failure, held.message) == ("", "Looked.")
     assert not (desk.workspace / "shell.txt").exists()

@@ -10,19 +10,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from drumline.agents.handover import describe_servers, join_prompt, name_session, write_private
+from drumline.agents.handover import join_prompt, name_session, write_private
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_map, read_number, read_text, read_value
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
+from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 
 WRITERS = ("write_file", "replace")
 SHELL = "run_shell_command"
-SERVED = "mcp_*"
-ATTEMPTS = 3
-"""It would ask ten times by itself, for minutes; waiting is up to the engine, which tells people."""
 CODE = re.compile(r'"code":\s*(\d{3})\b')
 EMPTY = "empty response"
 CUT = re.compile(rf"incomplete json segment|{EMPTY}", re.IGNORECASE)
@@ -31,6 +29,8 @@ REFUSED = re.compile(r"denied|not allowed|policy|user confirmation|rejected", re
 
 def build_launch(assignment: Assignment, setting: Setting) -> Launch:
     """The command for an assignment. It takes no further instructions, so they go in before the prompt on stdin."""
+    if setting.servers:
+        raise InvalidInput("Gemini CLI takes MCP servers from its own settings only: add them with `gemini mcp add`")
     argv = [str(setting.executable), "--output-format", "stream-json", "--skip-trust", "--approval-mode", "yolo"]
     argv += ["--model", setting.model] if setting.model else []
     argv += ["--resume", assignment.session] if assignment.session else ["--session-id", name_session(assignment)]
@@ -38,26 +38,16 @@ def build_launch(assignment: Assignment, setting: Setting) -> Launch:
         argv += ["--policy", write_private(setting.scratch / "policy.toml", rules)]
     for folder in () if assignment.read_only else assignment.writable:
         argv += ["--include-directories", str(folder)]
-    defaults = write_private(setting.scratch / "defaults.json", json.dumps(_choose_defaults(setting)))
-    # Without NO_RELAUNCH it would start itself a second time, only to have more memory.
-    env = {"GEMINI_CLI_SYSTEM_DEFAULTS_PATH": defaults, "GEMINI_CLI_NO_RELAUNCH": "true"}
+    # Without it, it would start itself a second time, only to have more memory.
+    env = {"GEMINI_CLI_NO_RELAUNCH": "true"}
     return Launch(argv=tuple(argv), stdin=join_prompt(assignment), env=env)
-
-
-def _choose_defaults(setting: Setting) -> Mapping[str, Json]:
-    """Settings that hold where the user's own say nothing else; its memory file is one that it would not look for."""
-    return {
-        "context": {"fileName": ["GEMINI.md", "AGENTS.md"]},
-        "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False, "maxAttempts": ATTEMPTS},
-        "mcpServers": describe_servers(setting.servers, address="httpUrl"),
-    }
 
 
 def _write_rules(assignment: Assignment, setting: Setting) -> str:
     """What it may not use. In a jail commands may run while it only reads, as the kernel keeps them from writing."""
     if assignment.tools is not None:
-        allowed = [*assignment.tools, *([SERVED] if setting.servers else [])]
-        return _write_rule(["*"], "deny", 900) + _write_rule(allowed, "allow", 950) + _deny_writing(assignment, setting)
+        allowed = _write_rule(list(assignment.tools), "allow", 950)
+        return _write_rule(["*"], "deny", 900) + allowed + _deny_writing(assignment, setting)
     return _deny_writing(assignment, setting)
 
 
@@ -168,7 +158,7 @@ PROGRAM = Program(
     executables=("gemini",),
     build=build_launch,
     open_reader=GeminiReader,
-    abilities=Abilities(resumes=True, names_session=True, reads_only=True, takes_servers=True, counts_tokens=True),
+    abilities=Abilities(resumes=True, names_session=True, reads_only=True, counts_tokens=True),
     keep=(
         "GEMINI_API_KEY",
         "GEMINI_CLI_HOME",

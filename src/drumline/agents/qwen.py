@@ -44,6 +44,8 @@ def build_launch(assignment: Assignment, setting: Setting) -> Launch:
         argv += ["--mcp-config", write_private(setting.scratch / "servers.json", json.dumps(servers))]
     if (tools := _choose_tools(assignment, setting)) is not None:
         argv += ["--core-tools", ",".join(tools)]
+        # Its helpers may be other programs, which know nothing of this.
+        argv += ["--exclude-tools", "agent,skill"]
     for folder in () if assignment.read_only else assignment.writable:
         argv += ["--include-directories", str(folder)]
     defaults = write_private(setting.scratch / "defaults.json", json.dumps(DEFAULTS))
@@ -58,8 +60,9 @@ def build_launch(assignment: Assignment, setting: Setting) -> Launch:
 # These hold where the user's own settings say nothing else. What it remembers of a session costs tokens at its end,
 # and it would wait for minutes: that is up to the engine, which tells people.
 DEFAULTS: Mapping[str, Json] = {
-    "model": {"generationConfig": {"maxRetries": 2, "retryInitialDelayMs": 2000, "retryMaxDelayMs": 10000}},
+    "model": {"generationConfig": {"maxRetries": 1, "retryInitialDelayMs": 2000, "retryMaxDelayMs": 10000}},
     "general": {"enableAutoUpdate": False},
+    "tools": {"toolSearch": {"enabled": False}},
     "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
 }
 
