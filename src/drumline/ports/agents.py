@@ -74,8 +74,9 @@ class Outcome:
 
     `structured` is the answer to an `output_schema`, if the agent gives one by itself: it still has to be validated.
     `usage` has `input`, `output`, `cached` tokens and `cost_usd` if that is known: without it the work is unpriced;
-    `source` says who counted, `model` which model did the work, where that is known. `resets_at` is when a quota is there again, in seconds since the epoch. `question` is
-    what a person has to answer before the agent can go on: then it is blocked, which is no failure.
+    `source` says who counted, `model` which model did the work, where that is known. `resets_at` is when a quota is
+    there again, in seconds since the epoch. `question` is what a person has to answer before the agent can go on: then
+    it is blocked, which is no failure.
     """
 
     failure: str = ""
