@@ -5,10 +5,13 @@ The rule: what goose itself says in the place of its model is an error. It ends 
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 from drumline.agents.handover import join_prompt
 from drumline.agents.program import Abilities, Launch, Program, Setting
@@ -19,6 +22,7 @@ from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 
+KINDS = {"input": "input", "output": "output", "cached": "cache_read_input"}
 WRITERS = ("write", "edit", "text_editor")
 EMPTY = "The model returned an empty response"
 STATUS = re.compile(r"\((\d{3})\b")
@@ -52,6 +56,8 @@ class GooseReader:
 
     def __init__(self, assignment: Assignment) -> None:
         self._session = assignment.session or assignment.new_session
+        # Its tokens are those of the whole session.
+        self._before = _read_spent(assignment.session) if assignment.session else {}
         self._told_session = False
         self._wants_value = assignment.output_schema is not None
         self._acted = False
@@ -75,13 +81,14 @@ class GooseReader:
                 self._error = read_text(event.get("error")) or "an error without words"
             case "complete":
                 self._end = event
-                yield Happening(kind="usage", usage=_count(event))
+                yield Happening(kind="usage", usage=self._count(event))
 
     def conclude(self, ended: Ended) -> Outcome:
         """The outcome by its last words and whose they are; it has no result to believe."""
         if self._end is None:
             return self._explain(self._error) if self._error else explain_end(ended, "a completion")
-        return replace(self._judge(self._end), usage=_count(self._end), source="goose", session=self._session)
+        source = "goose" if self._before is not None else "goose, with what the session had used before"
+        return replace(self._judge(self._end), usage=self._count(self._end), source=source, session=self._session)
 
     def _judge(self, end: Mapping[str, Json]) -> Outcome:
         if self._error:
@@ -95,6 +102,13 @@ class GooseReader:
     def _explain(self, error: str) -> Outcome:
         status = STATUS.search(error)
         return explain_failure(error or "the model said nothing", status=int(status[1]) if status else None)
+
+    def _count(self, end: Mapping[str, Json]) -> Mapping[str, float]:
+        before = self._before or {}
+        return {
+            kind: max(0.0, read_number(end.get(f"{name}_tokens")) - before.get(kind, 0.0))
+            for kind, name in KINDS.items()
+        }
 
     def _is_excuse(self, end: Mapping[str, Json]) -> bool:
         """Whether the last words are goose's own: no model is named for them, or it used none at all."""
@@ -151,9 +165,24 @@ class GooseReader:
         return Happening(kind="notice", text=text)
 
 
-def _count(end: Mapping[str, Json]) -> Mapping[str, float]:
-    names = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens"}
-    return {name: read_number(end.get(theirs)) for name, theirs in names.items()}
+def _read_spent(session: str) -> Mapping[str, float] | None:
+    """What a session has used so far, from the record that the program keeps of it; None if that says nothing."""
+    import sqlite3
+
+    names = [f"accumulated_{name}_tokens" for name in ("input", "output", "cache_read")]
+    question = f"SELECT {', '.join(names)} FROM sessions WHERE name = ? ORDER BY updated_at DESC LIMIT 1"  # noqa: S608
+    try:
+        with closing(sqlite3.connect(f"{_find_record().as_uri()}?mode=ro", uri=True)) as record:
+            spent = record.execute(question, (session,)).fetchone()
+    except (sqlite3.Error, ValueError):
+        return None
+    return None if spent is None else {kind: read_number(count) for kind, count in zip(KINDS, spent, strict=True)}
+
+
+def _find_record() -> Path:
+    root, shared = os.environ.get("GOOSE_PATH_ROOT"), os.environ.get("XDG_DATA_HOME")
+    data = Path(root) / "data" if root else Path(shared or Path.home() / ".local/share") / "goose"
+    return data / "sessions" / "sessions.db"
 
 
 PROGRAM = Program(
