@@ -21,6 +21,7 @@ from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary, find_flow
 from drumline.models import open_models
 from drumline.models.choice import find_name_fault
+from drumline.models.guard import GuardedAgent
 from drumline.models.toolbox import LEGAL, OURS, SKILLS
 from drumline.ports.agents import Agent
 from drumline.processes.supervised import SupervisedProcesses
@@ -93,7 +94,8 @@ def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: 
         processes = SupervisedProcesses(site.roster.home(driver), driver)
 
         def open_named(spec: str) -> Agent:
-            return open_agent(spec, processes=processes, base=site.repository.top)
+            agent = open_agent(spec, processes=processes, base=site.repository.top, servers=profiles.mcp)
+            return GuardedAgent(agent=agent)
 
         models = open_models(
             open_agent=open_named,

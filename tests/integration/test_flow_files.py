@@ -40,6 +40,13 @@ nodes:
 HEAD = "name: f\nstart: n\nnodes:\n"
 
 
+def bomb() -> str:
+    """Nine lines that stand for a billion texts."""
+    lines = ["a0: &a0 [" + ", ".join(["x"] * 10) + "]"]
+    lines += [f"a{n}: &a{n} [" + ", ".join([f"*a{n - 1}"] * 10) + "]" for n in range(1, 9)]
+    return "\n".join(lines) + "\n" + HEAD + "  n: {type: end}\n"
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, which is the current one."""
@@ -300,7 +307,8 @@ FAULTS: Mapping[str, tuple[str, list[tuple[str, str]], str]] = {
         "keep one",
     ),
     "bad indentation": (f"{HEAD}  n:\n   type: end\n  id: n\n next: x\n", [("7", "bad_yaml")], "malformed YAML"),
-    "an alias": (f"{HEAD}  n: &a {{type: end}}\n  m: *a\n", [("5", "yaml_alias")], "write the value out"),
+    "an alias of nothing": (f"{HEAD}  n: {{type: end}}\n  m: *a\n", [("5", "yaml_alias")], "stands for nothing"),
+    "a bomb of aliases": (bomb(), [("6", "yaml_alias")], "more than 1,000,000 values"),
     "a tag": (f"{HEAD}  n: !!python/name:os.system x\n", [("4", "yaml_tag")], "remove it"),
     "two documents": (SIMPLE + "---\n" + SIMPLE, [("6", "bad_yaml")], "a second YAML document"),
     "a list for a key": (f"{HEAD}  ? [a]\n  : b\n", [("4", "bad_yaml")], "used as a key"),
@@ -549,3 +557,20 @@ def test_a_node_costs_the_same_in_a_file_ten_times_as_large(folder: Path) -> Non
         ratios.append((time.perf_counter() - between) / (between - started))
 
     assert min(ratios) <= 1.5
+
+
+def test_aliases_and_merged_keys_mean_what_they_stand_for(folder: Path) -> None:
+    text = (
+        "name: f\nstart: a\nbase: &base {type: script, script: s.sh, timeout: 7}\nnodes:\n"
+        "  a: {<<: *base, next: b}\n  b: {<<: *base, timeout: 9, next: &last [c]}\n"
+        "  d: {<<: [{timeout: 1}, *base], next: *last}\n  c: {type: end}\n"
+    )
+
+    flow = sound(read(folder, text))
+
+    scripts = {name: node for name, node in flow.nodes.items() if isinstance(node, ScriptNode)}
+    assert {name: (node.script, node.timeout, node.next) for name, node in scripts.items()} == {
+        "a": ("s.sh", 7.0, ("b",)),
+        "b": ("s.sh", 9.0, ("c",)),
+        "d": ("s.sh", 1.0, ("c",)),
+    }

@@ -20,7 +20,7 @@ from drumline.cli.output import say
 from drumline.cli.recordings import check_record, record_flow, record_option
 from drumline.core.ids import Commit
 from drumline.errors import InvalidInput
-from drumline.flowfiles.library import FILES, find_flow
+from drumline.flowfiles.library import locate_flow
 from drumline.flowwiring import flow_folder, open_library
 from drumline.settings import digest
 from drumline.wiring import Site, open_site
@@ -55,7 +55,7 @@ def command(
     try:
         run = new_run_id(time.time())
         library = open_library(site, site.logs(run) / "flows", override=agents.agent)
-        found = library.load(find_file(site, flow))
+        found = library.load(locate_flow(Path(flow), top=site.repository.top))
         order = Order(
             run=run,
             flow=found,
@@ -92,18 +92,6 @@ def _choose(site: Site, agent: str, model: str) -> _Agents:
     if spec:
         site.check_agent(spec)
     return _Agents(spec, site.anchor(model, typed=True) or (spec if spec.startswith("scripted:") else ""))
-
-
-def find_file(site: Site, name: str) -> Path:
-    """The flow's file that a path or a name means; InvalidInput if there is none."""
-    place = site.here / name
-    if place.is_file():
-        return place
-    inside = [place / file for file in FILES if (place / file).is_file()]
-    found = inside[0] if inside else find_flow(name, around=site.here, top=site.repository.top)
-    if found is None:
-        raise InvalidInput(f"there is no flow {name!r}: no such file, folder or name", hint="drumline flow run FILE")
-    return found
 
 
 def _read_prompt(text: str, here: Path) -> str:

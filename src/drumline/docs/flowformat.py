@@ -64,8 +64,8 @@ def flow_format_page() -> str:
         "`drumline/schemas/flow.schema.json`.",
         EXAMPLE,
         f'The version of the format is "{VERSION}". Unknown keys are ignored; one that looks like a known key gets '
-        "a warning. A key without a value counts as missing. `yes` and `no` are texts. YAML aliases and tags are "
-        "refused.",
+        "a warning. A key without a value counts as missing. `yes` and `no` are texts. YAML aliases are "
+        "followed within bounds, tags are refused.",
         "## The flow",
         _fields(FLOW_FIELDS, Flow),
         f"Reducers: {_listed(REDUCERS)}.",

@@ -9,7 +9,7 @@ FLOW_PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("file_too_large", "error", "It has more than 16 MiB."),
     ("not_utf8", "error", "It is not UTF-8; the line is named."),
     ("bad_yaml", "error", "It is not YAML that Drumline reads; the message says what is wrong."),
-    ("yaml_alias", "error", "It uses YAML anchors and aliases, which are not followed."),
+    ("yaml_alias", "error", "A YAML alias stands for nothing, or aliases stand for far too much."),
     ("yaml_tag", "error", "It uses YAML tags, which are not followed."),
     ("not_a_mapping", "error", "It is not a list of `key: value` lines."),
     ("duplicate_key", "error", "A key is written twice."),

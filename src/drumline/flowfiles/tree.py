@@ -1,7 +1,7 @@
 """YAML as a tree of values with their lines.
 
-Nothing is constructed but texts, numbers, truth values and nothing; aliases and tags are refused and nesting is
-bounded, so that no document can cost more than its length.
+Nothing is constructed but texts, numbers, truth values and nothing; tags are refused, nesting is bounded, and what an
+alias stands for counts as if it were written out, so that no document can cost much more than its length.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import yaml
 from drumline.core.flow.model import Json
 
 MAX_DEPTH = 48
+MAX_VALUES = 1_000_000
+"""Values in one document with all aliases written out."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
@@ -89,6 +91,8 @@ class _Builder:
 
     def __init__(self, text: str) -> None:
         self._events: Iterator[yaml.Event] = iter(yaml.parse(text, Loader=_LOADER))
+        self._anchors: dict[str, tuple[Item, int]] = {}
+        self._count = 0
         self.flaws: list[Flaw] = []
 
     def build(self) -> Item:
@@ -107,14 +111,35 @@ class _Builder:
     def _item(self, event: yaml.Event, depth: int) -> Item:
         line = _line(event)
         _refuse(event, line, depth)
+        before = self._count
+        self._count += 1
+        if isinstance(event, yaml.AliasEvent):
+            return self._follow(event, line)
         if isinstance(event, yaml.MappingStartEvent):
-            return Item(line, self._mapping(depth))
-        if isinstance(event, yaml.SequenceStartEvent):
-            return Item(line, self._sequence(depth))
-        return Item(line, _scalar(event))
+            item = Item(line, self._mapping(depth))
+        elif isinstance(event, yaml.SequenceStartEvent):
+            item = Item(line, self._sequence(depth))
+        else:
+            item = Item(line, _scalar(event))
+        if name := getattr(event, "anchor", None):
+            self._anchors[name] = (item, self._count - before)
+        return item
+
+    def _follow(self, event: yaml.AliasEvent, line: int) -> Item:
+        """What an alias stands for; it counts as if it were written out, so that a short file cannot mean a huge one."""
+        if event.anchor not in self._anchors:
+            message = f"the alias '*{event.anchor}' stands for nothing; put the anchor '&{event.anchor}' before it"
+            raise _Refused(code="yaml_alias", line=line, message=message)
+        item, size = self._anchors[event.anchor]
+        self._count += size
+        if self._count > MAX_VALUES:
+            message = f"aliases make it more than {MAX_VALUES:,} values; write it with fewer of them"
+            raise _Refused(code="yaml_alias", line=line, message=message)
+        return item
 
     def _mapping(self, depth: int) -> dict[str, Item]:
         found: dict[str, Item] = {}
+        merged: dict[str, Item] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             line = _line(event)
             _refuse(event, line, depth + 1)
@@ -124,7 +149,21 @@ class _Builder:
             if event.value in found:
                 message = f"the key {event.value!r} is written twice; keep one of them"
                 self.flaws.append(Flaw(code="duplicate_key", line=line, message=message))
-            found[event.value] = Item(line, self._item(next(self._events), depth + 1).value)
+            value = self._item(next(self._events), depth + 1).value
+            if event.value == "<<" and event.implicit[0]:
+                merged |= self._merge(value, line)
+            else:
+                found[event.value] = Item(line, value)
+        return merged | found
+
+    def _merge(self, value: Value, line: int) -> dict[str, Item]:
+        """The keys of `<<`: a mapping, or several of which the first that has a key counts."""
+        parts = [part.value for part in value] if isinstance(value, list) else [value]
+        found: dict[str, Item] = {}
+        for part in reversed(parts):
+            if not isinstance(part, dict):
+                raise _Refused(code="bad_yaml", line=line, message="`<<` takes the alias of a mapping")
+            found |= part
         return found
 
     def _sequence(self, depth: int) -> list[Item]:
@@ -138,9 +177,6 @@ def _refuse(event: yaml.Event, line: int, depth: int) -> None:
     if depth > MAX_DEPTH:
         message = f"is nested more than {MAX_DEPTH} levels deep; make it flatter"
         raise _Refused(code="bad_yaml", line=line, message=message)
-    if isinstance(event, yaml.AliasEvent):
-        message = f"the alias '*{event.anchor}' is not followed; write the value out"
-        raise _Refused(code="yaml_alias", line=line, message=message)
     tag = getattr(event, "tag", None)
     if tag is not None and tag not in _TEXT_TAGS:
         message = f"the tag {tag!r} is not followed; remove it"

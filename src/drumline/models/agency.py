@@ -12,14 +12,13 @@ from pathlib import Path
 from drumline.core.ids import StepId
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
+from drumline.models.guard import GuardedAgent
 from drumline.models.toolbox import WRITING, choose_tools
-from drumline.models.witness import find_changes, look
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.models import Answer, Question
 
 STEP = StepId("flow")
 """What stands for the step where there is none, in scripts and in an agent's environment."""
-NAMED = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,16 +53,11 @@ class AgentModels:
         try:
             if writing := [tool for tool in choose_tools(question.tools) if tool in WRITING]:
                 return refuse(question, _explain_writing(writing), failure=Failure.AUTH)
-            agent = self.open_agent(self.spec)
+            agent = GuardedAgent(agent=self.open_agent(self.spec))
         except InvalidInput as error:
             return refuse(question, str(error))
-        before = await look(question.workspace)
         assignment = replace(assign(question, attempt=question.attempt, read_only=True), tier=self.tier)
-        answer = _convey(await agent.work(assignment))
-        after = await look(question.workspace)
-        if before is None or after is None or not (changed := find_changes(before, after)):
-            return answer
-        return replace(answer, text="", failure=Failure.VALIDATION.value, message=_explain_changes(changed))
+        return _convey(await agent.work(assignment))
 
 
 def assign(question: Question, *, attempt: int, read_only: bool) -> Assignment:
@@ -113,8 +107,3 @@ def _explain_writing(tools: list[str]) -> str:
         f"the node's tools {', '.join(tools)} write, and an agent in read-only mode cannot: "
         "name a model as provider:model and set its API key"
     )
-
-
-def _explain_changes(changed: list[str]) -> str:
-    more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
-    return f"the workspace was changed while the agent was to look only: {', '.join(changed[:NAMED])}{more}"

@@ -117,6 +117,8 @@ SETTINGS_FIELDS = (
     _rule("log_state_snapshots", Shape.FLAG, "Whether the state after each node is kept for `drumline logs`."),
     _rule("validate_before_run", Shape.FLAG, "Whether an invalid flow is refused before it starts."),
     _rule("max_concurrency", Shape.COUNT, "How many nodes may be in work at the same time."),
+    _rule("max_tokens", Shape.COUNT, "How many tokens its models and agents may use, both ways together; ours."),
+    _rule("max_cost", Shape.NUMBER, "How many dollars they may cost, as far as they say it; ours."),
 )
 
 VARIABLE_FIELDS = (
@@ -240,9 +242,7 @@ KINDS: Mapping[str, KindRule] = {
             make=CheckNode,
             about="The engine runs commands and goes on by the verdict: all of them passed, or not.",
             fields=(
-                _needed(
-                    "checks", Shape.TEXTS, "Commands that must exit with 0, or names of such in the config."
-                ),
+                _needed("checks", Shape.TEXTS, "Commands that must exit with 0, or names of such in the config."),
                 _needed("on_pass", Shape.NODE, "Where to go when all passed.", "passed"),
                 _needed("on_fail", Shape.NODE, "Where to go when one did not.", "failed"),
                 _rule("into", Shape.TEXT, "The key of the state that receives the results."),

@@ -163,6 +163,8 @@ class FlowSettings:
     log_state_snapshots: bool = True
     validate_before_run: bool = True
     max_concurrency: int = 8
+    max_tokens: int | None = None
+    max_cost: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

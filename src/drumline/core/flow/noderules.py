@@ -70,7 +70,7 @@ def check_skills(inspection: Inspection) -> None:
 def check_limits(inspection: Inspection) -> None:
     """Limits that would allow nothing at all."""
     settings = inspection.flow.settings
-    for name in ("max_loop_iterations", "max_concurrency"):
+    for name in ("max_loop_iterations", "max_concurrency", "max_tokens"):
         _check_limit(inspection, None, name, getattr(settings, name))
     for node in inspection.flow.nodes.values():
         if isinstance(node, MapNode):

@@ -60,6 +60,7 @@ class FlowState:
     failures: dict[str, str] = field(default_factory=dict)
     broken: str = ""
     spent: float = 0.0
+    usage: dict[str, float] = field(default_factory=dict)
     ended: ev.FlowEnded | None = None
 
     @property
@@ -171,6 +172,8 @@ def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
 def _node_ended(state: FlowState, event: ev.NodeEnded) -> None:
     state.check_due(Key(event.scope, event.node, event.visit))
     state.spent += event.spent
+    for name, count in event.usage.items():
+        state.usage[name] = state.usage.get(name, 0.0) + count
     if event.scope != state.scope:
         _item_ended(state, event)
         return

@@ -80,6 +80,8 @@ def next_nodes(state: FlowState) -> list[RunNode | Finish]:
     if reason := state.broken or _overdue(state) or state.reason:
         return [] if state.acting else [Finish(reason=reason)]
     if state.waiting or state.maps:
+        if reason := _overspent(state):
+            return [] if state.acting else [Finish(reason=reason)]
         return list(_list_due(state))
     return [Finish(node=state.end)] if state.end is not None and not state.running else []
 
@@ -196,6 +198,18 @@ def _overdue(state: FlowState) -> str:
         return ""
     during = f" during super-step ({', '.join(sorted(state.failures))})" if state.failures else ""
     return f"timed out after {limit:g}s{during}"
+
+
+def _overspent(state: FlowState) -> str:
+    """Why nothing may begin any more: models and agents have used up what the flow allows them."""
+    settings, usage = state.chart.flow.settings, state.usage
+    if settings.max_tokens is not None:
+        tokens = usage.get("input", 0.0) + usage.get("output", 0.0)
+        if tokens >= settings.max_tokens:
+            return f"its budget is used up: {tokens:,.0f} tokens of {settings.max_tokens:,} (max_tokens)"
+    if settings.max_cost is not None and usage.get("cost_usd", 0.0) >= settings.max_cost:
+        return f"its budget is used up: {usage['cost_usd']:.2f} dollars of {settings.max_cost:g} (max_cost)"
+    return ""
 
 
 def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion, spent: float) -> ev.NodeEnded:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from drumline.core.flow.chart import Chart
@@ -66,10 +66,10 @@ class FlowCalls:
         if ended is None or not ended.node:
             reason = ended.reason if ended else "it did not end"
             name = child.chart.flow.name
-            return Outcome(failure=f"flow {name!r}: {reason}", failure_class="validation")
+            return Outcome(failure=f"flow {name!r}: {reason}", failure_class="validation", usage=child.usage)
         if node.output_schema is None:
-            return Outcome(output=ended.output)
-        return self._judge_structure(node, ended.output)
+            return Outcome(output=ended.output, usage=child.usage)
+        return replace(self._judge_structure(node, ended.output), usage=child.usage)
 
     def _judge_structure(self, node: AgentNode, text: str) -> Outcome:
         try:

@@ -1,0 +1,36 @@
+"""Sees to it that an agent that may only read has only read. The rule: what it did is told, and left as it is.
+
+The folder is a person's: undoing there could undo more than the agent did. Whoever else writes meanwhile is blamed on
+the agent, for nobody can tell them apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from drumline.core.taxonomy import Failure
+from drumline.models.witness import find_changes, look
+from drumline.ports.agents import Agent, Assignment, Outcome
+
+NAMED = 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GuardedAgent:
+    """An agent whose read-only assignments are judged by the work tree, not by its word."""
+
+    agent: Agent
+
+    async def work(self, assignment: Assignment) -> Outcome:
+        """Let it work. Touched files are a failure that names them, if it was only to read."""
+        before = await look(assignment.workspace) if assignment.read_only else None
+        outcome = await self.agent.work(assignment)
+        after = await look(assignment.workspace) if before is not None else None
+        if before is None or after is None or not (changed := find_changes(before, after)):
+            return outcome
+        return replace(outcome, failure=Failure.VALIDATION.value, message=_explain_changes(changed), structured=None)
+
+
+def _explain_changes(changed: list[str]) -> str:
+    more = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
+    return f"the workspace was changed while the agent was to look only: {', '.join(changed[:NAMED])}{more}"
