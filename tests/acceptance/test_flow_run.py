@@ -213,7 +213,8 @@ def test_a_flow_that_is_nowhere_is_refused_by_its_name(user: User) -> None:
     ran = run_flow(user, "nowhere")
 
     assert (ran.code, ran.out) == (3, "")
-    assert "there is no flow 'nowhere': no such file, folder or name" in ran.err
+    assert f"{user.repo}/nowhere:1: error: does not exist" in ran.err
+    assert read_journal(user).run is None
 
 
 def test_a_flow_run_from_a_folder_of_the_repository_works_there(user: User) -> None:
