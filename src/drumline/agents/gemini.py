@@ -73,6 +73,7 @@ class GeminiReader:
         self._acted = False
         self._edits: dict[str, str] = {}
         self._session = ""
+        self._model = ""
         self._errors: list[str] = []
         self._notices: list[str] = []
 
@@ -80,7 +81,7 @@ class GeminiReader:
         """What an event means."""
         match event.get("type"):
             case "init":
-                self._session = read_text(event.get("session_id"))
+                self._session, self._model = read_text(event.get("session_id")), read_text(event.get("model"))
                 yield Happening(kind="session", text=self._session)
             case "message" if event.get("role") == "assistant":
                 self._said += read_text(event.get("content"))
@@ -106,6 +107,7 @@ class GeminiReader:
             self._judge(self._result),
             usage=_count(self._result),
             source="gemini",
+            model=next(iter(_read_models(self._result)), self._model),
             session=self._session,
             notices=tuple(self._notices),
         )
@@ -145,6 +147,12 @@ class GeminiReader:
         if REFUSED.search(why):
             self._notices.append(f"it was not allowed to use a tool: {why[:300]}")
             yield Happening(kind="notice", text=self._notices[-1])
+
+
+def _read_models(result: Mapping[str, Json]) -> list[str]:
+    """The models that did the work, the busiest first: what was asked for may have been a name for the current one."""
+    models = read_map(read_map(result.get("stats")).get("models"))
+    return sorted(models, key=lambda name: -read_number(read_map(models[name]).get("total_tokens")))
 
 
 def _count(result: Mapping[str, Json]) -> Mapping[str, float]:

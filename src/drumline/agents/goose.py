@@ -65,7 +65,7 @@ class GooseReader:
         self._message = ""
         self._said = ""
         self._by_model = True
-        self._model_known = False
+        self._model = ""
         self._error = ""
         self._edits: dict[str, str] = {}
 
@@ -88,7 +88,13 @@ class GooseReader:
         if self._end is None:
             return self._explain(self._error) if self._error else explain_end(ended, "a completion")
         source = "goose" if self._before is not None else "goose, with what the session had used before"
-        return replace(self._judge(self._end), usage=self._count(self._end), source=source, session=self._session)
+        return replace(
+            self._judge(self._end),
+            usage=self._count(self._end),
+            source=source,
+            model=self._model,
+            session=self._session,
+        )
 
     def _judge(self, end: Mapping[str, Json]) -> Outcome:
         if self._error:
@@ -114,12 +120,13 @@ class GooseReader:
         """Whether the last words are goose's own: no model is named for them, or it used none at all."""
         if self._said and self._by_model:
             return False
-        return self._model_known or not read_number(end.get("total_tokens")) or bool(EXCUSE.search(self._said))
+        return bool(self._model) or not read_number(end.get("total_tokens")) or bool(EXCUSE.search(self._said))
 
     def _read_message(self, message: Mapping[str, Json]) -> Iterator[Happening]:
         own = message.get("role") == "assistant"
-        by_model = "inference" in read_map(message.get("metadata"))
-        self._model_known = self._model_known or by_model
+        inference = read_map(read_map(message.get("metadata")).get("inference"))
+        by_model = bool(inference)
+        self._model = read_text(inference.get("requestedModel")) or self._model
         for item in read_list(message.get("content")):
             part = read_map(item)
             match part.get("type"):

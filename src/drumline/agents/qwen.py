@@ -81,6 +81,7 @@ class QwenReader:
     def __init__(self, assignment: Assignment) -> None:
         self._result: Mapping[str, Json] | None = None
         self._acted = False
+        self._model = ""
         self._wait: float | None = None
         self._edits: dict[str, str] = {}
 
@@ -88,6 +89,7 @@ class QwenReader:
         """What an event means; those of its own helpers count, but for what they say."""
         match event.get("type"):
             case "system" if event.get("subtype") == "init":
+                self._model = read_text(event.get("model"))
                 yield Happening(kind="session", text=read_text(event.get("session_id")))
             case "system" if event.get("subtype") == "retry":
                 self._wait = read_number(read_map(event.get("data")).get("delayMs")) / 1000
@@ -110,6 +112,7 @@ class QwenReader:
             self._judge(result),
             usage=_count(result),
             source="qwen",
+            model=self._model,
             session=read_text(result.get("session_id")),
             notices=tuple(f"it was not allowed to use {tool}" for tool in denied),
         )
