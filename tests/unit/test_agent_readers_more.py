@@ -324,8 +324,15 @@ def test_servers_are_described_in_each_programs_own_words(tmp_path: Path) -> Non
     assert config["mcp"]["far"]["url"] == described["far"]["httpUrl"] == remote.url
     assert described["tracker"] == {"command": "serve", "args": ["it all"], "env": {"TOKEN": "hush"}}
     assert "tracker:serve 'it all'" in argv
+
+
+def test_what_a_program_cannot_be_held_to_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="gemini mcp add"):
         start("gemini", tmp_path, servers=(SERVER,))
+    with pytest.raises(InvalidInput, match="some of its tools"):
+        start("goose", tmp_path, tools=("shell",))
+    with pytest.raises(InvalidInput, match="several have TOKEN"):
+        start("goose", tmp_path, servers=(SERVER, SERVER))
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)

@@ -31,8 +31,7 @@ EXCUSE = re.compile(r"^Ran into this error:|Please (?:resend|retry)\b")
 
 def build_launch(assignment: Assignment, setting: Setting) -> Launch:
     """The command for an assignment. Instructions go in before the prompt on stdin: as options all could read them."""
-    if assignment.read_only and not setting.jailed:
-        raise InvalidInput("goose reads with commands, which could also write: without bubblewrap it cannot only read")
+    _refuse_impossible(assignment, setting)
     argv = [str(setting.executable), "run", "--output-format", "stream-json", "--quiet", "--instructions", "-"]
     # Only its tools for developers: what else a user has switched on is for talking to it.
     argv += ["--no-profile", "--with-builtin", "developer"]
@@ -49,6 +48,17 @@ def build_launch(assignment: Assignment, setting: Setting) -> Launch:
     # It would ask before each act, and once more for a name of the session.
     env = {"GOOSE_MODE": "auto", "GOOSE_DISABLE_SESSION_NAMING": "true", "GOOSE_TELEMETRY_ENABLED": "false"}
     return Launch(argv=tuple(argv), stdin=join_prompt(assignment), env={**env, **secrets})
+
+
+def _refuse_impossible(assignment: Assignment, setting: Setting) -> None:
+    """Refuse what the program could not be held to."""
+    if assignment.read_only and not setting.jailed:
+        raise InvalidInput("goose reads with commands, which could also write: without bubblewrap it cannot only read")
+    if assignment.tools is not None:
+        raise InvalidInput("goose cannot be held to some of its tools; leave them out, or take another agent")
+    variables = [name for server in setting.servers for name in server.env]
+    if shared := sorted({name for name in variables if variables.count(name) > 1}):
+        raise InvalidInput(f"goose gives all MCP servers the same variables, but several have {', '.join(shared)}")
 
 
 class GooseReader:
