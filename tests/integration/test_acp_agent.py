@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -211,6 +212,7 @@ def test_files_are_written_for_it_inside_the_workspace_only(stage: Stage) -> Non
     outcome = stage.work(
         {"write": {"path": str(stage.workspace / "new" / "a.txt"), "content": "ü\n"}},
         {"write": {"path": str(stage.folder / "outside.txt"), "content": "x"}},
+        {"update": call("edit", status="completed", locations=[{"path": "new/a.txt"}])},
         {"tell": "heard"},
     )
 
@@ -218,6 +220,7 @@ def test_files_are_written_for_it_inside_the_workspace_only(stage: Stage) -> Non
     assert (stage.workspace / "new" / "a.txt").read_text() == "ü\n"
     assert not (stage.folder / "outside.txt").exists()
     assert "refused" in outcome.message
+    assert stage.happened("edit") == [("edit", "new/a.txt")]
     assert (served["write_text_file"], served["read_text_file"]) == (True, False)
 
 
@@ -407,6 +410,17 @@ def test_a_program_that_nobody_knows_has_the_folders_and_variables_of_its_name()
 
     assert "ZETA_*" in keep
     assert "~/.zeta" in homes
+
+
+def test_the_library_of_the_protocol_is_imported_when_somebody_talks() -> None:
+    names = "'acp', 'pydantic', 'pydantic_ai'"
+    program = (
+        f"import sys, drumline.agents.acp, drumline.models.builtin; print([n for n in ({names}) if n in sys.modules])"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout == "[]\n"
 
 
 def count_processes(word: str) -> int:

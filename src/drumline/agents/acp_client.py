@@ -45,6 +45,7 @@ class Desk:
         self.notices: list[str] = []
         self._assignment = assignment
         self._policy = policy
+        self._written: set[str] = set()
 
     def hear(self) -> None:
         """The agent has said something, whatever it was."""
@@ -61,6 +62,9 @@ class Desk:
             text = strip_controls(happening.text)
             if happening.kind == "edit":
                 text = self._place(text)
+                if text in self._written:
+                    self._written.remove(text)
+                    continue
             if happening.kind in ("tool", "command", "edit"):
                 self.last = f"{happening.kind} {text}"
             await self._assignment.report(replace(happening, text=text))
@@ -89,6 +93,9 @@ class Desk:
             await anyio.to_thread.run_sync(_write, target, content)
         except OSError as error:
             raise RequestError(REFUSED, f"{path} cannot be written: {error.strerror}") from error
+        await self.tell([Happening(kind="edit", text=path)])
+        # Most agents tell of it as well, once the tool by which they asked is done.
+        self._written.add(self._place(path))
         return WriteTextFileResponse()
 
     async def _refuse(self, call: Mapping[str, Json], verdict: Verdict, options: list[PermissionOption]) -> None:

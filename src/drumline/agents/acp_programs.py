@@ -53,6 +53,12 @@ def find_own(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def find_folders(homes: Sequence[str]) -> list[Path]:
-    """Those of the folders that are there."""
-    found = [Path(os.path.expandvars(home)).expanduser() for home in homes]
-    return [path for path in found if path.is_absolute() and path.exists()]
+    """Those of the folders that are there; one whose name ends with a slash is made."""
+    found: list[Path] = []
+    for home in homes:
+        path = Path(os.path.expandvars(home)).expanduser()
+        if path.is_absolute() and home.endswith("/"):
+            path.mkdir(parents=True, exist_ok=True)
+        if path.is_absolute() and path.exists():
+            found.append(path)
+    return found

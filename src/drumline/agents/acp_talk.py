@@ -39,8 +39,10 @@ from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Conversation
 from drumline.profiles import McpServer
 
-GRACE = 1.0
+GRACE = 2.0
 """Seconds that an agent has to end by itself once it is told to."""
+QUIET = 0.3
+LONGEST_PAST = 10.0
 READING_MODES = ("read-only", "plan")
 Session = NewSessionResponse | LoadSessionResponse
 Served = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
@@ -121,6 +123,7 @@ class Talk:
             with suppress(RequestError):
                 loaded = await connection.load_session(cwd=cwd, session_id=wanted, mcp_servers=servers)
                 self.session = wanted
+                await self._settle()
                 return loaded
         if wanted:
             self._desk.notices.append(f"the session {wanted} could not be used; it began a new one")
@@ -128,6 +131,14 @@ class Talk:
         begun = await connection.new_session(cwd=cwd, mcp_servers=servers)
         self.session = begun.session_id
         return begun
+
+    async def _settle(self) -> None:
+        """Wait until a session that was loaded has been told: some agents go on with that after their answer."""
+        with anyio.move_on_after(LONGEST_PAST):
+            left = QUIET
+            while left > 0:
+                await anyio.sleep(left)
+                left = self._desk.heard + QUIET - anyio.current_time()
 
     async def _set_up(self, connection: ClientSideConnection, session: Session) -> None:
         """Choose the model that is wanted, and a mode that only reads where no jail sees to it."""

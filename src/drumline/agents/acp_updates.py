@@ -59,8 +59,10 @@ class Updates:
         self._said += read_text(read_map(update.get("content")).get("text"))
 
     def _count(self, cost: Mapping[str, Json]) -> Iterator[Happening]:
-        if cost.get("currency") == "USD":
-            self.cost = read_number(cost.get("amount"))
+        amount = read_number(cost.get("amount"))
+        # One that knows no prices counts with zero.
+        if cost.get("currency") == "USD" and amount > 0:
+            self.cost = amount
             yield Happening(kind="usage", usage={"cost_usd": self.cost})
 
     def _follow(self, update: Mapping[str, Json]) -> Iterator[Happening]:
