@@ -61,13 +61,14 @@ PROGRAMS: Mapping[str, str] = MappingProxyType(
         "opencode": "drumline.agents.opencode:PROGRAM",
         "qwen": "drumline.agents.qwen:PROGRAM",
         "goose": "drumline.agents.goose:PROGRAM",
+        "builtin": "drumline.models.builtin:open_builtin",
     }
 )
 """Agents whose argument is a model and may be left out, each with its Program or Opener."""
 EXAMPLES: Mapping[str, str] = MappingProxyType(
     {"scripted": "scripted:FILE", "command": "command:CMD", "acp": "acp:CMD"}
 )
-EQUIPPED = frozenset({"acp"})
+EQUIPPED = frozenset({"acp", "builtin"})
 """Agents whose opener is an Outfitter."""
 GROUP = "drumline.agents"
 """The entry points by which other packages bring agents: each names a Program or an Opener."""

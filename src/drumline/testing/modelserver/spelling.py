@@ -20,7 +20,7 @@ SHELLS = ("Bash", "exec_command", "shell", "run_shell_command", "bash", "shell_c
 ANSWERERS = ("StructuredOutput", "structured_output", "final_output", "final_result")
 
 PATHS = ("file_path", "filePath", "absolute_path", "path")
-CONTENTS = ("content", "file_text", "patchText", "input", "patch")
+CONTENTS = ("content", "contents", "file_text", "patchText", "input", "patch")
 COMMANDS = ("command", "cmd")
 # Where the agent works, as the programs say it to their model.
 FOLDER = re.compile(r"(?:working directory:|working in the directory:|<cwd>|<working-directory>)\s*(/[^\n<]+)", re.I)

@@ -1,0 +1,99 @@
+"""Our own small agent, for people who have an API key and no agent program: a model with tools for one workspace.
+
+The rule: it is held to the promises of every other agent. The libraries of providers are imported when it works.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+
+from drumline.core.taxonomy import Failure
+from drumline.errors import InvalidInput
+from drumline.models.confined import Wrapper
+from drumline.models.secrets import find_secrets
+from drumline.models.tiers import KEYS, find_default
+from drumline.ports.agents import Agent, Assignment, Happening, Outcome
+from drumline.ports.processes import Processes
+from drumline.profiles import McpServer
+
+UNJAILED = "bubblewrap does not work here: what its commands write outside the workspace is not prevented"
+NOBODY = f"there is no model to ask: set one of {', '.join(KEYS)}, or name a model as builtin:provider:model"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuiltinAgent:
+    """Works with a model of a provider. `model` overrules the tiers but not the assignment."""
+
+    processes: Processes
+    model: str = ""
+    tiers: Mapping[str, str] = field(default_factory=dict)
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
+    jail: Wrapper | None = None
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    async def work(self, assignment: Assignment) -> Outcome:
+        """Do the assignment in its workspace. No process of it is left when this returns or is cancelled."""
+        model = self.choose_model(assignment)
+        if not model:
+            return Outcome(failure=Failure.AUTH.value, message=NOBODY)
+        if self.jail is None:
+            await assignment.report(Happening(kind="notice", text=UNJAILED))
+        temp = assignment.log.with_name(assignment.log.name + ".tmp").absolute()
+        temp.mkdir(parents=True, exist_ok=True)
+        try:
+            return replace(await self._work(assignment, model, temp), model=model)
+        except InvalidInput as error:
+            return Outcome(failure=Failure.PERMANENT.value, message=str(error))
+        finally:
+            shutil.rmtree(temp, ignore_errors=True)
+
+    def choose_model(self, assignment: Assignment) -> str:
+        """The model asked for, else that of the tier: the configured one, or that of a provider whose key is set."""
+        tier = assignment.tier
+        return assignment.model or self.model or self.tiers.get(tier) or find_default(tier, self.environ)
+
+    async def _work(self, assignment: Assignment, model: str, temp: Path) -> Outcome:
+        from drumline.models.errand import Errand
+
+        secrets = find_secrets(self.environ, *(server.env.values() for server in self.servers.values()))
+        errand = Errand(self, assignment, model=model, secrets=secrets, temp=temp)
+        found: list[Outcome] = []
+        silent = False
+        async with anyio.create_task_group() as tasks:
+
+            async def watch() -> None:
+                nonlocal silent
+                await errand.wait_silence()
+                silent = True
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(watch)
+            with anyio.move_on_after(assignment.timeout):
+                found.append(await errand.run())
+            tasks.cancel_scope.cancel()
+        return found[0] if found else errand.explain_stop(silent=silent)
+
+
+def open_builtin(
+    argument: str,
+    *,
+    processes: Processes,
+    base: Path,
+    tiers: Mapping[str, str],
+    servers: Mapping[str, McpServer],
+    jail: Wrapper | None,
+) -> Agent:
+    """The agent with the model `argument`, as `provider:model`, or without one that of the tier."""
+    provider, _, name = argument.partition(":")
+    if argument and not (provider.strip() and name.strip()):
+        legal = "builtin or builtin:provider:model, such as builtin:openai:gpt-6.1-terra"
+        raise InvalidInput(f"{argument!r} does not name a model (legal: {legal})", hint="drumline agents")
+    return BuiltinAgent(
+        processes=processes, model=argument, tiers=tiers, servers=servers, jail=jail, environ=dict(os.environ)
+    )

@@ -1,0 +1,60 @@
+"""Commands of an agent of ours, held like those of any other. The rule: they write where it may, and see no secret."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+from drumline.ports.processes import Conversation, Ended, Job, Processes
+
+KEPT = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "XDG_*",
+    "SSL_CERT_*",
+    "*_PROXY",
+    "*_proxy",
+)
+"""The variables that a command may see; all others may be secrets."""
+
+
+class Wrapper(Protocol):
+    """A jail of the kernel's."""
+
+    def wrap(self, argv: Sequence[str], *, cwd: Path, writable: Sequence[Path]) -> list[str]:
+        """The command on a machine that it can only read but for `writable`."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConfinedProcesses:
+    """Runs commands that may write to `writable` only, where there is a jail; `temp` takes their temporary files."""
+
+    processes: Processes
+    jail: Wrapper | None
+    writable: tuple[Path, ...]
+    temp: Path
+
+    async def run(self, job: Job) -> Ended:
+        """Run to the end, as the port promises."""
+        return await self.processes.run(self._confine(job))
+
+    def open(self, job: Job) -> AbstractAsyncContextManager[Conversation]:
+        """Run a command to talk with, as the port promises."""
+        return self.processes.open(self._confine(job))
+
+    def _confine(self, job: Job) -> Job:
+        argv = job.argv
+        if self.jail is not None:
+            argv = self.jail.wrap(argv, cwd=job.cwd, writable=(*self.writable, self.temp))
+        return replace(job, argv=argv, env={**job.env, "TMPDIR": str(self.temp)}, keep=KEPT)
