@@ -9,7 +9,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from drumline.agents import open_agent
+from drumline.agents import list_names, open_agent
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.flow.questions import FLOW
@@ -24,8 +24,9 @@ from drumline.models.choice import find_name_fault
 from drumline.models.guard import GuardedAgent
 from drumline.models.toolbox import LEGAL, OURS, SKILLS
 from drumline.ports.agents import Agent
+from drumline.ports.processes import Processes
 from drumline.processes.supervised import SupervisedProcesses
-from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, read_profiles
+from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, Profile, Profiles, read_profiles
 from drumline.schemas.checking import JsonSchemas
 from drumline.skills.folders import FolderSkills, search_path
 from drumline.store.sqlite import SqliteStore
@@ -45,7 +46,7 @@ def describe_surroundings(
     profiles = read_profiles(config)
 
     def find_agent_fault(name: str) -> str:
-        if folder is None or name == DEFAULT or ":" in name or name in profiles.agents:
+        if folder is None or name == DEFAULT or ":" in name or name in profiles.agents or name in list_names():
             return ""
         return "" if find_flow(name, around=folder, top=top or folder) else f"nobody is called {name!r}"
 
@@ -78,6 +79,7 @@ def open_library(site: Site, keep: Path, *, override: str = "") -> FlowLibrary:
         profiles=read_profiles(site.config),
         default=site.settings.agent,
         override=override,
+        known=tuple(list_names()),
         around=describe_surroundings(site.repository.top, site.config),
     )
 
@@ -94,8 +96,7 @@ def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: 
         processes = SupervisedProcesses(site.roster.home(driver), driver)
 
         def open_named(spec: str) -> Agent:
-            agent = open_agent(spec, processes=processes, base=site.repository.top, servers=profiles.mcp)
-            return GuardedAgent(agent=agent)
+            return _open_guarded(spec, profiles, processes=processes, base=site.repository.top)
 
         models = open_models(
             open_agent=open_named,
@@ -123,6 +124,12 @@ def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: 
     if delivery is None:
         return kit
     return replace(kit, prepare=delivery.prepare, deliver=delivery.deliver)
+
+
+def _open_guarded(spec: str, profiles: Profiles, *, processes: Processes, base: Path) -> Agent:
+    """An agent by its spec, with the models and servers configured for it; where it may only read, it is watched."""
+    own = profiles.agents.get(spec.partition(":")[0], Profile())
+    return GuardedAgent(agent=open_agent(spec, processes=processes, base=base, tiers=own.tiers, servers=profiles.mcp))
 
 
 class _Delivery:

@@ -21,11 +21,22 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
-    """Who a name stands for: an agent's spec, and with which tier or model it works. What is empty is the default."""
+    """Who a name stands for: an agent's spec, and with which tier or model it works. What is empty is the default.
+
+    `fast`, `standard` and `strong` are the models that the tiers mean for this agent.
+    """
 
     agent: str = ""
     tier: str = ""
     model: str = ""
+    fast: str = ""
+    standard: str = ""
+    strong: str = ""
+
+    @property
+    def tiers(self) -> dict[str, str]:
+        """The models of the tiers that have one here."""
+        return {tier: model for tier in TIERS if (model := getattr(self, tier))}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +81,10 @@ TABLES: tuple[TableKey, ...] = (
     TableKey(table="agents.NAME", key="agent", legal=_TEXT, help="The agent that NAME stands for, as for `--agent`."),
     TableKey(table="agents.NAME", key="tier", legal=", ".join(TIERS), help="The class of model it works with."),
     TableKey(table="agents.NAME", key="model", legal=_MODEL, help="The model it works with; overrules the tier."),
+    *(
+        TableKey(table="agents.NAME", key=tier, legal=_TEXT, help=f"The model that the tier `{tier}` means for it.")
+        for tier in TIERS
+    ),
     TableKey(table="models", key=DEFAULT, legal=_MODEL, help="The model of `llm` nodes that name none."),
     *(TableKey(table="models", key=tier, legal=_MODEL, help=f"The model of the tier `{tier}`.") for tier in TIERS),
     TableKey(
@@ -141,10 +156,14 @@ class _Reading:
         self._check_keys(place, table, _keys("agents.NAME"))
         if not table:
             self._tell(place, "says nothing; give it an agent, a tier or a model")
+        tiers = {tier: self._text(place, table, tier) for tier in TIERS}
+        # A table that only says what the tiers mean is about the agent whose name it has.
+        own = name if any(tiers.values()) else ""
         return Profile(
-            agent=self._text(place, table, "agent"),
+            agent=self._text(place, table, "agent") or own,
             tier=self._choice(place, table, "tier", TIERS),
             model=self._text(place, table, "model"),
+            **tiers,
         )
 
     def read_models(self, table: object) -> dict[str, str]:

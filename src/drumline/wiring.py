@@ -19,6 +19,7 @@ from drumline.app.look import Watcher
 from drumline.app.say import check_speaker
 from drumline.core.ids import NO_DRIVER, DriverId, RunId
 from drumline.core.plan import Step
+from drumline.core.routing import TIERS
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit, OpenAgent, Worker
 from drumline.errors import InvalidInput
@@ -28,7 +29,7 @@ from drumline.ports.processes import Processes
 from drumline.processes.census import MARK
 from drumline.processes.roster import FileRoster
 from drumline.processes.supervised import SupervisedProcesses
-from drumline.profiles import PLACE, read_profiles
+from drumline.profiles import PLACE, McpServer, read_profiles
 from drumline.settings import Settings, read_config, resolve
 from drumline.store.sqlite import SqliteStore
 from drumline.workspace.repository import Repository, find_repository
@@ -57,6 +58,7 @@ class Crew:
     profiles: Mapping[str, Mapping[str, str]]
     processes: Processes
     base: Path
+    servers: Mapping[str, McpServer] = field(default_factory=dict)
     opened: dict[str, Worker] = field(default_factory=dict)
 
     def open(self, name: str) -> Worker:
@@ -78,7 +80,9 @@ class Crew:
         spec = self._find_spec(name)
         kind, _, argument = spec.partition(":")
         model = profile.get("model", "") or (argument if kind in PROGRAMS else "")
-        return Worker(agent=open_agent(spec, processes=self.processes, base=self.base), model=model)
+        tiers = {tier: profile[tier] for tier in TIERS if profile.get(tier)}
+        agent = open_agent(spec, processes=self.processes, base=self.base, tiers=tiers, servers=self.servers)
+        return Worker(agent=agent, model=model)
 
     def _find_spec(self, name: str) -> str:
         """What a name stands for; a profile that names no agent is the run's own."""
@@ -226,7 +230,8 @@ class Site:
         def equip(driver: DriverId) -> tuple[Processes, OpenAgent]:
             processes = SupervisedProcesses(self.roster.home(driver), driver)
             begun, base = run.begun, self.repository.top
-            crew = Crew(agent=begun.agent, profiles=begun.profiles, processes=processes, base=base)
+            servers = read_profiles(self.config).mcp
+            crew = Crew(agent=begun.agent, profiles=begun.profiles, processes=processes, base=base, servers=servers)
             crew.open(begun.agent)  # what nobody can open is told before anything is claimed
             return processes, crew.open
 

@@ -10,8 +10,8 @@ from drumline.core import graph
 from drumline.core.ids import StepId
 from drumline.core.ownership import overlaps
 from drumline.core.plan import Marks, Plan, Problem, Severity, Status, Step
+from drumline.core.routing import TIERS
 
-TIERS = ("fast", "standard", "strong")
 MAX_STEPS_FOR_REDUNDANCY = 20_000
 
 _OVER = (Status.DONE, Status.SKIPPED)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,7 +36,8 @@ class FlowLibrary:
     """Finds callees and keeps flows for one run.
 
     `top` is the repository, `keep` the run's folder for copies. `default` is the spec of the default agent; with
-    `override` that agent does the work of all agents, while names of flows still lead to flows.
+    `override` that agent does the work of all agents, while names of flows still lead to flows. `known` are agents
+    that need no profile.
     """
 
     top: Path
@@ -44,6 +45,7 @@ class FlowLibrary:
     profiles: Profiles = field(default_factory=Profiles)
     default: str = ""
     override: str = ""
+    known: Collection[str] = ()
     around: Surroundings = field(default_factory=Surroundings)
 
     def find_callee(self, name: str, *, around: Path) -> Callee:
@@ -58,7 +60,11 @@ class FlowLibrary:
         if name in self.profiles.agents:
             return self._find_profile(name)
         flow = find_flow(name, around=around, top=self.top)
-        return Callee(flow=flow) if flow else Callee(agent=self._find_default(name), warning=_warn(name))
+        if flow is not None:
+            return Callee(flow=flow)
+        if name in self.known:
+            return Callee(agent=self.override or name)
+        return Callee(agent=self._find_default(name), warning=_warn(name))
 
     def load(self, path: Path) -> Flow:
         """The checked flow in a file, as this run first saw it; InvalidFlow with all its problems."""

@@ -126,7 +126,7 @@ class _Builder:
         return item
 
     def _follow(self, event: yaml.AliasEvent, line: int) -> Item:
-        """What an alias stands for; it counts as if it were written out, so that a short file cannot mean a huge one."""
+        """What an alias stands for; it counts as if it were written out: a short file cannot mean a huge one."""
         if event.anchor not in self._anchors:
             message = f"the alias '*{event.anchor}' stands for nothing; put the anchor '&{event.anchor}' before it"
             raise _Refused(code="yaml_alias", line=line, message=message)

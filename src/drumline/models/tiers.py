@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-TIERS = ("fast", "standard", "strong")
+from drumline.core.routing import TIERS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
