@@ -64,7 +64,7 @@ def user(tmp_path: Path) -> Iterator[User]:
 def move_to_a_fresh_clone(user: User, folder: Path) -> User:
     """Another machine with nothing but what was committed."""
     (folder / "home").mkdir(parents=True)
-    user.git("clone", "-q", "--branch", "main", str(user.repo), str(folder / "repo"))
+    user.git("clone", "-q", "--no-local", "--single-branch", "--branch", "main", str(user.repo), str(folder / "repo"))
     return User(folder=folder, repo=folder / "repo")
 
 

@@ -205,14 +205,17 @@ class PlanRecorder:
                 await self._catch_up()
 
     async def _catch_up(self, *, final: bool = False) -> None:
-        try:
-            for entry in self._store.tail(self._run, after=self._seen):
+        for entry in self._store.tail(self._run, after=self._seen):
+            self._seen = entry.seq
+            try:
                 await self._note(entry)
-                self._seen = entry.seq
-            if final:
+            except DrumlineError as error:
+                self.problem = str(error)
+        if final:
+            try:
                 self.recording.write()
-        except DrumlineError as error:
-            self.problem = str(error)
+            except DrumlineError as error:
+                self.problem = str(error)
 
     async def _note(self, entry: Entry) -> None:
         match entry.event:
