@@ -165,7 +165,8 @@ def launch_gemini(seat: Seat) -> Launch:
 
 def launch_opencode(seat: Seat) -> Launch:
     """OpenCode with a provider of its own; its many folders and downloads are switched one by one."""
-    model = {"name": "scripted", "tool_call": True, "limit": {"context": 100_000, "output": 8_000}}
+    cost = {"input": 1, "output": 2}
+    model = {"name": "scripted", "tool_call": True, "limit": {"context": 100_000, "output": 8_000}, "cost": cost}
     provider = {
         "npm": "@ai-sdk/openai-compatible",
         "options": {"baseURL": f"{seat.url}/v1", "apiKey": SECRET},

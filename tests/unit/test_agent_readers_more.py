@@ -159,6 +159,15 @@ def test_goose_counts_what_a_session_used_before_only_once(tmp_path: Path, monke
     assert unknown.source != "goose"
 
 
+def test_qwen_counts_a_resumed_session_by_its_messages(tmp_path: Path) -> None:
+    [*events, result] = read_stream("qwen.work")
+    total: Mapping[str, Json] = {**result, "usage": {"input_tokens": 900, "output_tokens": 180}}
+
+    outcome, _ = play(qwen.PROGRAM, tmp_path, *events, total, session="s")
+
+    assert outcome.usage == {"input": 300, "output": 60, "cached": 0}
+
+
 def test_opencode_that_was_cut_off_or_stopped_between_steps_is_not_done(tmp_path: Path) -> None:
     [*steps, last] = read_stream("opencode.work")
     part: Any = last["part"]

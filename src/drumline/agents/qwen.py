@@ -19,6 +19,7 @@ from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 
+KINDS = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens"}
 READERS = ("read_file", "list_directory", "glob", "grep_search", "web_fetch")
 WRITERS = ("write_file", "edit", "notebook_edit")
 SHELL = "run_shell_command"
@@ -80,6 +81,8 @@ class QwenReader:
 
     def __init__(self, assignment: Assignment) -> None:
         self._result: Mapping[str, Json] | None = None
+        # Its result counts the whole session, so a resumed one is counted by its messages.
+        self._counted: dict[str, float] | None = dict.fromkeys(KINDS, 0.0) if assignment.session else None
         self._acted = False
         self._model = ""
         self._wait: float | None = None
@@ -95,12 +98,13 @@ class QwenReader:
                 self._wait = read_number(read_map(event.get("data")).get("delayMs")) / 1000
                 yield Happening(kind="notice", text=f"the API failed; it asks again in {self._wait:g} s")
             case "assistant":
+                self._add(read_map(read_map(event.get("message")).get("usage")))
                 yield from self._read_blocks(event)
             case "user":
                 yield from self._read_done(event)
             case "result":
                 self._result = event
-                yield Happening(kind="usage", usage=_count(event))
+                yield Happening(kind="usage", usage=self._count(event))
 
     def conclude(self, ended: Ended) -> Outcome:
         """The outcome by the result; without one it has broken down."""
@@ -110,7 +114,7 @@ class QwenReader:
         denied = [read_text(read_map(item).get("tool_name")) for item in read_list(result.get("permission_denials"))]
         return replace(
             self._judge(result),
-            usage=_count(result),
+            usage=self._count(result),
             source="qwen",
             model=self._model,
             session=read_text(result.get("session_id")),
@@ -130,6 +134,14 @@ class QwenReader:
         # A stream that was cut off has no status; the next one may well be whole.
         status = int(code[1]) if code else 503 if CUT.search(told) else None
         return explain_failure(told or f"it ended as {subtype!r}", status=status, wait=self._wait)
+
+    def _add(self, usage: Mapping[str, Json]) -> None:
+        if self._counted is not None:
+            for kind, count in _read_tokens(usage).items():
+                self._counted[kind] += count
+
+    def _count(self, result: Mapping[str, Json]) -> Mapping[str, float]:
+        return _read_tokens(read_map(result.get("usage"))) if self._counted is None else dict(self._counted)
 
     def _read_blocks(self, event: Mapping[str, Json]) -> Iterator[Happening]:
         own = event.get("parent_tool_use_id") is None
@@ -159,10 +171,8 @@ class QwenReader:
                 yield Happening(kind="edit", text=path)
 
 
-def _count(result: Mapping[str, Json]) -> Mapping[str, float]:
-    usage = read_map(result.get("usage"))
-    names = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens"}
-    return {name: read_number(usage.get(theirs)) for name, theirs in names.items()}
+def _read_tokens(usage: Mapping[str, Json]) -> Mapping[str, float]:
+    return {kind: read_number(usage.get(theirs)) for kind, theirs in KINDS.items()}
 
 
 PROGRAM = Program(
