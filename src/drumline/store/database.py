@@ -55,6 +55,14 @@ class Database:
         """All rows of a query."""
         return self.patiently(lambda: self.execute(statement, tuple(values)).fetchall())
 
+    def transact_unsynced(self, work: Callable[[], T]) -> T:
+        """The same for what need not survive a power cut by itself; the next transaction that is synced covers it."""
+        self.execute("PRAGMA synchronous = NORMAL")
+        try:
+            return self.transact(work)
+        finally:
+            self.execute("PRAGMA synchronous = FULL")
+
     def transact(self, work: Callable[[], T]) -> T:
         """Run `work` in one write transaction; on any error nothing of it is kept.
 

@@ -168,13 +168,12 @@ class FlowDriver:
     async def _loop(self, tasks: TaskGroup, move: Move, opening: list[ev.Event]) -> None:
         said = opening
         while True:
-            said += self._put_questions(move)
-            heard, settled = self._hear(move) if self._open else ([], [])
-            await self._record(move, [*said, *heard, *self._put_questions(move)], settled)
-            if self._stack.root.ended and not self._left:
-                await self._deliver(self._stack.root.ended)
-            if self._left:
-                return
+            if said or move.questions or self._open or not move.due:
+                await self._record_all(move, said)
+                if self._left:
+                    return
+            else:  # by far the commonest: one node after the other, and nothing to say to anybody
+                await self._record(move)
             if len(move.due) == 1 and not self._working and not self._open:
                 arrived = [await self._visit(move.due[0])]
             else:
@@ -186,9 +185,26 @@ class FlowDriver:
             for key, outcome in arrived:
                 self._stack.conclude(key, outcome, move)
 
-    async def _record(self, move: Move, said: list[ev.Event], settled: list[int]) -> None:
-        """Append a move with what belongs into the run's stream: questions, answers, the end."""
-        said = [*said, *self._ending(move)]
+    async def _record(self, move: Move) -> None:
+        """Append a move that concerns the walk alone."""
+        addition = Addition(events=move.events, expected=self._version)
+        await self.kit.store.append({self._stream: addition}, token=self._token)
+        self._version += len(move.events)
+        self.observe(move.events)
+
+    async def _record_all(self, move: Move, said: list[ev.Event]) -> None:
+        """Append a move with what belongs into the run's stream: questions, answers, and the end with its delivery."""
+        said = [*said, *self._put_questions(move)]
+        heard, settled = self._hear(move) if self._open else ([], [])
+        said += [*heard, *self._put_questions(move)]
+        await self._record_both(move, [*said, *self._ending(move)], settled)
+        ended = self._stack.root.ended
+        if ended is not None and not self._left:
+            if self.kit.deliver is not None:
+                await self.kit.deliver(ended)
+            await self._record_both(Move(), [end_run(ended)], [])
+
+    async def _record_both(self, move: Move, said: list[ev.Event], settled: list[int]) -> None:
         batch = {self._stream: Addition(events=move.events, expected=self._version)} if move.events else {}
         if said or settled:
             batch[Stream(self.run_id)] = Addition(events=said)
@@ -199,12 +215,6 @@ class FlowDriver:
         self._left = self.run.ended is not None or self.run.parked
         first = [event for event in said if isinstance(event, ev.RunResumed | ev.GateAnswered)]
         self.observe([*first, *move.events, *(event for event in said if event not in first)])
-
-    async def _deliver(self, ended: FlowEnded) -> None:
-        """Bring the work where it belongs, then close the run; a crash in between does it again."""
-        if self.kit.deliver is not None:
-            await self.kit.deliver(ended)
-        await self._record(Move(), [end_run(ended)], [])
 
     def _ending(self, move: Move) -> list[ev.Event]:
         ended = self._stack.root.ended

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from drumline.core.flow.scopes import parent_scope
@@ -56,8 +56,15 @@ class WorkTime:
         return round(taken, 3)
 
 
-def _around(scope: str) -> Iterator[str]:
+def _around(scope: str) -> Iterable[str]:
+    return _whole(scope) if scope else _TOP
+
+
+def _whole(scope: str) -> Iterator[str]:
     yield scope
     while scope:
         scope = parent_scope(scope)
         yield scope
+
+
+_TOP = ("",)
