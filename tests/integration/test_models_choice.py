@@ -15,9 +15,10 @@ from pydantic_ai.models import KnownModelName
 
 from drumline.agents import open_agent
 from drumline.core.ids import DriverId, RunId
+from drumline.core.routing import TIERS
 from drumline.errors import InvalidInput
 from drumline.models import ChosenModels, open_models
-from drumline.models.tiers import PROVIDERS, TIERS
+from drumline.models.tiers import PROVIDERS
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.models import Answer, Question
 from drumline.processes.supervised import SupervisedProcesses

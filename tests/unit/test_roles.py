@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drumline.core.roles import READ_ONLY, ROLES, Capability, find_role
-from drumline.core.validation import TIERS
+from drumline.core.routing import TIERS
 
 
 def test_the_known_roles_are_shipped_with_their_capabilities() -> None:
