@@ -40,7 +40,8 @@ class PlainReader:
             self.done = event
         else:
             kind: Any = event["kind"]
-            yield Happening(kind=kind, text=str(event["text"]))
+            usage: Any = event.get("usage", {})
+            yield Happening(kind=kind, text=str(event.get("text", "")), usage=usage)
 
     def conclude(self, ended: Ended) -> Outcome:
         return explain_end(ended, "its end") if self.done is None else Outcome(message=str(self.done["done"]))
@@ -166,6 +167,37 @@ def test_a_session_that_is_gone_is_tried_once_without(tmp_path: Path, processes:
     assert outcome.notices == ("the session s1 could not be used; it began a new one",)
 
 
+@pytest.mark.parametrize("end", [say(done="no such session is needed"), "echo no such session >&2; exit 1"])
+def test_work_that_was_begun_is_not_done_twice_for_words_about_sessions(
+    end: str, tmp_path: Path, processes: SupervisedProcesses
+) -> None:
+    script = "echo begun >> count.txt\n" + say(kind="command", text="make") + end
+
+    work(tmp_path, processes, script, session="s1")
+
+    assert (tmp_path / "work" / "count.txt").read_text() == "begun\n"
+
+
+def test_an_answer_with_words_about_sessions_is_an_answer(tmp_path: Path, processes: SupervisedProcesses) -> None:
+    outcome = work(tmp_path, processes, say(done="there is no such session"), session="s1")
+
+    assert (outcome.failure, outcome.message, outcome.notices) == ("", "there is no such session", ())
+
+
+@pytest.mark.parametrize(
+    ("limits", "end"), [({"idle": 5.0}, "sleep 60"), ({"timeout": 5.0}, "sleep 60"), ({}, "exit 1")]
+)
+def test_what_was_used_counts_also_if_it_was_stopped_or_broke_down(
+    limits: dict[str, float], end: str, tmp_path: Path, processes: SupervisedProcesses
+) -> None:
+    script = say(kind="usage", usage={"input": 70.0}) + say(kind="usage", usage={"input": 90.0}) + end
+
+    outcome = work(tmp_path, processes, script, **limits)
+
+    assert outcome.failure
+    assert (outcome.usage, outcome.source) == ({"input": 90.0}, "plain")
+
+
 def test_edits_are_named_from_the_workspace_and_those_outside_are_told(
     tmp_path: Path, processes: SupervisedProcesses
 ) -> None:
@@ -224,6 +256,20 @@ def test_in_a_jail_it_can_write_to_its_workspace_and_what_it_is_lent(
     assert (tmp_path / "lent" / "ok").exists()
     assert not (tmp_path / "out").exists()
     assert (tmp_path / "work" / "temp").read_text() == "0\n"
+
+
+@pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
+def test_a_variable_that_is_empty_lends_nothing(
+    tmp_path: Path, processes: SupervisedProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLAIN_HOME", "")
+    program = replace(PLAIN, homes=("$PLAIN_HOME/", "${PLAIN_HOME}" + str(tmp_path)))
+    agent = CliAgent(program=program, executable=Path("bash"), processes=processes, jail=find_jail())
+
+    anyio.run(agent.work, assign(tmp_path, f"touch in {tmp_path}/out\n" + say(done="ok")))
+
+    assert (tmp_path / "work" / "in").exists()
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_program_that_is_not_installed_is_refused_with_what_to_type(

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from drumline.agents.acp_programs import find_folders, find_own
+from drumline.agents.acp_programs import find_own
 from drumline.agents.cli import HARMLESS, UNJAILED
+from drumline.agents.homes import find_homes
 from drumline.agents.jail import Jail
 from drumline.agents.outside import compare, read_checkout
 from drumline.core.taxonomy import Failure
@@ -94,7 +95,7 @@ class AcpAgent:
         argv: list[str] = list(self.argv)
         if self.jail is not None:
             own = [] if assignment.read_only else [assignment.workspace]
-            writable = [*own, scratch, *find_folders(homes), *assignment.writable]
+            writable = [*own, scratch, *find_homes(homes), *assignment.writable]
             argv = self.jail.wrap(argv, cwd=assignment.workspace, writable=writable)
         return Job(
             argv=argv,

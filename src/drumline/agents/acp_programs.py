@@ -5,10 +5,9 @@ A program that has an adapter of its own is known from there; of others the fold
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from drumline.agents import PROGRAMS, load
 from drumline.agents.program import Program
@@ -50,15 +49,3 @@ def find_own(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     upper = re.sub(r"\W", "_", name).upper()
     keep = (*PROVIDERS, f"{upper}_*") if upper else PROVIDERS
     return keep, tuple(folder.format(name) for folder in (*FOLDERS, *BELOW)) if name else ()
-
-
-def find_folders(homes: Sequence[str]) -> list[Path]:
-    """Those of the folders that are there; one whose name ends with a slash is made."""
-    found: list[Path] = []
-    for home in homes:
-        path = Path(os.path.expandvars(home)).expanduser()
-        if path.is_absolute() and home.endswith("/"):
-            path.mkdir(parents=True, exist_ok=True)
-        if path.is_absolute() and path.exists():
-            found.append(path)
-    return found

@@ -5,7 +5,6 @@ The rule: the exit code alone decides nothing. A program that ends without its f
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import uuid
@@ -16,6 +15,7 @@ from pathlib import Path
 import anyio
 
 from drumline.agents.follow import Follower
+from drumline.agents.homes import find_homes
 from drumline.agents.jail import Jail, find_jail
 from drumline.agents.outside import compare, read_checkout
 from drumline.agents.program import Launch, Program, Reader, Setting
@@ -45,6 +45,7 @@ HARMLESS = (
     "*_proxy",
 )
 """Variables that every agent may see; all others are secrets until its adapter names them."""
+ACTS = ("tool", "command", "edit")
 IDLED = "it ended without a word, and did nothing"
 UNJAILED = "bubblewrap does not work here: what it writes outside its workspace is detected, not prevented"
 ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)")
@@ -71,9 +72,18 @@ class CliAgent:
 
         Where the session to go on with is not there any more, the work is begun in a new one.
         """
-        outcome = await self._attempt(assignment)
+        acted = False
+
+        async def report(happening: Happening) -> None:
+            nonlocal acted
+            acted = acted or happening.kind in ACTS
+            await assignment.report(happening)
+
+        outcome = await self._attempt(replace(assignment, report=report))
         wanted = assignment.session or assignment.new_session
-        if not wanted or not any(words in outcome.message for words in self.program.gone):
+        # Words like these may also be in an answer, or in a command that it ran: then it had its session.
+        began = acted or not outcome.failure
+        if began or not wanted or not any(words in outcome.message for words in self.program.gone):
             return outcome
         fresh = await self._attempt(replace(assignment, session="", new_session=""))
         notice = f"the session {wanted} could not be used; it began a new one"
@@ -89,7 +99,8 @@ class CliAgent:
             launch = self.program.build(assignment, self._choose_setting(assignment, scratch))
             job = self._write_job(assignment, launch, scratch)
             outcome = await (self._run(assignment, job) if self.jail else self._look_on(assignment, job))
-            return replace(outcome, model=outcome.model or self.choose_model(assignment))
+            source = outcome.source or (self.program.name if outcome.usage else "")
+            return replace(outcome, source=source, model=outcome.model or self.choose_model(assignment))
         except InvalidInput as error:
             return Outcome(failure=Failure.PERMANENT.value, message=str(error))
         finally:
@@ -127,7 +138,7 @@ class CliAgent:
         argv: Sequence[str] = launch.argv
         if self.jail is not None:
             own = [] if assignment.read_only else [assignment.workspace]
-            writable = [*own, scratch, *self._homes(), *assignment.writable]
+            writable = [*own, scratch, *find_homes(self.program.homes), *assignment.writable]
             argv = self.jail.wrap(argv, cwd=assignment.workspace, writable=writable)
         return Job(
             argv=argv,
@@ -140,17 +151,6 @@ class CliAgent:
             printed=scratch / "stream.jsonl",
             printed_limit=STREAM_LIMIT,
         )
-
-    def _homes(self) -> list[Path]:
-        """The folders the program keeps its own things in; what is not there could not be made from inside a jail."""
-        found: list[Path] = []
-        for home in self.program.homes:
-            path = Path(os.path.expandvars(home)).expanduser()
-            if path.is_absolute() and home.endswith("/"):
-                path.mkdir(parents=True, exist_ok=True)
-            if path.is_absolute() and path.exists():
-                found.append(path)
-        return found
 
     async def _run(self, assignment: Assignment, job: Job) -> Outcome:
         watch = _Watch(assignment, job, self.program.open_reader(assignment))
@@ -181,6 +181,7 @@ class _Watch:
         self._last = ""
         self._session = ""
         self._notices: list[str] = []
+        self._usage: Mapping[str, float] = {}
 
     async def follow(self, scope: anyio.CancelScope) -> None:
         """Read on until the program has ended; cancel `scope` if nothing was heard for too long."""
@@ -204,9 +205,11 @@ class _Watch:
         """Remember what matters for the end; files in the workspace are named from there."""
         if happening.kind == "session":
             self._session = happening.text
+        if happening.kind == "usage":
+            self._usage = happening.usage
         if happening.kind == "edit":
             happening = replace(happening, text=self._place(happening.text))
-        if happening.kind in ("tool", "command", "edit"):
+        if happening.kind in ACTS:
             self._last = f"{happening.kind} {happening.text}"
         return happening
 
@@ -230,6 +233,7 @@ class _Watch:
         outcome = replace(
             found,
             message=strip_controls(found.message),
+            usage=found.usage or self._usage,
             session=found.session or self._session,
             notices=(*found.notices, *self._notices),
         )
@@ -239,7 +243,14 @@ class _Watch:
         return outcome
 
     def _fail(self, failure: Failure, message: str) -> Outcome:
-        return Outcome(failure=failure.value, message=message, session=self._session, notices=tuple(self._notices))
+        """A failure that we saw; what the program had used until then was used all the same."""
+        return Outcome(
+            failure=failure.value,
+            message=message,
+            usage=self._usage,
+            session=self._session,
+            notices=tuple(self._notices),
+        )
 
     def describe_silence(self) -> Outcome:
         """The outcome of a program that was ended for its silence."""
