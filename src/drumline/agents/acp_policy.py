@@ -53,9 +53,11 @@ class Policy:
 
     def is_inside(self, path: str) -> bool:
         """Whether a path, by all its links, is in the workspace or in a folder that may be written to."""
+        # A plain name is one of the workspace's, whatever the other folders have by that name.
+        place = str(self.workspace / path)
         for folder in (self.workspace, *self.writable):
             try:
-                contain(folder, path, top=True)
+                contain(folder, place, top=True)
             except InvalidInput:
                 continue
             return True
