@@ -440,18 +440,20 @@ def test_a_server_that_nobody_knows_is_refused_before_anything_starts(name: str,
     assert "nowhere" in outcome.message
 
 
-def test_claude_stops_at_its_budget(office: OpenOffice) -> None:
+@pytest.mark.parametrize("name", ["claude"])
+def test_a_budget_ends_it(name: str, office: OpenOffice) -> None:
     with play(Turn(calls=(Run(command="ls"),)), Turn(calls=(Run(command="ls"),)), Turn(text="x")) as server:
-        outcome = office("claude", server).work(budget=0.0007)
+        outcome = office(name, server).work(budget=0.0007)
 
     assert outcome.failure == "quota"
     assert "budget" in outcome.message
 
 
 @JAILED
-def test_goose_in_a_jail_may_only_read_and_without_one_says_that_it_cannot(office: OpenOffice) -> None:
+@pytest.mark.parametrize("name", ["goose"])
+def test_in_a_jail_it_may_only_read_and_without_one_says_that_it_cannot(name: str, office: OpenOffice) -> None:
     with play(Turn(calls=(Run(command="cat kept.txt; echo x > shell.txt"),)), Turn(text="Looked.")) as server:
-        desk = office("goose", server)
+        desk = office(name, server)
         (desk.workspace / "kept.txt").write_text("kept\n")
         held = desk.work(read_only=True)
         refused = replace(desk, agent=replace(desk.agent, jail=None)).work(read_only=True)
