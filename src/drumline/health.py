@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from drumline.agents import PROGRAMS
 from drumline.agents.jail import find_jail
-from drumline.app.agents import list_agents
+from drumline.app.agents import Listed, list_agents
 from drumline.errors import DrumlineError
 from drumline.ports.roster import Standing
 from drumline.wiring import STORE, Site, open_site
@@ -122,17 +121,26 @@ def _worktrees(site: Site) -> Finding:
 
 
 def _agents() -> Iterator[Finding]:
-    found = [agent for agent in list_agents() if agent.path or agent.fault]
-    for agent in found:
-        if agent.fault:
-            yield Finding(name=agent.name, level="note", text=agent.fault, hint=agent.next)
-        elif not agent.version:
-            yield Finding(name=agent.name, level="note", text=f"{agent.path} does not say its version")
-        else:
-            yield Finding(name=agent.name, level="ok", text=f"{agent.version} at {agent.path}")
+    found = list_agents()
+    yield from filter(None, map(_agent, found))
     if not any(agent.path for agent in found):
-        text = f"none of {', '.join(PROGRAMS)} is on PATH; any command can be an agent"
+        missing = [agent.name for agent in found if not agent.installed and not agent.fault]
+        text = f"none of {', '.join(missing)} is on PATH; any command can be an agent"
         yield Finding(name="agents", level="note", text=text, hint="drumline agents")
+
+
+def _agent(agent: Listed) -> Finding | None:
+    """What there is to say of an agent: nothing if it is not here, or is whatever its argument names."""
+    if agent.fault:
+        return Finding(name=agent.name, level="note", text=agent.fault, hint=agent.next)
+    if agent.path and not agent.version:
+        return Finding(name=agent.name, level="note", text=f"{agent.path} does not say its version")
+    if agent.path:
+        return Finding(name=agent.name, level="ok", text=f"{agent.version} at {agent.path}")
+    if agent.installed and agent.tiers:
+        models = ", ".join(f"{tier} {model}" for tier, model in agent.tiers.items())
+        return Finding(name=agent.name, level="ok", text=f"has a key ({models})")
+    return None
 
 
 def _sandbox() -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -44,6 +45,35 @@ def test_an_agent_that_is_installed_is_told_with_its_version(user: User) -> None
 
     assert f"✓ claude: 9.8.7 at {user.folder / 'bin/claude'}" in told
     assert f"· codex: {user.folder / 'bin/codex'} does not say its version" in told
+
+
+def leave_only_git(user: User) -> Mapping[str, str]:
+    """An environment in which no agent is found."""
+    git = shutil.which("git")
+    assert git is not None
+    folder = user.folder / "bin"
+    folder.mkdir()
+    (folder / "git").symlink_to(git)
+    return {"PATH": str(folder)}
+
+
+def test_the_built_in_agent_is_not_looked_for_on_path_but_told_with_the_key_it_lacks(user: User) -> None:
+    told = user.drumline("doctor", env=leave_only_git(user)).out
+
+    assert "none of claude, codex, gemini, opencode, qwen, goose is on PATH" in told
+    assert "· builtin: has no API key: set one of ANTHROPIC_API_KEY, OPENAI_API_KEY" in told
+    assert "next: export ANTHROPIC_API_KEY=" in told
+
+
+def test_the_built_in_agent_is_ready_once_there_is_a_key(user: User) -> None:
+    env = {"OPENAI_API_KEY": "sk-not-to-be-shown"}
+
+    told = user.drumline("doctor", env=env)
+    listed = user.drumline("agents", env=env)
+
+    assert "✓ builtin: has a key (fast openai:" in told.out
+    assert "✓ builtin, as --agent builtin[:PROVIDER:MODEL]" in listed.out
+    assert "sk-not-to-be-shown" not in told.text + listed.text
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 import time
@@ -16,12 +17,16 @@ from pathlib import Path
 import anyio
 
 from drumline.agents import AGENTS, EXAMPLES, PROGRAMS, list_names, load, open_agent
+from drumline.agents.acp import AcpAgent
 from drumline.agents.cli import CliAgent, find_executable
-from drumline.agents.program import Program
+from drumline.agents.program import Abilities, Program
 from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.routing import TIERS
 from drumline.core.taxonomy import Failure
 from drumline.errors import DrumlineError
-from drumline.ports.agents import Assignment, Outcome
+from drumline.models.builtin import BuiltinAgent
+from drumline.models.tiers import KEYS, find_default
+from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.processes.supervised import SupervisedProcesses
 
 PATIENCE = 15.0
@@ -32,11 +37,27 @@ TASK = (
     "folder. Change nothing else, and do not commit. Then say: done."
 )
 VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
+BUILTIN = "builtin"
+BUILTIN_ABILITIES = Abilities(
+    resumes=True,
+    names_session=True,
+    validates_schema=True,
+    reads_only=True,
+    takes_budget=True,
+    takes_servers=True,
+    counts_tokens=True,
+    prices=True,
+)
+NO_KEY = f"has no API key: set one of {', '.join(KEYS)}, or name a model of another provider"
+SET_KEY = f"export {KEYS[0]}=…"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Listed:
-    """An agent as people see it. `abilities` are words; `next` is what to type if it cannot be used."""
+    """An agent as people see it. `abilities` are words; `next` is what to type if it cannot be used.
+
+    One that is installed may still have a `fault`, such as a key that is missing.
+    """
 
     name: str
     spec: str
@@ -49,10 +70,18 @@ class Listed:
     fault: str = ""
     next: str = ""
 
+    @property
+    def usable(self) -> bool:
+        """Whether it could be given work."""
+        return self.installed and not self.fault
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trial:
-    """How an agent did: `fault` is empty if all is well, `next` is what to do about it if not."""
+    """How an agent did: `fault` is empty if all is well, `next` is what to do about it if not.
+
+    `jailed` says that the kernel held what it wrote; of the built-in agent, what its commands wrote.
+    """
 
     spec: str
     edited: bool
@@ -70,6 +99,8 @@ def list_agents() -> list[Listed]:
 
 
 def _look_at(name: str) -> Listed:
+    if name == BUILTIN:
+        return describe_builtin(os.environ)
     origin = "drumline" if name in PROGRAMS or name in AGENTS else "another package"
     try:
         found = load(name)
@@ -84,15 +115,28 @@ def _look_at(name: str) -> Listed:
         installed=place is not None,
         path=str(place or ""),
         version=ask_version(place) if place else "",
-        abilities=tuple(_name_abilities(found)),
+        abilities=tuple(_name_abilities(found.abilities)),
         tiers=found.tiers,
         origin=origin,
         next="" if place else found.install,
     )
 
 
-def _name_abilities(program: Program) -> list[str]:
-    able = program.abilities
+def describe_builtin(environ: Mapping[str, str]) -> Listed:
+    """The agent that is part of Drumline: it is always there, but works only with a provider's key."""
+    tiers = {tier: find_default(tier, environ) for tier in TIERS}
+    ready = any(tiers.values())
+    return Listed(
+        name=BUILTIN,
+        spec=f"{BUILTIN}[:PROVIDER:MODEL]",
+        abilities=tuple(_name_abilities(BUILTIN_ABILITIES)),
+        tiers=tiers,
+        fault="" if ready else NO_KEY,
+        next="" if ready else SET_KEY,
+    )
+
+
+def _name_abilities(able: Abilities) -> list[str]:
     return [row.name.replace("_", " ") for row in fields(able) if getattr(able, row.name)]
 
 
@@ -152,26 +196,44 @@ def try_agent(spec: str, *, timeout: float = TRIAL) -> Trial:
         outcome = anyio.run(agent.work, _assign(workspace, folder, timeout))
         seconds = time.monotonic() - began
         edited = _read(workspace / "hello.txt").strip() == "ready"
-    fault, advice = judge(spec.partition(":")[0], outcome, edited=edited)
-    jailed = isinstance(agent, CliAgent) and agent.jail is not None
-    return Trial(spec=spec, edited=edited, seconds=seconds, outcome=outcome, jailed=jailed, fault=fault, next=advice)
+    fault, advice = judge(spec, outcome, edited=edited)
+    return Trial(
+        spec=spec,
+        edited=edited,
+        seconds=seconds,
+        outcome=outcome,
+        jailed=is_jailed(agent),
+        fault=fault,
+        next=advice,
+    )
 
 
-def judge(name: str, outcome: Outcome, *, edited: bool) -> tuple[str, str]:
+def is_jailed(agent: Agent) -> bool:
+    """Whether the kernel holds the agent; of those from other packages that is not known, so they count as free."""
+    return isinstance(agent, CliAgent | AcpAgent | BuiltinAgent) and agent.jail is not None
+
+
+def judge(spec: str, outcome: Outcome, *, edited: bool) -> tuple[str, str]:
     """What is wrong with an agent that has tried, and what to do about it; both empty if nothing is."""
     if not outcome.failure:
         said = f"; it said: {outcome.message[:300]}" if outcome.message else ""
         return (
             ("", "") if edited else (f"it says that it is done, but hello.txt is not as it was asked to be{said}", "")
         )
-    found = load(name)
-    login = found.login if isinstance(found, Program) else ""
+    again = f"drumline agents test {shlex.quote(spec)}"
     advice = {
-        Failure.AUTH.value: login,
-        Failure.TRANSIENT.value: f"drumline agents test {name}",
-        Failure.CRASH.value: f"drumline agents test {name}",
+        Failure.AUTH.value: _find_login(spec.partition(":")[0]),
+        Failure.TRANSIENT.value: again,
+        Failure.CRASH.value: again,
     }
     return f"{outcome.failure}: {outcome.message}", advice.get(outcome.failure, "")
+
+
+def _find_login(name: str) -> str:
+    if name == BUILTIN:
+        return SET_KEY
+    found = load(name)
+    return found.login if isinstance(found, Program) else ""
 
 
 def _assign(workspace: Path, folder: Path, timeout: float) -> Assignment:
@@ -200,4 +262,4 @@ def _read(path: Path) -> str:
 
 def sort_listed(found: Sequence[Listed]) -> list[Listed]:
     """Those that can be used first."""
-    return sorted(found, key=lambda listed: not listed.installed)
+    return sorted(found, key=lambda listed: not listed.usable)

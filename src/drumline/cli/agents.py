@@ -22,7 +22,7 @@ def command(context: click.Context, as_json: bool) -> None:
         return
     found = list_agents()
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, "agents": [asdict(listed) for listed in found]})
+        print_json({"schema_version": SCHEMA_VERSION, "agents": [listed_json(listed) for listed in found]})
     else:
         _show_all(sort_listed(found))
 
@@ -44,6 +44,11 @@ def test(name: str, timeout: float, as_json: bool) -> int:
     else:
         _show_trial(trial)
     return 1 if trial.fault else 0
+
+
+def listed_json(listed: Listed) -> dict[str, object]:
+    """An agent as scripts read it."""
+    return {**asdict(listed), "usable": listed.usable}
 
 
 def trial_json(trial: Trial) -> dict[str, object]:
@@ -69,24 +74,30 @@ def trial_json(trial: Trial) -> dict[str, object]:
 
 def _show_all(found: Sequence[Listed]) -> None:
     for listed in found:
-        if listed.installed:
-            _show_installed(listed)
+        if listed.usable:
+            _show_usable(listed)
         else:
             told = listed.fault or "not installed"
             click.echo(f"{click.style('·', fg='yellow')} {listed.name}: {told}")
+            if listed.installed:
+                _show_abilities(listed)
             _show_next(listed.next)
     say("  next: drumline agents test NAME")
 
 
-def _show_installed(listed: Listed) -> None:
+def _show_usable(listed: Listed) -> None:
     version = f" {listed.version}" if listed.version else ""
     place = f" at {listed.path}" if listed.path else ""
     origin = "" if listed.origin == "drumline" else f" ({listed.origin})"
     click.echo(f"{click.style('✓', fg='green')} {listed.name}{version}{place}{origin}, as --agent {listed.spec}")
-    if listed.abilities:
-        click.echo(f"    {', '.join(listed.abilities)}")
+    _show_abilities(listed)
     if tiers := [f"{tier} {model}" for tier, model in listed.tiers.items() if model]:
         click.echo(f"    tiers: {', '.join(tiers)}")
+
+
+def _show_abilities(listed: Listed) -> None:
+    if listed.abilities:
+        click.echo(f"    {', '.join(listed.abilities)}")
 
 
 def _show_trial(trial: Trial) -> None:
@@ -94,6 +105,7 @@ def _show_trial(trial: Trial) -> None:
     sign = click.style("✗", fg="red") if trial.fault else click.style("✓", fg="green")
     what = trial.fault or f"works: it wrote the file in {trial.seconds:.1f} s"
     click.echo(f"{sign} {trial.spec}: {what}")
+    click.echo(f"    held by bubblewrap: {'yes' if trial.jailed else 'no'}")
     if outcome.usage:
         click.echo(f"    usage: {', '.join(f'{name} {count:g}' for name, count in outcome.usage.items())}")
     if outcome.session:
