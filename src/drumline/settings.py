@@ -135,7 +135,9 @@ def parse_duration(value: object) -> float:
     return seconds
 
 
-def _parse_money(value: object) -> float:
+def _parse_money(value: object) -> float | None:
+    if value == "":
+        return None
     if isinstance(value, str) and re.fullmatch(r"\d{1,9}(\.\d{1,6})?", value.strip(), re.ASCII):
         value = float(value)
     if not isinstance(value, int | float) or isinstance(value, bool) or not (0 < value < math.inf):
@@ -272,7 +274,7 @@ TABLE: tuple[Setting, ...] = (
     Setting(
         key="budget",
         parse=_parse_money,
-        legal="a number of dollars above zero such as 5 or 2.50",
+        legal="a number of dollars above zero such as 5 or 2.50; empty for none",
         help="How many dollars a run may spend before a person is asked whether to go on.",
     ),
     Setting(

@@ -159,11 +159,17 @@ def test_a_python_script_emits_a_route_and_values(stage: Stage) -> None:
 
 
 def test_half_a_character_in_the_state_reaches_a_script_as_an_escape(stage: Stage) -> None:
-    line = "python3 -c 'import os, json; print(os.environ[\"GRAPH_STATE\"])'"
+    line = "python3 -c 'import os, json; print(json.dumps({\"text\": os.environ[\"GRAPH_STATE\"]}))'"
 
     outcome = stage.run_bash(line, stage.visit({"half": "\ud83e", "raw": "\udc80"}))
 
-    assert outcome.output == {"half": "\ud83e", "raw": "\udc80"}
+    assert outcome.output == {"text": r'{"half":"\ud83e","raw":"\udc80"}'}
+
+
+def test_a_script_that_prints_half_a_character_is_refused_for_no_journal_could_keep_it(stage: Stage) -> None:
+    outcome = stage.run_bash(r"""printf '{"half": "\\ud83e"}'""", stage.visit({}))
+
+    assert "surrogates not allowed" in outcome.failure
 
 
 @pytest.mark.parametrize("size", [INLINE_LIMIT, INLINE_LIMIT + 1])
