@@ -413,6 +413,7 @@ def neutral(found: Parsed) -> dict[StepId, str]:
 @example(text="### Step 1: A\n---\n", marks=BLOCKED, pick=0)
 @example(text="## Step 2Second ##\n**Verification:** `make b`\n## Step 3: Third [In Progress]\n", marks=CLAIMED, pick=0)
 @example(text="### Step 1: A\n===\n", marks=CLAIMED, pick=0)
+@example(text="### Step 1: A\n**Blocked:** why\n**Blocked:** why\n", marks=CLAIMED, pick=0)
 @example(text="### Step 1: A\n    **Status:** done\n", marks=CLAIMED, pick=0)
 def test_any_document_is_read_or_told_and_an_edit_reads_back_or_is_found_out(
     text: str, marks: Marks, pick: int

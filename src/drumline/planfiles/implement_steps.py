@@ -212,8 +212,8 @@ def neutral_cuts(part: StepPart) -> list[tuple[int, int, str]]:
     if part.line is not None:
         ends = part.line.start + part.line_word.end if part.line_word else part.line.end
         cuts.append((part.line.first, part.line.last, "") if ends == part.line.end else (part.line.start, ends, ""))
-    if part.blocked is not None:
-        cuts.append((part.blocked.first, part.blocked.last, ""))
+    # All of them: with the first one gone, the next is what a reader takes for it.
+    cuts += [(found.first, found.last, "") for found in section.fields if found.name == "blocked"]
     boxes = [item.box for found in section.fields for item in found.items if item.box is not None]
     return cuts + [(box, box + 1, " ") for box in boxes]
 
