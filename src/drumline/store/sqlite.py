@@ -42,7 +42,7 @@ _MESSAGE = "kind, subject, value, comment, said_by, channel"
 _ANSWER = f"SELECT {_MESSAGE} FROM inbox WHERE run = ? AND subject = ? AND kind = 'answer'"  # noqa: S608 - constant
 _UNREAD = f"SELECT id, {_MESSAGE} FROM inbox WHERE run = ? AND settled = 0 ORDER BY id"  # noqa: S608 - constant
 
-PATIENCE, PROBE = 3, 8
+PATIENCE, PROBE = 3, 32
 """Who was alone for the last appends looks for company only at every so many-th: a turn of the loop is not free."""
 
 _Row = tuple[int, RunId, StepId, int, float, str, int, str]
