@@ -16,6 +16,7 @@ from drumline.core.flow.questions import FLOW
 from drumline.core.ids import DriverId, RunId
 from drumline.core.state import RunState
 from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.redacted import RedactedAgent, RedactedModels, RedactedProcesses
 from drumline.errors import NotAllowed
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary, find_flow
@@ -30,7 +31,7 @@ from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, Profile, Profiles, r
 from drumline.schemas.checking import JsonSchemas
 from drumline.skills.folders import FolderSkills, search_path
 from drumline.store.sqlite import SqliteStore
-from drumline.wiring import Site, SystemClock
+from drumline.wiring import Site, SystemClock, find_price
 from drumline.workspace.workspaces import GitWorkspaces
 from drumline.workspace.worktrees import file_name
 
@@ -93,20 +94,7 @@ def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: 
     agent = pinned.agent or site.settings.agent
 
     def equip(driver: DriverId) -> Hands:
-        processes = SupervisedProcesses(site.roster.home(driver), driver)
-
-        def open_named(spec: str) -> Agent:
-            return _open_guarded(spec, profiles, processes=processes, base=site.repository.top)
-
-        models = open_models(
-            open_agent=open_named,
-            processes=processes,
-            default=profiles.model,
-            tiers=profiles.tiers,
-            servers=list(profiles.mcp.values()),
-            agent=agent,
-        )
-        return Hands(processes=processes, models=models, open_agent=open_named)
+        return _equip(site, driver, profiles, agent=agent)
 
     delivery = _Delivery(site, run, started_at=started_at) if pinned.worktree else None
     kit = FlowKit(
@@ -120,10 +108,34 @@ def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: 
         logs=site.logs(run.id),
         equip=equip,
         commands=profiles.commands,
+        price=find_price,
+        agent_idle=site.settings.agent_idle,
+        redaction=site.redaction,
     )
     if delivery is None:
         return kit
     return replace(kit, prepare=delivery.prepare, deliver=delivery.deliver)
+
+
+def _equip(site: Site, driver: DriverId, profiles: Profiles, *, agent: str) -> Hands:
+    """What one driver works with; nothing that is said through it has secrets in it."""
+    supervised = SupervisedProcesses(site.roster.home(driver), driver)
+    processes = RedactedProcesses(processes=supervised, redaction=site.redaction)
+
+    def open_named(spec: str) -> Agent:
+        guarded = _open_guarded(spec, profiles, processes=processes, base=site.repository.top)
+        return RedactedAgent(agent=guarded, redaction=site.redaction)
+
+    models = open_models(
+        open_agent=open_named,
+        processes=processes,
+        default=profiles.model,
+        tiers=profiles.tiers,
+        servers=list(profiles.mcp.values()),
+        agent=agent,
+    )
+    redacted = RedactedModels(models=models, redaction=site.redaction)
+    return Hands(processes=processes, models=redacted, open_agent=open_named)
 
 
 def _open_guarded(spec: str, profiles: Profiles, *, processes: Processes, base: Path) -> Agent:

@@ -19,9 +19,11 @@ from drumline.app.look import Watcher
 from drumline.app.say import check_speaker
 from drumline.core.ids import NO_DRIVER, DriverId, RunId
 from drumline.core.plan import Step
+from drumline.core.redaction import Redaction, read_redaction
 from drumline.core.routing import TIERS
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit, OpenAgent, Worker
+from drumline.engine.redacted import RedactedAgent, RedactedProcesses
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 from drumline.ports.planfiles import PlanFiles
@@ -59,6 +61,7 @@ class Crew:
     processes: Processes
     base: Path
     servers: Mapping[str, McpServer] = field(default_factory=dict)
+    redaction: Redaction = field(default_factory=Redaction)
     opened: dict[str, Worker] = field(default_factory=dict)
 
     def open(self, name: str) -> Worker:
@@ -82,7 +85,7 @@ class Crew:
         model = profile.get("model", "") or (argument if kind in PROGRAMS else "")
         tiers = {tier: profile[tier] for tier in TIERS if profile.get(tier)}
         agent = open_agent(spec, processes=self.processes, base=self.base, tiers=tiers, servers=self.servers)
-        return Worker(agent=agent, model=model)
+        return Worker(agent=RedactedAgent(agent=agent, redaction=self.redaction), model=model)
 
     def _find_spec(self, name: str) -> str:
         """What a name stands for; a profile that names no agent is the run's own."""
@@ -96,11 +99,11 @@ class Crew:
         return spec
 
 
-def _find_price(model: str, usage: Mapping[str, float]) -> float | None:
+def find_price(model: str, usage: Mapping[str, float]) -> float | None:
     """The price of tokens; the table of prices is paid for only by those who need it."""
-    from drumline.models.prices import find_price
+    from drumline.models import prices
 
-    return find_price(model, usage)
+    return prices.find_price(model, usage)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +135,12 @@ class Site:
         """What the names of agents stand for, as plain words that a run can pin."""
         found = read_profiles(self.config).agents
         return {name: {k: v for k, v in asdict(profile).items() if v} for name, profile in found.items()}
+
+    @cached_property
+    def redaction(self) -> Redaction:
+        """What no run may write down: secrets of the environment, and what MCP servers are given."""
+        servers = read_profiles(self.config).mcp.values()
+        return read_redaction(os.environ, *(server.env for server in servers))
 
     def check_agents(self, agent: str, steps: Iterable[Step]) -> None:
         """Refuse a run whose agent, or one that takes over or works on a step, cannot be opened; all are named."""
@@ -224,16 +233,26 @@ class Site:
         library = FlowLibrary(top=self.repository.top, keep=self.logs(run) / "flows")
         return FlowWatcher(store=store, roster=self.roster, recall=library.recall, run=run)
 
+    def _equip(self, driver: DriverId, run: RunState) -> tuple[Processes, OpenAgent]:
+        """What one driver works with; nothing that is said through it has secrets in it."""
+        supervised = SupervisedProcesses(self.roster.home(driver), driver)
+        processes = RedactedProcesses(processes=supervised, redaction=self.redaction)
+        crew = Crew(
+            agent=run.begun.agent,
+            profiles=run.begun.profiles,
+            processes=processes,
+            base=self.repository.top,
+            servers=read_profiles(self.config).mcp,
+            redaction=self.redaction,
+        )
+        crew.open(run.begun.agent)  # what nobody can open is told before anything is claimed
+        return processes, crew.open
+
     def kit(self, store: SqliteStore, run: RunState, *, started_at: float) -> Kit:
         """Everything a driver of this run works with."""
 
         def equip(driver: DriverId) -> tuple[Processes, OpenAgent]:
-            processes = SupervisedProcesses(self.roster.home(driver), driver)
-            begun, base = run.begun, self.repository.top
-            servers = read_profiles(self.config).mcp
-            crew = Crew(agent=begun.agent, profiles=begun.profiles, processes=processes, base=base, servers=servers)
-            crew.open(begun.agent)  # what nobody can open is told before anything is claimed
-            return processes, crew.open
+            return self._equip(driver, run)
 
         configured = Path(self.settings.worktrees) if self.settings.worktrees else None
         workspaces = GitWorkspaces(
@@ -252,12 +271,13 @@ class Site:
             clock=SystemClock(),
             logs=self.logs(run.id),
             equip=equip,
-            price=_find_price,
+            price=find_price,
             stale_claim=self.settings.stale_claim,
             quota_wait=self.settings.quota_wait,
             agent_timeout=self.settings.agent_timeout,
             agent_idle=self.settings.agent_idle,
             check_timeout=self.settings.check_timeout,
+            redaction=self.redaction,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from uuid import UUID
 
 import anyio
 import pytest
@@ -13,8 +14,9 @@ from drumline.core.flow.model import AgentNode, Flow, Json, LlmNode, NodeId
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.state import Key
 from drumline.core.ids import RunId
-from drumline.engine.flow.asking import EXTRACTION, PASSING, ask_agent, ask_model
+from drumline.engine.flow.asking import EXTRACTION, PASSING, Terms, ask_agent, ask_model
 from drumline.engine.flow.visit import Visit
+from drumline.engine.kit import Price, know_no_price
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment
 from drumline.ports.agents import Outcome as Concluded
@@ -95,6 +97,7 @@ class Scene:
     clock: FakeClock = field(default_factory=FakeClock)
     timeout: float | None = None
     model: str = ""
+    price: Price = know_no_price
 
     def visit(self, node: str = "ask", number: int = 1) -> Visit:
         return Visit(
@@ -118,7 +121,9 @@ class Scene:
     def send(self, node: AgentNode, agent: Colleague | Asleep, *, number: int = 1) -> Outcome:
         async def play() -> Outcome:
             visit = self.visit("work", number)
-            return await ask_agent(node, visit, agent=agent, schemas=JsonSchemas(), tier="strong", model="named")
+            terms = Terms(idle=7.0, price=self.price)
+            schemas = JsonSchemas()
+            return await ask_agent(node, visit, agent=agent, schemas=schemas, tier="strong", model="named", terms=terms)
 
         return anyio.run(play)
 
@@ -494,3 +499,36 @@ def test_an_agent_that_never_ends_is_given_up(scene: Scene) -> None:
     scene.timeout = 0.01
 
     assert scene.send(work(), Asleep()).failure == "timed out after 0.01 s"
+
+
+def test_an_agent_of_a_flow_is_told_how_long_it_may_be_silent_and_what_its_session_is_called(scene: Scene) -> None:
+    agent = Colleague([Concluded(message="no JSON"), Concluded(message='{"ok": true}')])
+
+    outcome = scene.send(work(schema={"type": "object", "required": ["ok"]}), agent)
+
+    assert outcome.output == {"ok": True}
+    assert [assignment.idle for assignment in agent.given] == [7.0, 7.0]
+    sessions = [str(UUID(assignment.new_session)) for assignment in agent.given]
+    assert len(set(sessions)) == 2
+
+
+@pytest.mark.parametrize(
+    ("usage", "model", "cost"),
+    [
+        ({"input": 10.0}, "gpt-x", 5.0),
+        ({"input": 10.0}, "", 1.0),
+        ({"input": 10.0, "cost_usd": 0.25}, "gpt-x", 0.25),
+        ({"input": 10.0}, "nobody-knows", None),
+        ({}, "gpt-x", None),
+    ],
+)
+def test_what_an_agent_of_a_flow_used_has_its_price(
+    scene: Scene, usage: Mapping[str, float], model: str, cost: float | None
+) -> None:
+    table = {"gpt-x": 0.5, "named": 0.1}
+    scene.price = lambda name, used: used["input"] * table[name] if name in table else None
+
+    outcome = scene.send(work(), Colleague([Concluded(message="done", usage=usage, model=model)]))
+
+    assert outcome.usage.get("cost_usd") == cost
+    assert outcome.usage.get("input") == usage.get("input")

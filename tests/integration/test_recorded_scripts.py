@@ -14,8 +14,7 @@ from tests.integration.test_scripted_agent import play, problems_of
 from drumline.agents.script import read_script
 from drumline.app.edits import Edits
 from drumline.app.recording import Concluded, write_rule
-from drumline.app.redaction import Redaction, read_redaction
-from drumline.models.secrets import Secrets
+from drumline.core.redaction import Redaction, Secrets, read_redaction
 
 NOTHING = Redaction(secrets=Secrets())
 HEAD = """\

@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from drumline.app.redaction import Redaction
 from drumline.core.ids import Tree
+from drumline.core.redaction import Redaction
 from drumline.workspace.git import Git
 from drumline.workspace.repository import exclude_path
 

@@ -19,9 +19,9 @@ import anyio
 import yaml
 
 from drumline.app.edits import Edits, read_edits
-from drumline.app.redaction import Redaction
 from drumline.core.events import AttemptEnded, AttemptStarted, StepRestarted
 from drumline.core.ids import RunId, Stream
+from drumline.core.redaction import Redaction
 from drumline.core.taxonomy import Failure, hands_over
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.ports.journal import Journal

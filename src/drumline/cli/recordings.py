@@ -67,7 +67,7 @@ def record_flow(run: RunId, place: Path | None) -> Iterator[FlowRecorder | None]
 
 def _begin(place: Path, run: RunId) -> Recording:
     from drumline.app.recording import Recording
-    from drumline.app.redaction import read_redaction
+    from drumline.core.redaction import read_redaction
 
     return Recording(place, run=run, redaction=read_redaction(os.environ))
 

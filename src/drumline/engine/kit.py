@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from drumline.core.ids import DriverId, StepId
+from drumline.core.redaction import Redaction
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
 from drumline.ports.journal import Recorded, Store
@@ -41,7 +42,8 @@ class Kit:
     """Everything a driver needs of the world. `equip` opens what belongs to one driver once its id is known.
 
     `price` tells what tokens cost with a model, and may take a while. `quota_wait` is how long a driver stays for a
-    quota if there is nothing else to do, `agent_idle` how long an agent may be silent.
+    quota if there is nothing else to do, `agent_idle` how long an agent may be silent. `redaction` is for logs that a
+    driver left behind; what an agent or a command says comes redacted.
     """
 
     store: Store
@@ -57,6 +59,7 @@ class Kit:
     agent_timeout: float | None = None
     agent_idle: float | None = None
     check_timeout: float | None = None
+    redaction: Redaction = field(default_factory=Redaction)
 
     def log(self, step: StepId, name: str) -> Path:
         """A fresh log file of a step; an older one of that name is kept aside."""

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import anyio
 
+from drumline.core.redaction import find_secrets
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.models.confined import Wrapper
-from drumline.models.secrets import find_secrets
 from drumline.models.tiers import KEYS, find_default
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Processes

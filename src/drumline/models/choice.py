@@ -10,11 +10,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from drumline.core.redaction import find_secrets
 from drumline.core.routing import TIERS
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.models.agency import AgentModels, ScriptedModels, refuse
-from drumline.models.secrets import find_secrets
 from drumline.models.tiers import KEYS, find_default
 from drumline.ports.agents import Agent
 from drumline.ports.models import Answer, Models, Question

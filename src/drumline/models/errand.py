@@ -21,6 +21,7 @@ from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from drumline.core.flow.model import Json
+from drumline.core.redaction import Secrets
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.models.confined import ConfinedProcesses
@@ -29,7 +30,6 @@ from drumline.models.filetools import FileTools
 from drumline.models.lifetime import hold
 from drumline.models.memory import Memory
 from drumline.models.narration import Narration
-from drumline.models.secrets import Secrets
 from drumline.models.servers import choose_servers, start_servers
 from drumline.models.shelltools import ShellTools
 from drumline.models.tiers import spell

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse, ToolCallPart
 
-from drumline.models.secrets import Secrets
+from drumline.core.redaction import Secrets
 from drumline.ports.agents import Assignment
 
 LEGAL = re.compile(r"[A-Za-z0-9-]{1,64}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import anyio
 from pydantic_ai.messages import ModelMessage, RetryPromptPart, TextPart, ToolCallPart, ToolReturnPart
 
-from drumline.models.secrets import Secrets
+from drumline.core.redaction import Secrets
 from drumline.models.transcript import Transcript
 from drumline.ports.agents import Assignment, Happening
 

@@ -23,12 +23,13 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai.usage import RunUsage, UsageLimits
 
+from drumline.core.redaction import Secrets
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.models.faults import judge
 from drumline.models.filetools import FileTools
 from drumline.models.lifetime import hold
-from drumline.models.secrets import Secrets, blank_keys
+from drumline.models.secrets import blank_keys
 from drumline.models.servers import choose_servers, start_servers
 from drumline.models.shelltools import ShellTools
 from drumline.models.tiers import spell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from drumline.models.secrets import Secrets
+from drumline.core.redaction import Secrets
 
 ENTRY = 16 * 1024
 WHOLE = 2 * 1024 * 1024

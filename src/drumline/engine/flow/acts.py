@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from drumline.core.flow.model import AgentNode, CheckNode, LlmNode, ScriptNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
-from drumline.engine.flow.asking import ask_agent, ask_model
+from drumline.engine.flow.asking import Terms, ask_agent, ask_model
 from drumline.engine.flow.checks import run_checks
 from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.flow.script import run_script
@@ -50,4 +50,12 @@ class FlowActs:
         if callee.warning:
             self.warn(callee.warning)
         agent = self.hands.open_agent(callee.agent)
-        return await ask_agent(node, visit, agent=agent, schemas=self.kit.schemas, tier=callee.tier, model=callee.model)
+        return await ask_agent(
+            node,
+            visit,
+            agent=agent,
+            schemas=self.kit.schemas,
+            tier=callee.tier,
+            model=callee.model,
+            terms=Terms(idle=self.kit.agent_idle, price=self.kit.price),
+        )

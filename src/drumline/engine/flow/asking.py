@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from uuid import uuid4
 
 import anyio
+import anyio.to_thread
 
 from drumline.core.flow.extraction import extract_json, write_extraction_prompt, write_schema_hint
 from drumline.core.flow.model import AgentNode, Json, LlmNode
@@ -17,11 +19,14 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.templates import render_strict
 from drumline.core.flow.values import render
 from drumline.core.ids import StepId
+from drumline.core.spending import COST
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction, waits
 from drumline.engine.flow.prompts import Brief, Toolbox, choose_tools, write_brief
 from drumline.engine.flow.visit import Visit
+from drumline.engine.kit import Price, know_no_price
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment
+from drumline.ports.agents import Outcome as Concluded
 from drumline.ports.clock import Clock
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.schemas import Schemas
@@ -60,8 +65,23 @@ async def ask_model(
     return replace(outcome, usage=inquiry.usage)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terms:
+    """On what terms agents work: how long one may be silent, and what the tokens of a model cost."""
+
+    idle: float | None = None
+    price: Price = know_no_price
+
+
 async def ask_agent(
-    node: AgentNode, visit: Visit, *, agent: Agent, schemas: Schemas, tier: str = "standard", model: str = ""
+    node: AgentNode,
+    visit: Visit,
+    *,
+    agent: Agent,
+    schemas: Schemas,
+    tier: str = "standard",
+    model: str = "",
+    terms: Terms | None = None,
 ) -> Outcome:
     """What the agent said last, or its value where the node has a schema; repairs may not change the workspace."""
     try:
@@ -70,7 +90,7 @@ async def ask_agent(
         return Outcome(failure=str(error), failure_class=Failure.PERMANENT.value)
     if node.output_schema is not None:
         prompt = f"{prompt}\n\nWhen the work is done: {write_schema_hint(node.output_schema)}"
-    errand = _Errand(node=node, visit=visit, agent=agent, tier=tier or "standard", model=model)
+    errand = _Errand(node=node, visit=visit, agent=agent, tier=tier or "standard", model=model, terms=terms or Terms())
 
     async def repair(text: str) -> Answer:
         return await errand.send(text, read_only=True)
@@ -136,6 +156,7 @@ class _Errand:
     agent: Agent
     tier: str
     model: str
+    terms: Terms
     sent: int = 0
     usage: dict[str, float] = field(default_factory=dict)
 
@@ -166,9 +187,11 @@ class _Errand:
                 read_only=read_only or self.node.read_only,
                 model=self.model,
                 output_schema=self.node.output_schema,
+                new_session=str(uuid4()),
+                idle=self.terms.idle,
             )
         )
-        _add(self.usage, concluded.usage)
+        _add(self.usage, await self._count(concluded))
         if concluded.question:
             return Answer(failure=Failure.PERMANENT.value, message=f"it is blocked: {concluded.question}")
         if concluded.structured is not None and not concluded.failure:
@@ -176,6 +199,14 @@ class _Errand:
         if concluded.failure:
             return Answer(failure=concluded.failure, message=f"{concluded.failure}: {concluded.message}")
         return Answer(text=concluded.message)
+
+    async def _count(self, concluded: Concluded) -> Mapping[str, float]:
+        """What the agent used, with its price if the agent named none but that of its model is known."""
+        model = concluded.model or self.model
+        if not model or not concluded.usage or COST in concluded.usage:
+            return concluded.usage
+        cost = await anyio.to_thread.run_sync(self.terms.price, model, concluded.usage)
+        return concluded.usage if cost is None else {**concluded.usage, COST: cost}
 
 
 async def _settle(answer: Answer, schema: Mapping[str, Json] | None, *, schemas: Schemas, repair: Ask) -> Outcome:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from drumline.core.flow.events import FlowEnded
 from drumline.core.ids import DriverId
+from drumline.core.redaction import Redaction
+from drumline.engine.kit import Price, know_no_price
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
 from drumline.ports.expressions import Expressions
@@ -38,7 +40,9 @@ class FlowKit:
     """Everything a flow's driver needs of the world. `equip` opens what belongs to it once its id is known.
 
     `commands` are checks by name. `prepare` makes the folder ready before the first node, `deliver` brings the work
-    where it belongs after the last; both may be called again after a crash.
+    where it belongs after the last; both may be called again after a crash. `price` tells what tokens cost with a
+    model, and may take a while; `agent_idle` is how long an agent may be silent. `redaction` is for logs that a driver
+    left behind; what an agent, a model or a command says comes redacted.
     """
 
     store: Store
@@ -53,3 +57,6 @@ class FlowKit:
     commands: Mapping[str, str] = field(default_factory=dict)
     prepare: Callable[[], Awaitable[None]] = rest
     deliver: Callable[[FlowEnded], Awaitable[None]] | None = None
+    price: Price = know_no_price
+    agent_idle: float | None = None
+    redaction: Redaction = field(default_factory=Redaction)

@@ -1,0 +1,97 @@
+"""Secrets kept out of what is written down: values of the environment by their names, and texts shaped like known keys.
+
+The rule: what might be a secret counts as one. A text that lost a word is better than one that cannot be shared.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from drumline.core.flow.model import Json
+
+NAMES = re.compile(
+    r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS)S?(?:_(?!(?:FILE|PATH|DIR)$)|$)",
+    re.IGNORECASE,
+)
+"""Names of variables that hold a secret. Those that say where one is hold none."""
+SHORTEST = 8
+"""Shorter values are words that a text may hold by chance."""
+HIDDEN = "[secret]"
+SHAPES = re.compile(
+    r"\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{16,}"
+    r"|\b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{30,}"
+    r"|\bgithub_pat_[A-Za-z0-9_]{40,}"
+    r"|\bglpat-[A-Za-z0-9_-]{20,}"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
+    r"|\bAIza[A-Za-z0-9_-]{35}"
+    r"|\bxox[abeprs]-[A-Za-z0-9-]{10,}"
+    r"|\bnpm_[A-Za-z0-9]{36}\b"
+    r"|\bhf_[A-Za-z0-9]{30,}"
+    r"|\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Secrets:
+    """Values that must not be written down, longest first, so that a part never uncovers the whole."""
+
+    values: tuple[str, ...] = ()
+
+    def hide(self, text: str) -> str:
+        """The text without them."""
+        for value in self.values:
+            text = text.replace(value, HIDDEN)
+        return text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Redaction:
+    """What must not be written down."""
+
+    secrets: Secrets = field(default_factory=Secrets)
+
+    def hide(self, text: str) -> str:
+        """The text without secrets."""
+        return SHAPES.sub(HIDDEN, self.secrets.hide(text))
+
+    def hide_end(self, text: str) -> str:
+        """The end of a longer text without secrets, and without the rest of one that it may begin with."""
+        for value in self.secrets.values:
+            rests = (value[start:] for start in range(1, len(value) - SHORTEST + 1))
+            if rest := next((rest for rest in rests if text.startswith(rest)), ""):
+                return HIDDEN + self.hide(text[len(rest) :])
+        return self.hide(text)
+
+    def hide_value(self, value: Json) -> Json:
+        """A value without secrets in any of its texts, names included."""
+        if isinstance(value, str):
+            return self.hide(value)
+        if isinstance(value, Mapping):
+            return {self.hide(name): self.hide_value(inner) for name, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.hide_value(inner) for inner in value]
+        return value
+
+    def is_revealing(self, raw: bytes) -> bool:
+        """Whether a file's content has a secret in it, in whatever encoding that keeps ASCII."""
+        known = any(value.encode("utf-8", "surrogateescape") in raw for value in self.secrets.values)
+        return known or SHAPES.search(raw.decode("latin-1")) is not None
+
+
+def find_secrets(environ: Mapping[str, str], *others: Iterable[str]) -> Secrets:
+    """The values of variables that are named like secrets, and `others`, each also as JSON spells it."""
+    named = (value for name, value in environ.items() if NAMES.search(name))
+    given = {value for value in (*named, *(value for more in others for value in more)) if len(value) >= SHORTEST}
+    found = given | {json.dumps(value)[1:-1] for value in given}
+    found |= {json.dumps(value, ensure_ascii=False)[1:-1] for value in given}
+    return Secrets(values=tuple(sorted(found, key=lambda value: (-len(value), value))))
+
+
+def read_redaction(*environs: Mapping[str, str]) -> Redaction:
+    """What these environments have of secrets."""
+    found = (value for environ in environs for value in find_secrets(environ).values)
+    return Redaction(secrets=find_secrets({}, found))

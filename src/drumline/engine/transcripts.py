@@ -1,0 +1,67 @@
+"""Transcripts and logs on disk once nobody writes them any more. The rule: what is kept has no secrets in it.
+
+While a command runs, its log is raw and for its owner alone. A log that cannot be rewritten is removed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from drumline.core.redaction import Redaction
+
+SMALL = 64 * 1024
+"""Bytes that are looked through faster than another thread begins to."""
+
+
+def redact_file(path: Path, redaction: Redaction) -> bool:
+    """Take the secrets out of a file, atomically; whether there were any. A file that is not there has none."""
+    try:
+        raw = b"" if path.is_symlink() else path.read_bytes()
+    except OSError:
+        return False
+    if not redaction.is_revealing(raw):
+        return False
+    draft = path.with_name(f"{path.name}.clean")
+    clean = redaction.hide(raw.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+    try:
+        with open(draft, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
+            file.write(clean)
+        draft.replace(path)
+    except OSError:
+        for name in (draft, path):
+            with suppress(OSError):
+                name.unlink()
+    return True
+
+
+async def redact_files(paths: Iterable[Path], redaction: Redaction) -> bool:
+    """Take the secrets out of several files, whatever is cancelled meanwhile; whether there were any."""
+    found = False
+    with anyio.CancelScope(shield=True):
+        for path in paths:
+            if _measure(path) <= SMALL:
+                found = redact_file(path, redaction) or found
+            else:
+                found = await anyio.to_thread.run_sync(redact_file, path, redaction) or found
+    return found
+
+
+def list_logs(folder: Path, name: str = "") -> list[Path]:
+    """The logs in a folder, those of one `name` with what was put beside them."""
+    try:
+        return sorted(path for path in folder.iterdir() if ".log" in path.name and path.name.startswith(name))
+    except OSError:
+        return []
+
+
+def _measure(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,58 @@
+"""What counts as a secret, and that nothing of it is left in a text or a value."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from drumline.core.redaction import HIDDEN, Redaction, Secrets, read_redaction
+
+HUNTER = "hunter2-hunter2"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["API_KEY", "MY_APIKEY", "GITHUB_TOKEN", "TOKENS", "DB_PASSWORD", "client_secret", "KEY_ID"],
+)
+def test_a_variable_named_like_a_secret_is_one(name: str) -> None:
+    assert read_redaction({name: HUNTER}).hide(f"it is {HUNTER}!") == f"it is {HIDDEN}!"
+
+
+@pytest.mark.parametrize("name", ["HOME", "KEYBOARD", "MONKEY", "TOKEN_FILE", "SSH_KEY_PATH", "SECRETS_DIR", "COMPASS"])
+def test_other_variables_are_none_nor_are_those_that_say_where_one_is(name: str) -> None:
+    assert read_redaction({name: HUNTER}).hide(HUNTER) == HUNTER
+
+
+def test_a_short_value_is_a_word_like_any_other() -> None:
+    assert read_redaction({"API_KEY": "secret"}).hide("a secret") == "a secret"
+
+
+def test_all_environments_count() -> None:
+    redaction = read_redaction({"A_TOKEN": "first-secret"}, {"B_TOKEN": "second-secret", "ROOT": "a-long-folder"})
+
+    assert redaction.hide("first-secret second-secret a-long-folder") == f"{HIDDEN} {HIDDEN} a-long-folder"
+
+
+def test_a_secret_is_found_in_json_too() -> None:
+    value = 'pass"word\\ with\nlines and é'
+    redaction = read_redaction({"DB_PASSWORD": value})
+
+    for text in (json.dumps({"said": value}), json.dumps({"said": value}, ensure_ascii=False)):
+        assert json.loads(redaction.hide(text)) == {"said": HIDDEN}
+        assert redaction.is_revealing(text.encode())
+
+
+def test_a_value_has_no_secret_left_at_any_depth() -> None:
+    redaction = Redaction(secrets=Secrets(values=(HUNTER,)))
+
+    found = redaction.hide_value({"a": [HUNTER, {"b": f"x{HUNTER}"}], HUNTER: 1, "n": None, "t": True, "f": 1.5})
+
+    assert found == {"a": [HIDDEN, {"b": f"x{HIDDEN}"}], HIDDEN: 1, "n": None, "t": True, "f": 1.5}
+
+
+def test_the_end_of_a_text_does_not_begin_with_the_rest_of_a_secret() -> None:
+    redaction = Redaction(secrets=Secrets(values=(HUNTER,)))
+
+    assert redaction.hide_end(f"{HUNTER[3:]} and {HUNTER}") == f"{HIDDEN} and {HIDDEN}"
+    assert redaction.hide_end(f"and {HUNTER}") == f"and {HIDDEN}"
