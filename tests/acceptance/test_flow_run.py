@@ -292,3 +292,11 @@ def test_every_walk_ends_without_a_copy_of_the_flow_in_the_project(user: User) -
     run_flow(user, "vars.yaml")
 
     assert work_files(user) == before
+
+
+def test_the_agent_may_be_named_by_its_profile(user: User) -> None:
+    write_files(user, {".drumline/config.toml": '[agents.player]\nagent = "scripted:play.yaml"\n'})
+
+    ran = user.drumline("flow", "run", "both.yaml", "--agent", "player")
+
+    assert (ran.code, ran.out) == (0, "built thought\n"), ran.err

@@ -88,7 +88,8 @@ class _Agents(NamedTuple):
 
 def _choose(site: Site, agent: str, model: str) -> _Agents:
     """A scripted agent plays the models, too, unless they are named: no run of a script should call a real one."""
-    spec = site.anchor(agent, typed=True)
+    named = site.profiles.get(agent, {}).get("agent", "")
+    spec = site.anchor(named, typed=False) if named else site.anchor(agent, typed=True)
     if spec:
         site.check_agent(spec)
     return _Agents(spec, site.anchor(model, typed=True) or (spec if spec.startswith("scripted:") else ""))
