@@ -37,6 +37,16 @@ def user(tmp_path: Path) -> Iterator[User]:
         yield make_user(tmp_path, step_text("step-1", checks=("echo saw $SERVICE_TOKEN; test -f fixed",)))
 
 
+def kill_once_it_leaked(user: User, *args: str) -> None:
+    """Start a command, and kill it when what its agent has said is on disk; from then on agents do not wait."""
+    driver = user.start(*args, env=ENV)
+    state = user.repo / ".git" / "drumline" / "state.db"
+    wait_for(lambda: state.exists() and bool(find_leaks(user)), "the agent has said nothing")
+    driver.send_signal(signal.SIGKILL)
+    driver.communicate()
+    (user.folder / "go").touch()
+
+
 def find_leaks(user: User) -> list[str]:
     """Files of Drumline's own that hold the secret."""
     state = user.repo / ".git" / "drumline"
@@ -53,6 +63,8 @@ def test_what_an_agent_and_a_check_of_a_plan_print_is_kept_without_secrets(user:
     assert HUNTER not in ran.text
     assert "I know [secret]" in user.drumline("logs", "step-1").out
     assert "saw [secret]" in user.prompt("step-1", 2)
+    folders = [path.parent for path in (user.repo / ".git" / "drumline").rglob("attempt-1.log")]
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700]
 
 
 def test_what_a_flows_agent_and_check_print_is_kept_without_secrets(tmp_path: Path) -> None:
@@ -70,14 +82,20 @@ def test_what_a_flows_agent_and_check_print_is_kept_without_secrets(tmp_path: Pa
 
 def test_what_a_killed_driver_left_is_redacted_when_the_step_is_taken_up_again(user: User) -> None:
     agent = f"command:echo I know $SERVICE_TOKEN; touch fixed; test -e {user.folder}/go || sleep 600"
-    driver = user.start("run", "plans/p", "--agent", agent, "--autonomy", "autopilot", env=ENV)
-    state = user.repo / ".git" / "drumline"
-    wait_for(lambda: (state / "state.db").exists() and bool(find_leaks(user)), "the agent has said nothing")
-    driver.send_signal(signal.SIGKILL)
-    driver.communicate()
-    (user.folder / "go").touch()
+    kill_once_it_leaked(user, "run", "plans/p", "--agent", agent, "--autonomy", "autopilot")
 
     ran = user.drumline("resume", env=ENV)
 
     assert ran.code == 0, ran.text
     assert find_leaks(user) == []
+
+
+def test_what_a_killed_driver_of_a_flow_left_is_redacted_when_it_is_taken_up_again(tmp_path: Path) -> None:
+    with flow_user(tmp_path, {"f.yaml": flow_text("work", NODES)}) as user:
+        agent = f"command:echo I know $SERVICE_TOKEN; test -e {user.folder}/go || sleep 600"
+        kill_once_it_leaked(user, "flow", "run", "f.yaml", "--agent", agent)
+
+        ran = user.drumline("resume", env=ENV)
+
+        assert ran.code == 0, ran.text
+        assert find_leaks(user) == []

@@ -9,6 +9,8 @@ import anyio
 import pytest
 
 from drumline.core.ids import DriverId
+from drumline.core.redaction import Redaction
+from drumline.engine.redacted import RedactedProcesses
 from drumline.ports.processes import Conversation, Ended, Job, Processes
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.testing.processes import FakePartner, FakeProcesses
@@ -33,11 +35,12 @@ def refuse(job: Job) -> Ended:
     raise AssertionError(job)
 
 
-@pytest.fixture(params=["fake", "supervised"])
+@pytest.fixture(params=["fake", "supervised", "redacted"])
 def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Processes:
     if request.param == "fake":
         return FakeProcesses(refuse, play)
-    return SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+    supervised = SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+    return RedactedProcesses(processes=supervised, redaction=Redaction()) if request.param == "redacted" else supervised
 
 
 def talk(

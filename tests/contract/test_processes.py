@@ -9,6 +9,8 @@ import anyio
 import pytest
 
 from drumline.core.ids import DriverId
+from drumline.core.redaction import Redaction
+from drumline.engine.redacted import RedactedProcesses
 from drumline.ports.processes import PRINTED_LIMIT, Ended, Job, Processes
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.testing.processes import FakeProcesses
@@ -43,11 +45,12 @@ def print_as(argv: Sequence[str]) -> bytes:
     return b"out\n" if argv[0] == "bash" and argv[2].startswith("echo out") else b""
 
 
-@pytest.fixture(params=["fake", "supervised"])
+@pytest.fixture(params=["fake", "supervised", "redacted"])
 def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Processes:
     if request.param == "fake":
         return FakeProcesses(play)
-    return SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+    supervised = SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+    return RedactedProcesses(processes=supervised, redaction=Redaction()) if request.param == "redacted" else supervised
 
 
 def run(processes: Processes, tmp_path: Path, *argv: str, stdin: str = "", timeout: float | None = None) -> Ended:

@@ -23,6 +23,7 @@ from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
 from drumline.core.taxonomy import Failure
 from drumline.engine.kit import Kit, OpenAgent, Worker
+from drumline.engine.transcripts import OWN
 from drumline.errors import GitError, InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome, Report
 from drumline.ports.processes import Job, Processes
@@ -289,7 +290,7 @@ class Acts:
         name = blake2b(step.text_digest.encode(), digest_size=4).hexdigest()
         kept = folder / f"step-{name}.md"
         if not kept.exists():
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=OWN, parents=True, exist_ok=True)
             kept.write_text(self.kit.planfiles.text(step), encoding="utf-8")
         return kept.read_text(encoding="utf-8")
 

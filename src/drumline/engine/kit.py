@@ -8,6 +8,7 @@ from pathlib import Path
 
 from drumline.core.ids import DriverId, StepId
 from drumline.core.redaction import Redaction
+from drumline.engine.transcripts import OWN
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
 from drumline.ports.journal import Recorded, Store
@@ -64,7 +65,7 @@ class Kit:
     def log(self, step: StepId, name: str) -> Path:
         """A fresh log file of a step; an older one of that name is kept aside."""
         folder = self.logs / step
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=OWN, parents=True, exist_ok=True)
         path = folder / name
         if path.exists():
             aside = sum(1 for _ in folder.glob(f"{path.stem}.lost-*"))

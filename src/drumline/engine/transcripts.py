@@ -15,6 +15,8 @@ import anyio.to_thread
 
 from drumline.core.redaction import Redaction
 
+OWN = 0o700
+"""Mode of a folder of logs: what is in it is for its owner alone, whoever makes the files."""
 SMALL = 64 * 1024
 """Bytes that are looked through faster than another thread begins to."""
 

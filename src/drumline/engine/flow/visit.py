@@ -11,6 +11,7 @@ from drumline.core.flow.model import Flow, Json
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
 from drumline.core.ids import RunId
+from drumline.engine.transcripts import OWN
 
 LONGEST = 160
 """Bytes of a visit's name in the name of a log."""
@@ -46,7 +47,7 @@ class Visit:
 
     def log(self, kind: str, suffix: str = ".log") -> Path:
         """A fresh file for this visit; an older one of that name, left by a lost visit, is kept aside."""
-        self.logs.mkdir(parents=True, exist_ok=True)
+        self.logs.mkdir(mode=OWN, parents=True, exist_ok=True)
         stem = f"{_shorten(self.name.replace('/', '~'))}.{kind}"
         path = self.logs / (stem + suffix)
         if path.exists():
