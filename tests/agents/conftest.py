@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.agents.programs import find_entry
+from tests.agents.seats import BEHIND
 from tools.agents.pins import cache_folder, read_pins
 
 HERE = Path(__file__).parent
@@ -19,9 +20,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test of a program, named by its parameter `name`, that is not installed."""
+    """Skip a test of an agent, named by its parameter `name`, whose program is not installed."""
     callspec = getattr(item, "callspec", None)
-    name = callspec.params.get("name") if callspec else None
-    if name and find_entry(name) is None:
-        pin = read_pins()[name]
-        pytest.skip(f"{name} {pin.version} is not in {cache_folder()}: make agents")
+    name = str(callspec.params.get("name", "")) if callspec else ""
+    program = BEHIND.get(name, name)
+    if program and find_entry(program) is None:
+        pin = read_pins()[program]
+        pytest.skip(f"{program} {pin.version} is not in {cache_folder()}: make agents")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,15 +13,27 @@ from typing import Any
 import anyio
 import psutil
 import pytest
-from tests.agents.programs import LAUNCHES, Seat, find_entry
+from tests.agents.programs import LAUNCHES, SECRET, Seat, find_entry
 
 from drumline.agents import open_agent
+from drumline.agents.acp import AcpAgent
 from drumline.agents.cli import CliAgent
+from drumline.agents.program import Abilities
 from drumline.core.ids import DriverId, RunId, StepId
+from drumline.models.builtin import BuiltinAgent
 from drumline.ports.agents import Assignment, Outcome
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.testing.modelserver import ModelServer
 
+Held = CliAgent | AcpAgent | BuiltinAgent
+"""Agents that work in a jail, and take MCP servers."""
+SPECS: Mapping[str, str] = {
+    "acp": "acp:gemini --acp -m gemini-2.5-flash --skip-trust",
+    "builtin": "builtin:openai-chat:scripted",
+}
+"""Agents that are not called like a program."""
+BEHIND: Mapping[str, str | None] = {"acp": "gemini", "builtin": None}
+"""The programs behind these; our own agent needs none."""
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.invalid")
 
 
@@ -28,11 +41,31 @@ GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.invalid")
 class Office:
     """An agent and where it works."""
 
-    agent: CliAgent
+    agent: Held
     checkout: Path
     workspace: Path
     log: Path
     workspaces: list[Path] = field(default_factory=list)
+
+    @property
+    def executable(self) -> str:
+        """The program that works, as the list of processes shows it; empty for an agent that is none."""
+        match self.agent:
+            case CliAgent(executable=executable):
+                return str(executable)
+            case AcpAgent(argv=argv):
+                return argv[0]
+        return ""
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the agent says that it can do; where it says nothing, what it is known for."""
+        match self.agent:
+            case CliAgent(program=program):
+                return program.abilities
+            case BuiltinAgent():
+                return Abilities(names_session=True)
+        return Abilities()
 
     def work(self, prompt: str = "Please do the work.", **fields: Any) -> Outcome:
         """Let the agent do an assignment."""
@@ -65,26 +98,37 @@ def open_office(
         make_checkout(checkout, workspace)
     isolate(folder, monkeypatch, name, server)
     processes = SupervisedProcesses(folder / "driver", DriverId("d1"))
-    agent = open_agent(name, processes=processes, base=folder)
-    assert isinstance(agent, CliAgent)
+    agent = open_agent(SPECS.get(name, name), processes=processes, base=folder)
+    assert isinstance(agent, Held)
     agent = agent if jailed else replace(agent, jail=None)
     return Office(agent=agent, checkout=checkout, workspace=workspace, log=folder / "logs" / "work.log")
 
 
 def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, server: ModelServer) -> None:
-    """An environment in which the program finds the server and nothing of the user's."""
-    entry = _find_entry(name)
-    assert entry is not None, f"{name} is not installed"
+    """An environment in which the agent finds the server and nothing of the user's."""
+    program = BEHIND.get(name, name)
     seat = Seat(home=folder / "home", work=folder, temp=folder, url=server.url)
     seat.home.mkdir(exist_ok=True)
     env = {
-        "PATH": f"{entry.parent}{os.pathsep}{os.defpath}",
+        "PATH": _find_path(program),
         "HOME": str(seat.home),
         "DATABASE_PASSWORD": "our-own-secret",
-        **LAUNCHES[name](seat).env,
+        **(LAUNCHES[program](seat).env if program else _point_builtin(server)),
     }
     for variable, value in env.items():
         monkeypatch.setenv(variable, value)
+
+
+def _find_path(program: str | None) -> str:
+    if program is None:
+        return os.defpath
+    entry = _find_entry(program)
+    assert entry is not None, f"{program} is not installed"
+    return f"{entry.parent}{os.pathsep}{os.defpath}"
+
+
+def _point_builtin(server: ModelServer) -> dict[str, str]:
+    return {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": SECRET}
 
 
 # Where they are depends on the home, which is another one afterwards.

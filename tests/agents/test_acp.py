@@ -1,4 +1,7 @@
-"""Real programs driven over the Agent Client Protocol, against a scripted model."""
+"""Real programs driven over the Agent Client Protocol, against a scripted model.
+
+Gemini CLI stands for all of them in the conformance suite; here is what must hold for the others.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,6 @@ JAILED = pytest.mark.skipif(
     find_jail() is None, reason="bubblewrap does not work here: install it, see drumline doctor"
 )
 COMMANDS = {
-    "gemini": "gemini --acp -m gemini-2.5-flash --skip-trust",
     "opencode": "opencode acp",
     "qwen": "qwen --acp --auth-type openai",
     "goose": "goose acp",
@@ -76,6 +78,18 @@ def test_edits_land_commands_run_and_it_is_told(name: str, place: Place) -> None
     told = {(happening.kind, happening.text) for happening in place.told}
     assert told >= {("session", outcome.session), ("text", "I begin."), ("text", "All done.")}
     assert any(kind in ("edit", "tool") and "hello.txt" in text for kind, text in told)
+
+
+@pytest.mark.parametrize("name", ["opencode", "goose"])
+def test_a_session_goes_on_where_it_was(name: str, place: Place) -> None:
+    second = Scenario(when="SECOND", turns=(Turn(text="And more."),))
+    with ModelServer([second, WORK]) as server:
+        first = place.work(name, server)
+
+        outcome = place.work(name, server, prompt="Do the SECOND thing.", session=first.session)
+
+    assert (outcome.failure, outcome.message, outcome.session) == ("", "And more.", first.session)
+    assert "Please do the work." in repr(server.turns[-1].body)
 
 
 @pytest.mark.parametrize("name", NAMES)

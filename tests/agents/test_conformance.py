@@ -1,6 +1,7 @@
-"""What every agent program promises behind its adapter: one body of tests, the real programs, a scripted model.
+"""What every agent promises behind its adapter: one body of tests, the real programs, a scripted model.
 
-An adapter joins by a row in SUBJECTS; how its program finds the scripted model is in `programs.py`.
+An adapter joins by a row in SUBJECTS; how its program finds the scripted model is in `programs.py`, what agents that
+are not called like a program are opened by in `seats.py`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class Subject:
     server, `model` one with which it offers that at once. Where it may only read and has no jail, commands are refused
     one by one, or it `offers_no_shell`. Only one that `serves` takes MCP servers from us.
     One that `tells_late` tells a command when it is over; one that `warms_up` must begin alone.
+    `forgets` and `overlooks` say why it cannot go on with a session, or see what changed beside its workspace.
     """
 
     tells_reset: bool = False
@@ -57,6 +59,8 @@ class Subject:
     serves: bool = True
     tells_late: bool = False
     warms_up: bool = False
+    forgets: str = ""
+    overlooks: str = ""
 
 
 SUBJECTS = {
@@ -74,8 +78,28 @@ SUBJECTS = {
     ),
     "qwen": Subject(idle=20.0, limit=40.0, offers_no_shell=True),
     "goose": Subject(),
+    "acp": Subject(
+        idle=20.0,
+        limit=40.0,
+        tool="mcp_tracker_close",
+        offers_no_shell=True,
+        tells_late=True,
+        forgets="Gemini CLI loads no session over ACP, although it has saved it; others do, see test_acp.py",
+    ),
+    "builtin": Subject(
+        tells_reset=True,
+        hides_keys=True,
+        tool="tracker_close",
+        offers_no_shell=True,
+        overlooks="without a jail the built-in agent says that its commands are not held, and does not look after them",
+    ),
 }
 NAMES = tuple(SUBJECTS)
+# To be sure that they have started, one waits for these so long that it counts.
+PATIENTLY = [
+    pytest.param(name, marks=pytest.mark.long) if subject.limit > Subject().limit else name
+    for name, subject in SUBJECTS.items()
+]
 WORK = Scenario(
     name="work",
     turns=(
@@ -102,6 +126,12 @@ def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenOffice:
 def play(*turns: Turn, when: str = "") -> ModelServer:
     """A server with one scenario."""
     return ModelServer([Scenario(turns=turns, when=when)])
+
+
+def skip_for(reason: str) -> None:
+    """Skip the test where there is a reason why this agent cannot pass it."""
+    if reason:
+        pytest.skip(reason)
 
 
 @pytest.mark.parametrize("jailed", [pytest.param(True, marks=JAILED), False])
@@ -139,7 +169,7 @@ def test_tokens_are_those_of_this_assignment(name: str, office: OpenOffice) -> N
 
     assert [(o.usage["input"], o.usage["output"]) for o in (first, second)] == [(300, 60), (300, 60)]
     assert first.source == name
-    assert ("cost_usd" in first.usage) == desk.agent.program.abilities.prices
+    assert ("cost_usd" in first.usage) == desk.abilities.prices
     assert first.usage.get("cost_usd") == pytest.approx(second.usage.get("cost_usd"))
 
 
@@ -161,6 +191,7 @@ def test_an_answer_that_does_not_fit_is_never_taken_for_one_that_does(name: str,
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_session_goes_on_where_it_was(name: str, office: OpenOffice) -> None:
+    skip_for(SUBJECTS[name].forgets)
     second = Scenario(name="second", when="SECOND", turns=(Turn(text="And more."),))
     with ModelServer([second, WORK]) as server:
         desk = office(name, server)
@@ -190,7 +221,7 @@ def test_a_session_has_the_id_that_was_wanted_where_that_can_be_had(name: str, o
         desk = office(name, server)
         outcome = desk.work(new_session=wanted)
 
-    assert (outcome.session == wanted) == desk.agent.program.abilities.names_session
+    assert (outcome.session == wanted) == desk.abilities.names_session
 
 
 @pytest.mark.parametrize(
@@ -230,7 +261,7 @@ def test_an_agent_that_says_and_does_nothing_has_failed(name: str, office: OpenO
     assert (outcome.failure, outcome.message) == ("validation", "it ended without a word, and did nothing")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PATIENTLY)
 def test_a_silent_agent_is_stopped_and_its_work_is_kept(name: str, office: OpenOffice) -> None:
     idle = SUBJECTS[name].idle
     with play(Turn(calls=(Write(path="half.txt", content="half\n"),)), Turn(fault=Hang())) as server:
@@ -245,9 +276,9 @@ def test_a_silent_agent_is_stopped_and_its_work_is_kept(name: str, office: OpenO
     assert (desk.workspace / "half.txt").read_text() == "half\n"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PATIENTLY)
 def test_an_agent_that_takes_too_long_is_stopped_with_all_it_started(name: str, office: OpenOffice) -> None:
-    limit, nap = SUBJECTS[name].limit, f"sleep 7101.5{len(name)}"
+    limit, nap = SUBJECTS[name].limit, f"sleep 7101.5{NAMES.index(name)}"
     # Some programs put a command that takes long into the background and go on.
     with play(Turn(calls=(Run(command=f"setsid {nap} & {nap}"),)), Turn(fault=Hang())) as server:
         outcome = office(name, server).work(timeout=limit)
@@ -261,7 +292,7 @@ def test_an_agent_that_takes_too_long_is_stopped_with_all_it_started(name: str, 
 @pytest.mark.parametrize(("jailed", "nap"), [pytest.param(True, "7201.5", marks=JAILED), (False, "7202.5")])
 @pytest.mark.parametrize("name", NAMES)
 def test_cancelled_in_mid_command_it_leaves_no_process(name: str, jailed: bool, nap: str, office: OpenOffice) -> None:
-    command = f"sleep {nap}{len(name)}"
+    command = f"sleep {nap}{NAMES.index(name)}"
 
     with play(Turn(calls=(Run(command=f"setsid {command} & {command}"),)), Turn(text="x")) as server:
         desk = office(name, server, jailed=jailed)
@@ -277,7 +308,7 @@ def test_cancelled_in_mid_command_it_leaves_no_process(name: str, jailed: bool, 
 
     assert seen >= 2
     assert count_processes(command) == 0
-    assert count_processes(str(desk.agent.executable), str(desk.workspace)) == 0
+    assert count_processes(desk.executable, str(desk.workspace)) == 0
 
 
 @JAILED
@@ -304,6 +335,7 @@ def test_in_a_jail_nothing_can_be_written_outside(name: str, office: OpenOffice,
 def test_without_a_jail_a_file_of_the_checkout_that_changed_is_told_or_was_not_let_through(
     name: str, office: OpenOffice, tmp_path: Path
 ) -> None:
+    skip_for(SUBJECTS[name].overlooks)
     stray = tmp_path / "checkout" / "stray.txt"
     turns = (Turn(calls=(Run(command=f"echo x > {shlex.quote(str(stray))}"),)), Turn(text="Tried."))
     with play(*turns) as server:
@@ -365,7 +397,7 @@ def test_what_it_is_asked_is_not_in_the_list_of_processes(name: str, office: Ope
     sent = json.dumps(server.turns[0].body)
     assert "PROMPT-9351" in sent
     assert "INSTRUCTIONS-9351" in sent
-    assert any(str(desk.agent.executable) in line for line in seen)
+    assert any(desk.executable in line for line in seen)
     assert not any("9351" in line for line in seen)
 
 
