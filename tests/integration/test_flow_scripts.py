@@ -159,7 +159,7 @@ def test_a_python_script_emits_a_route_and_values(stage: Stage) -> None:
 
 
 def test_half_a_character_in_the_state_reaches_a_script_as_an_escape(stage: Stage) -> None:
-    line = "python3 -c 'import os, json; print(json.dumps({\"text\": os.environ[\"GRAPH_STATE\"]}))'"
+    line = 'python3 -c \'import os, json; print(json.dumps({"text": os.environ["GRAPH_STATE"]}))\''
 
     outcome = stage.run_bash(line, stage.visit({"half": "\ud83e", "raw": "\udc80"}))
 

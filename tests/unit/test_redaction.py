@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -56,3 +57,56 @@ def test_the_end_of_a_text_does_not_begin_with_the_rest_of_a_secret() -> None:
 
     assert redaction.hide_end(f"{HUNTER[3:]} and {HUNTER}") == f"{HIDDEN} and {HIDDEN}"
     assert redaction.hide_end(f"and {HUNTER}") == f"and {HIDDEN}"
+
+
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-ant-" + "a1" * 10,
+        "sk-" + "a1" * 8,
+        *(f"gh{kind}_" + "a1" * 15 for kind in "pousr"),
+        "github_pat_" + "a1_" * 14,
+        "glpat-" + "a1" * 10,
+        "AKIA" + "A1" * 8,
+        "ASIA" + "A1" * 8,
+        "AIza" + "a" * 35,
+        *(f"xox{kind}-" + "1" * 10 for kind in "abeprs"),
+        "npm_" + "a1" * 18,
+        "hf_" + "a1" * 15,
+        f"eyJ{'a' * 10}.eyJ{'b' * 10}.{'c' * 10}",
+        PEM,
+        PEM.replace("RSA ", ""),
+        PEM.partition("-----END")[0],
+    ],
+)
+def test_a_text_shaped_like_a_well_known_key_is_a_secret(key: str) -> None:
+    redaction = Redaction()
+
+    assert redaction.hide(f"é: {key}") == f"é: {HIDDEN}"
+    assert redaction.is_revealing(f"é: {key}".encode())
+
+
+@pytest.mark.parametrize(
+    "text", ["ask-me-about-risk-management", "sk-short", "monkeyJab.eyJab.c", "-----BEGIN here-----"]
+)
+def test_a_text_that_only_looks_a_little_like_a_key_is_none(text: str) -> None:
+    redaction = Redaction()
+
+    assert redaction.hide(text) == text
+    assert not redaction.is_revealing(text.encode())
+
+
+@pytest.mark.parametrize("piece", ["eyJaaaaaaaaaaaa-", "sk-", "-----BEGIN ", "-----BEGIN PRIVATE KEY", "A1"])
+def test_a_long_text_full_of_beginnings_takes_time_in_proportion_to_its_length(piece: str) -> None:
+    def measure(length: int) -> float:
+        text = piece * (length // len(piece))
+        began = time.process_time()
+        Redaction().hide(text)
+        return time.process_time() - began
+
+    short = max(measure(100_000), 0.001)
+
+    assert measure(800_000) < 30 * short
