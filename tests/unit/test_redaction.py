@@ -89,9 +89,7 @@ def test_a_text_shaped_like_a_well_known_key_is_a_secret(key: str) -> None:
     assert redaction.is_revealing(f"é: {key}".encode())
 
 
-@pytest.mark.parametrize(
-    "text", ["ask-me-about-risk-management", "sk-short", "monkeyJab.eyJab.c", "-----BEGIN here-----"]
-)
+@pytest.mark.parametrize("text", ["ask-me-about-risk-management", "sk-short", "eyJab.eyJab.c", "-----BEGIN here"])
 def test_a_text_that_only_looks_a_little_like_a_key_is_none(text: str) -> None:
     redaction = Redaction()
 
