@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import time
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from drumline.app.flowrecording import FlowRecorder
     from drumline.cli.live import LiveBoard
 
+REFUSALS = 20
+"""How often a claim may be refused although nobody is seen to drive."""
 FRAME = 0.25
 """Seconds between two frames of the board."""
 
@@ -86,12 +89,17 @@ class FlowSession:
 
     def _drive_or_look_on(self, *, resuming: bool) -> RunState:
         """Drive; while another process does, wait for what it comes to."""
-        while True:
+        for refused in itertools.count(1):
             try:
                 return self._drive_once(resuming=resuming)
             except (NotAllowed, BaseExceptionGroup) as error:
-                if not (_is_refusal(error) and self.site.roster.drivers(self.run)):
+                # The other may have left since: then it is our turn, unless we are refused for another reason.
+                gone = not self.site.roster.drivers(self.run)
+                if not _is_refusal(error) or (gone and refused > REFUSALS):
                     raise
+                if gone:
+                    time.sleep(FRAME)
+                    continue
             say(f"run {self.run} is driven by another process; waiting for it (Ctrl-C stops waiting, not the run)")
             while self.site.roster.drivers(self.run):
                 time.sleep(FRAME)
@@ -99,6 +107,7 @@ class FlowSession:
             if state.parked or state.ended:
                 return state
             resuming = True
+        raise AssertionError("counting has no end")
 
     def _drive_once(self, *, resuming: bool) -> RunState:
         kit = self.recorder.attach(self._kit) if self.recorder else self._kit
