@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from hatchling.builders.wheel import WheelBuilder
 
 import drumline
-from drumline.cli import flowskills
+from drumline.cli.main import cli
 from drumline.core.flow.extraction import read_object
 from drumline.errors import InvalidInput
 from drumline.skills import FolderSkills, search_path
@@ -233,8 +233,8 @@ def test_the_command_lists_skills_for_people_and_for_scripts(
     monkeypatch.chdir(top)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(user))
 
-    shown = CliRunner().invoke(flowskills.command, [], catch_exceptions=False)
-    data = read_object(CliRunner().invoke(flowskills.command, ["--json"], catch_exceptions=False).stdout)
+    shown = CliRunner().invoke(cli, ["flow", "skills"], catch_exceptions=False)
+    data = read_object(CliRunner().invoke(cli, ["flow", "skills", "--json"], catch_exceptions=False).stdout)
 
     assert "tidy (repository): what it is for" in shown.stdout
     assert "odd (repository): cannot be used: " in shown.stdout
@@ -248,7 +248,7 @@ def test_the_command_prints_one_skill(top: Path, user: Path, monkeypatch: pytest
     monkeypatch.chdir(top)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(user))
 
-    shown = CliRunner().invoke(flowskills.command, ["tidy"], catch_exceptions=False)
+    shown = CliRunner().invoke(cli, ["flow", "skills", "tidy"], catch_exceptions=False)
 
     assert shown.stdout == "# Tidy up\n"
 

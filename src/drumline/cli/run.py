@@ -53,7 +53,7 @@ class Request:
 @click.command("run")
 @click.argument("plan", required=False, default="")
 @format_option
-@click.option("--agent", metavar="SPEC", help="scripted:FILE or command:CMD.")
+@click.option("--agent", metavar="SPEC", help="claude, codex, … (see drumline agents), command:CMD or scripted:FILE.")
 @click.option("--mode", type=click.Choice(MODES), help="How steps are scheduled; ask is the default.")
 @click.option("--autonomy", type=click.Choice(AUTONOMY), help="Which gates open by themselves.")
 @click.option("--jobs", type=int, help="Steps this process works on at once.")
