@@ -10,7 +10,7 @@ from typing import cast
 
 import anyio
 import anyio.lowlevel
-from tests.integration.worlds import RUN, Died, Life, Mortal
+from tests.integration.worlds import RUN, Life, Mortal, Mortals
 from tests.unit.flows import refuse
 
 from drumline.core.events import FlowPinned, RunStarted
@@ -26,7 +26,7 @@ from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.flow.visit import Visit
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent
-from drumline.ports.journal import Addition, Message, Store
+from drumline.ports.journal import Addition, Store
 from drumline.ports.library import Callee
 from drumline.ports.models import Models
 from drumline.ports.processes import Ended, Job
@@ -79,7 +79,7 @@ class Shelf:
 
 
 @dataclass(kw_only=True)
-class FlowWorld:
+class FlowWorld(Mortals):
     """Everything that outlives a driver of the flow `main`. `pauses` makes a visit take that many turns."""
 
     folder: Path
@@ -172,32 +172,6 @@ class FlowWorld:
         finally:
             for number in range(1, 200):
                 self.roster.die(DriverId(f"d-{number}"))
-
-    def drive_through(self, deaths: int = 1) -> RunState:
-        """Start drivers until one survives; each death is a `Died` raised by a hook of the store."""
-        for _ in range(deaths):
-            try:
-                return self.drive()
-            except Died:
-                continue
-            except BaseExceptionGroup as group:
-                if group.subgroup(Died) is None:
-                    raise
-        return self.drive()
-
-    def die_at(self, number: int, *, when: str) -> None:
-        """Kill the process at the given append, before or after it is written."""
-
-        def strike(count: int) -> None:
-            if count == number:
-                self.life.end()
-
-        self.store.before = strike if when == "before" else None
-        self.store.after = strike if when == "after" else None
-
-    def say(self, message: Message) -> None:
-        """A person says something from another process."""
-        self.store.put(RUN, message)
 
     @property
     def end(self) -> FlowEnded:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,8 +119,45 @@ def judge(job: Job) -> Ended:
     return Ended(exit_code=0 if good else 1, seconds=0.0, output="" if good else "not as it should be")
 
 
+class Mortals(ABC):
+    """A world in which drivers die at chosen appends, and people go on talking."""
+
+    store: MemoryStore
+    life: Life
+
+    @abstractmethod
+    def drive(self) -> RunState:
+        """One driver process from start to end."""
+
+    def drive_through(self, deaths: int = 1) -> RunState:
+        """Start drivers until one survives; each death is a `Died` raised by a hook of the store."""
+        for _ in range(deaths):
+            try:
+                return self.drive()
+            except Died:
+                continue
+            except BaseExceptionGroup as group:
+                if group.subgroup(Died) is None:
+                    raise
+        return self.drive()
+
+    def die_at(self, number: int, *, when: str) -> None:
+        """Kill the process at the given append from now on counted, before or after it is written."""
+
+        def strike(count: int) -> None:
+            if count == number:
+                self.life.end()
+
+        self.store.before = strike if when == "before" else None
+        self.store.after = strike if when == "after" else None
+
+    def say(self, message: Message) -> None:
+        """A person says something from another process."""
+        self.store.put(RUN, message)
+
+
 @dataclass(kw_only=True)
-class World:
+class World(Mortals):
     """Everything that outlives a driver."""
 
     folder: Path
@@ -209,29 +247,3 @@ class World:
         finally:
             for driver in self.joined:
                 self.roster.die(driver)
-
-    def drive_through(self, deaths: int = 1) -> RunState:
-        """Start drivers until one survives; each death is a `Died` raised by a hook of the store."""
-        for _ in range(deaths):
-            try:
-                return self.drive()
-            except Died:
-                continue
-            except BaseExceptionGroup as group:
-                if group.subgroup(Died) is None:
-                    raise
-        return self.drive()
-
-    def die_at(self, number: int, *, when: str) -> None:
-        """Kill the process at the given append from now on counted, before or after it is written."""
-
-        def strike(count: int) -> None:
-            if count == number:
-                self.life.end()
-
-        self.store.before = strike if when == "before" else None
-        self.store.after = strike if when == "after" else None
-
-    def say(self, message: Message) -> None:
-        """A person says something from another process."""
-        self.store.put(RUN, message)

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import anyio
 
 from drumline.agents.acp_programs import find_own
-from drumline.agents.cli import HARMLESS, UNJAILED
+from drumline.agents.cli import UNJAILED
 from drumline.agents.homes import find_homes
 from drumline.agents.jail import Jail
 from drumline.agents.outside import compare, read_checkout
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
-from drumline.ports.processes import Conversation, Job, Processes
+from drumline.ports.processes import HARMLESS, Conversation, Job, Processes
 from drumline.profiles import McpServer
 
 if TYPE_CHECKING:

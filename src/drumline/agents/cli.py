@@ -22,29 +22,12 @@ from drumline.agents.program import Launch, Program, Reader, Setting
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
-from drumline.ports.processes import Ended, Job, Processes
+from drumline.ports.processes import HARMLESS, Ended, Job, Processes
 from drumline.profiles import McpServer
 
 LOOK = 0.1
 """Seconds between two looks at what the program has printed."""
 STREAM_LIMIT = 64 << 20
-HARMLESS = (
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "LC_*",
-    "TZ",
-    "XDG_*",
-    "SSL_CERT_*",
-    "NODE_EXTRA_CA_CERTS",
-    "*_PROXY",
-    "*_proxy",
-)
-"""Variables that every agent may see; all others are secrets until its adapter names them."""
 ACTS = ("tool", "command", "edit")
 IDLED = "it ended without a word, and did nothing"
 UNJAILED = "bubblewrap does not work here: what it writes outside its workspace is detected, not prevented"

@@ -8,24 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from drumline.ports.processes import Conversation, Ended, Job, Processes
-
-KEPT = (
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LANGUAGE",
-    "LC_*",
-    "TZ",
-    "XDG_*",
-    "SSL_CERT_*",
-    "*_PROXY",
-    "*_proxy",
-)
-"""The variables that a command may see; all others may be secrets."""
+from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
 
 
 class Wrapper(Protocol):
@@ -57,4 +40,4 @@ class ConfinedProcesses:
         argv = job.argv
         if self.jail is not None:
             argv = self.jail.wrap(argv, cwd=job.cwd, writable=(*self.writable, self.temp))
-        return replace(job, argv=argv, env={**job.env, "TMPDIR": str(self.temp)}, keep=KEPT)
+        return replace(job, argv=argv, env={**job.env, "TMPDIR": str(self.temp)}, keep=HARMLESS)

@@ -10,6 +10,23 @@ from typing import Protocol
 
 # How many bytes of its stdout a command may hand over through `Job.printed`.
 PRINTED_LIMIT = 8 * 1024 * 1024
+HARMLESS = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "XDG_*",
+    "SSL_CERT_*",
+    "NODE_EXTRA_CA_CERTS",
+    "*_PROXY",
+    "*_proxy",
+)
+"""What of our environment every agent, and what it starts, may see; all others may be secrets."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
