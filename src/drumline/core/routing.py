@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from drumline.core.plan import Step
 from drumline.core.state import RunState
-from drumline.core.stepstate import StepState
 
 TIERS = ("fast", "standard", "strong")
 USUAL = "standard"
@@ -32,6 +32,25 @@ class Candidate:
     tier: str = USUAL
 
 
+class Tried(Protocol):
+    """What became of the agents of a step, or of a visit in a flow."""
+
+    @property
+    def agent(self) -> str:
+        """Who was asked last."""
+        ...
+
+    @property
+    def exhausted(self) -> Mapping[str, float | None]:
+        """Who cannot go on, with the time from which they can where that is known."""
+        ...
+
+    @property
+    def rests(self) -> int:
+        """How often in a row a quota was waited for."""
+        ...
+
+
 def list_candidates(run: RunState, step: Step) -> tuple[Candidate, ...]:
     """Every agent that may work on the step, in order. A tier that the step names overrules that of a profile."""
     begun = run.begun
@@ -47,7 +66,7 @@ def spell_agent(run: RunState, name: str) -> str:
     return name or run.begun.agent
 
 
-def choose(candidates: Sequence[Candidate], state: StepState) -> Candidate:
+def choose(candidates: Sequence[Candidate], state: Tried) -> Candidate:
     """Who is asked next: whoever was asked last, unless it cannot go on and another can."""
     able = [candidate for candidate in candidates if candidate.name not in state.exhausted]
     last = [candidate for candidate in candidates if candidate.name == state.agent]
@@ -55,12 +74,12 @@ def choose(candidates: Sequence[Candidate], state: StepState) -> Candidate:
     return next(iter((*kept, *able, *last, *candidates)))
 
 
-def has_other(candidates: Sequence[Candidate], state: StepState) -> bool:
+def has_other(candidates: Sequence[Candidate], state: Tried) -> bool:
     """Whether an agent is left that can take over."""
     return any(candidate.name not in state.exhausted for candidate in candidates)
 
 
-def find_rest(candidates: Sequence[Candidate], state: StepState) -> float | None:
+def find_rest(candidates: Sequence[Candidate], state: Tried) -> float | None:
     """When the first of the exhausted agents is there again; None if none is, or if it was waited for in vain."""
     if state.rests >= MOST_RESTS:
         return None

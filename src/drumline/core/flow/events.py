@@ -8,7 +8,11 @@ A flow's own scope is "" at the top, or that of the node it was called from; the
                   that only compute (`set`, `route`, a map as a whole) have none: folding works them out again.
 - `NodeEnded`     the node is over for good and is never repeated. Its writes count when the whole round is over, so
                   that a fan-out resumes with only its unfinished branches and they see what they would have seen.
-- `NodeLost`      the same visit is due again; it costs no visit.
+- `NodeLost`      the same visit is due again; it costs no visit. The session that its agent had is not gone on with.
+- `AgentAsked`    intent, recorded with `NodeStarted`: which agent acts in the visit, and in which session.
+- `NodeSuspended` the agent asked a person, or cannot go on. The same visit is due again, at once, at a time, or when
+                  there is an answer; it costs no visit, and another agent may act in it.
+- `SessionKept`   a visit of an agent left a session that a later one goes on with; recorded with `NodeEnded`.
 - `FlowEnded`     nothing is due any more.
 
 Everything else (which nodes are due, joins, merged values, collected items) follows from these by folding.
@@ -83,6 +87,55 @@ class NodeLost(Event):
     scope: str = ""
     driver: DriverId = NO_DRIVER
     spent: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgentAsked(Event):
+    """Intent: this agent acts in the visit that was started with it.
+
+    `agent` is empty where it is the one that the node names. `session` is the one it goes on with, `new_session` the
+    id chosen for a new one.
+    """
+
+    node: NodeId
+    visit: int
+    scope: str = ""
+    agent: str = ""
+    session: str = ""
+    new_session: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeSuspended(Event):
+    """The agent of a visit concluded, and the visit is not over.
+
+    Either it put a `question` to a person, or it failed with a class of the taxonomy after which another agent, or the
+    same at the time `until`, may go on. `resets_at` is when its quota is there again. `spent` and `usage` are those of
+    this attempt.
+    """
+
+    node: NodeId
+    visit: int
+    scope: str = ""
+    failure: str = ""
+    message: str = ""
+    question: str = ""
+    session: str = ""
+    resets_at: float | None = None
+    until: float | None = None
+    spent: float = 0.0
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionKept(Event):
+    """The session in which an agent ended its visit, for a node that goes on with it."""
+
+    node: NodeId
+    visit: int
+    session: str
+    scope: str = ""
+    agent: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

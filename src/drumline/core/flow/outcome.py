@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drumline.core.flow.answers import accept_input
+from drumline.core.flow.events import NodeSuspended, SessionKept
 from drumline.core.flow.model import (
     AgentNode,
     ApprovalNode,
@@ -39,7 +40,8 @@ class Outcome:
     where it has an `output_schema`; the choice or the text of a person; the verdict of a check, an object with
     `passed`; the target a route chose; nothing for `set`. `failure` says why there is none, `failure_class` of which
     class of the failure taxonomy that is if anybody knows, `stage` at which point of a model's work it came (for
-    example `structured-extraction`).
+    example `structured-extraction`). `relayed` is what an agent leaves beside it: that its visit is not over, or the
+    session in which it ended.
     """
 
     output: Json = None
@@ -48,6 +50,7 @@ class Outcome:
     stage: str = ""
     spent: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
+    relayed: NodeSuspended | SessionKept | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,6 +16,7 @@ from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.merging import Result, merge_results
 from drumline.core.flow.model import EndNode, Json, MapNode, NodeId
+from drumline.core.flow.relay import Relay, begin_attempt, end_attempt
 from drumline.core.flow.scopes import call_scope, parent_scope, split_item
 from drumline.core.flow.templates import resolve_raw
 from drumline.core.flow.values import is_list, name_type, overlay
@@ -44,7 +45,10 @@ class Gathering:
 
 @dataclass(kw_only=True, slots=True)
 class FlowState:
-    """Everything the events of one flow say; `walk.py` reads it, only `fold_flow` changes it."""
+    """Everything the events of one flow say; `walk.py` reads it, only `fold_flow` changes it.
+
+    `relays` has the visits of agents that are not over, `sessions` those that a node's last visit left.
+    """
 
     chart: Chart
     scope: str = ""
@@ -62,6 +66,8 @@ class FlowState:
     spent: float = 0.0
     usage: dict[str, float] = field(default_factory=dict)
     ended: ev.FlowEnded | None = None
+    relays: dict[Key, Relay] = field(default_factory=dict)
+    sessions: dict[NodeId, ev.SessionKept] = field(default_factory=dict)
 
     @property
     def acting(self) -> list[Key]:
@@ -160,6 +166,11 @@ def _node_started(state: FlowState, event: ev.NodeStarted) -> None:
 def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
     state.check_due(Key(event.scope, event.node, event.visit))
     state.spent += event.spent
+    _give_back(state, event)
+
+
+def _give_back(state: FlowState, event: ev.NodeLost | ev.NodeSuspended) -> None:
+    """The same visit is due again."""
     if event.scope == state.scope:
         del state.running[event.node]
         state.waiting[event.node] = None
@@ -169,11 +180,40 @@ def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
         gathering.waiting[index] = None
 
 
+def _agent_asked(state: FlowState, event: ev.AgentAsked) -> None:
+    key = Key(event.scope, event.node, event.visit)
+    state.check_due(key)
+    begin_attempt(state.relays.setdefault(key, Relay()), event)
+    if event.session:  # if this attempt is lost, nobody knows how far it came in the session
+        state.sessions = {node: kept for node, kept in state.sessions.items() if kept.session != event.session}
+
+
+def _node_suspended(state: FlowState, event: ev.NodeSuspended) -> None:
+    key = Key(event.scope, event.node, event.visit)
+    state.check_due(key)
+    state.spent += event.spent
+    _count(state, event.usage)
+    end_attempt(state.relays.setdefault(key, Relay()), event)
+    _give_back(state, event)
+
+
+def _session_kept(state: FlowState, event: ev.SessionKept) -> None:
+    state.check_due(Key(event.scope, event.node, event.visit))
+    state.sessions[event.node] = event
+
+
+def _count(state: FlowState, usage: Mapping[str, float]) -> None:
+    for name, count in usage.items():
+        state.usage[name] = state.usage.get(name, 0.0) + count
+
+
 def _node_ended(state: FlowState, event: ev.NodeEnded) -> None:
     state.check_due(Key(event.scope, event.node, event.visit))
     state.spent += event.spent
     for name, count in event.usage.items():
         state.usage[name] = state.usage.get(name, 0.0) + count
+    if state.relays:
+        state.relays.pop(Key(event.scope, event.node, event.visit), None)
     if event.scope != state.scope:
         _item_ended(state, event)
         return
@@ -306,5 +346,8 @@ _APPLY: dict[type[Event], Callable[[FlowState, Any], None]] = {
     ev.NodeStarted: _node_started,
     ev.NodeEnded: _node_ended,
     ev.NodeLost: _node_lost,
+    ev.AgentAsked: _agent_asked,
+    ev.NodeSuspended: _node_suspended,
+    ev.SessionKept: _session_kept,
     ev.FlowEnded: _flow_ended,
 }

@@ -8,7 +8,7 @@ outcomes how long the work took.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from drumline.core.events import Event
@@ -16,6 +16,7 @@ from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.model import ASKING, EndNode, Json, Node, NodeId, RouteNode, SetNode
 from drumline.core.flow.outcome import Conclusion, Outcome, apply_updates, choose_case, draw_conclusion
+from drumline.core.flow.scopes import split_item
 from drumline.core.flow.state import FlowState, Gathering, Key, fold_flow
 from drumline.core.flow.templates import render_lenient
 from drumline.core.flow.values import overlay
@@ -97,6 +98,8 @@ def conclude(state: FlowState, key: Key, outcome: Outcome, *, spent: float = 0.0
     `spent` is the working time since the event before, as far as the outcome does not say it.
     """
     state.check_due(key)
+    if outcome.relayed is not None:
+        return _relay(state, key, outcome, spent=spent)
     node = state.chart.nodes[key.node]
     drawn = draw_conclusion(node, state.view(key), outcome)
     if key.scope != state.scope:
@@ -163,10 +166,11 @@ def _list_due(state: FlowState) -> Iterator[RunNode]:
     places = max(1, state.chart.flow.settings.max_concurrency) - len(state.running)
     for name in state.waiting:
         node = state.chart.nodes[name]
+        key = Key(state.scope, name, state.visits[name])
         # A question takes no place: the nodes beside it need not wait for its answer.
-        places -= not isinstance(node, ASKING)
-        if places >= 0 or isinstance(node, ASKING):
-            key = Key(state.scope, name, state.visits[name])
+        asking = isinstance(node, ASKING) or (bool(state.relays) and _is_held(state, key))
+        places -= not asking
+        if places >= 0 or asking:
             yield RunNode(key=key, node=node, timeout=_limit(node, remaining))
     for scope, gathering in state.maps.items():
         yield from _list_items(state, scope, gathering, remaining=remaining)
@@ -175,8 +179,22 @@ def _list_due(state: FlowState) -> Iterator[RunNode]:
 def _list_items(state: FlowState, scope: str, gathering: Gathering, *, remaining: float | None) -> Iterator[RunNode]:
     node = state.chart.nodes[gathering.node.branch]
     cap = max(1, gathering.node.max_concurrency or state.chart.flow.settings.max_concurrency)
-    for index in islice(gathering.waiting, max(0, cap - len(gathering.running))):
+    held = _list_held(state, scope) if state.relays else []
+    able = (index for index in gathering.waiting if index not in held) if held else gathering.waiting
+    for index in (*held, *islice(able, max(0, cap - len(gathering.running)))):
         yield RunNode(key=Key(f"{scope}[{index}]", node.id, 1), node=node, timeout=_limit(node, remaining))
+
+
+def _is_held(state: FlowState, key: Key) -> bool:
+    """Whether the agent of a visit waits for an answer or a time."""
+    relay = state.relays.get(key)
+    return relay is not None and relay.is_held
+
+
+def _list_held(state: FlowState, scope: str) -> list[int]:
+    """The items of a map whose agents wait for an answer or a time; they take no place either."""
+    places = [split_item(key.scope) for key, relay in state.relays.items() if relay.is_held]
+    return [place[1] for place in places if place is not None and place[0] == scope]
 
 
 def _limit(node: Node, remaining: float | None) -> float | None:
@@ -210,6 +228,14 @@ def _overspent(state: FlowState) -> str:
     if settings.max_cost is not None and usage.get("cost_usd", 0.0) >= settings.max_cost:
         return f"its budget is used up: {usage['cost_usd']:.2f} dollars of {settings.max_cost:g} (max_cost)"
     return ""
+
+
+def _relay(state: FlowState, key: Key, outcome: Outcome, *, spent: float) -> list[Event]:
+    """What to record of an agent: that its visit is suspended, or the session it leaves, and then its end."""
+    if isinstance(outcome.relayed, ev.NodeSuspended):
+        return [replace(outcome.relayed, spent=outcome.spent or spent)]
+    kept = [] if outcome.relayed is None else [outcome.relayed]
+    return [*kept, *conclude(state, key, replace(outcome, relayed=None), spent=spent)]
 
 
 def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion, spent: float) -> ev.NodeEnded:
