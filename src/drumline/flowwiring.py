@@ -16,6 +16,7 @@ from drumline.core.flow.questions import FLOW
 from drumline.core.ids import DriverId, RunId
 from drumline.core.state import RunState
 from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.questions import AskingAgent
 from drumline.engine.redacted import RedactedAgent, RedactedModels, RedactedProcesses
 from drumline.errors import NotAllowed
 from drumline.expressions.evaluation import SafeExpressions
@@ -124,7 +125,7 @@ def _equip(site: Site, driver: DriverId, profiles: Profiles, *, agent: str) -> H
 
     def open_named(spec: str) -> Agent:
         guarded = _open_guarded(spec, profiles, processes=processes, base=site.repository.top)
-        return RedactedAgent(agent=guarded, redaction=site.redaction)
+        return RedactedAgent(agent=AskingAgent(agent=guarded), redaction=site.redaction)
 
     models = open_models(
         open_agent=open_named,

@@ -23,6 +23,7 @@ from drumline.core.redaction import Redaction, read_redaction
 from drumline.core.routing import TIERS
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit, OpenAgent, Worker
+from drumline.engine.questions import AskingAgent
 from drumline.engine.redacted import RedactedAgent, RedactedProcesses
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
@@ -85,7 +86,8 @@ class Crew:
         model = profile.get("model", "") or (argument if kind in PROGRAMS else "")
         tiers = {tier: profile[tier] for tier in TIERS if profile.get(tier)}
         agent = open_agent(spec, processes=self.processes, base=self.base, tiers=tiers, servers=self.servers)
-        return Worker(agent=RedactedAgent(agent=agent, redaction=self.redaction), model=model)
+        asking = AskingAgent(agent=agent)
+        return Worker(agent=RedactedAgent(agent=asking, redaction=self.redaction), model=model)
 
     def _find_spec(self, name: str) -> str:
         """What a name stands for; a profile that names no agent is the run's own."""

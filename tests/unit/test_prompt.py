@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.unit.builders import TREE
 
+from drumline.core.blocked import OFFER, find_question
 from drumline.core.events import CheckEnded
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Step
@@ -93,3 +94,10 @@ def test_the_same_brief_gives_the_same_prompt() -> None:
     brief = replace(BRIEF, feedback=[failed("x")], attempt=3)
 
     assert write_prompt(brief) == write_prompt(brief)
+
+
+def test_the_agent_is_told_how_to_ask_a_person() -> None:
+    prompt = write_prompt(BRIEF)
+
+    assert OFFER in prompt
+    assert find_question(prompt) == ""

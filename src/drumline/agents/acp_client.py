@@ -22,9 +22,9 @@ from acp.schema import (
 
 from drumline.agents.acp_policy import Policy, Verdict
 from drumline.agents.acp_updates import Updates, find_command, find_paths
-from drumline.agents.cli import strip_controls
 from drumline.agents.reading import read_text
 from drumline.core.flow.model import Json
+from drumline.core.plaintext import strip_controls
 from drumline.ports.agents import Assignment, Happening
 
 REFUSED = -32001

@@ -10,10 +10,11 @@ from acp.exceptions import RequestError
 from acp.schema import PromptResponse
 
 from drumline.agents.acp_client import Desk
-from drumline.agents.cli import IDLED, strip_controls
+from drumline.agents.cli import IDLED
 from drumline.agents.reading import read_map, read_number, read_text, read_value
 from drumline.agents.verdicts import explain_failure
 from drumline.core.flow.model import Json
+from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Assignment, Outcome
 

@@ -5,7 +5,6 @@ The rule: the exit code alone decides nothing. A program that ends without its f
 
 from __future__ import annotations
 
-import re
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from drumline.agents.homes import find_homes
 from drumline.agents.jail import Jail, find_jail
 from drumline.agents.outside import compare, read_checkout
 from drumline.agents.program import Launch, Program, Reader, Setting
+from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
@@ -31,8 +31,6 @@ STREAM_LIMIT = 64 << 20
 ACTS = ("tool", "command", "edit")
 IDLED = "it ended without a word, and did nothing"
 UNJAILED = "bubblewrap does not work here: what it writes outside its workspace is detected, not prevented"
-ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~]?)")
-CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -247,11 +245,6 @@ class _Watch:
         size = _size(self._job.log) + _size(self._job.printed)
         grown, self._size = size != self._size, size
         return grown
-
-
-def strip_controls(text: str) -> str:
-    """Text that cannot move a cursor, whatever a model made the program say."""
-    return CONTROLS.sub("", ESCAPES.sub("", text))
 
 
 def _size(path: Path | None) -> int:

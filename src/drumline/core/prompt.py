@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from drumline.core.blocked import OFFER
 from drumline.core.events import CheckEnded
 from drumline.core.plan import Check, Step
 
@@ -46,6 +47,7 @@ def write_prompt(brief: Brief) -> str:
         _section("Your role", brief.role),
         _bounds(brief.step),
         _judgement(brief.checks),
+        _section("If a person has to decide", OFFER),
         _section("Context from the person who started the run", brief.context),
         _history(brief),
     ]
