@@ -12,7 +12,6 @@ import pytest
 
 from drumline.agents import claude, codex
 from drumline.agents.program import Program, Setting
-from drumline.agents.resets import find_reset
 from drumline.agents.strictness import fits_strict_mode
 from drumline.agents.verdicts import classify
 from drumline.core.flow.model import Json
@@ -22,7 +21,6 @@ from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import McpServer
 
-NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC).timestamp()
 ENDED = Ended(exit_code=0, seconds=1.0)
 
 
@@ -90,35 +88,6 @@ def result(**fields: Json) -> Mapping[str, Json]:
 )
 def test_an_error_has_the_class_of_its_status_or_its_words(message: str, status: int | None, failure: Failure) -> None:
     assert classify(message, status=status) is failure
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("Please try again in 20s.", 20),
-        ("try again in 1.5 seconds", 1.5),
-        ("try again in 2 days 3 hours 5 minutes.", 2 * 86400 + 3 * 3600 + 300),
-        ("Retry after 1h30m", 5400),
-        ("in 250ms", 0.25),
-        ("Claude AI usage limit reached|1794837600", 1794837600 - NOW),
-        ("You've hit your limit · resets 3pm (UTC)", 3 * 3600),
-        ("resets at 11:30am (UTC)", 23.5 * 3600),
-        ("5-hour limit reached ∙ resets 3pm (America/New_York)", 8 * 3600),
-        ("try again at Nov 20th, 2026 3:04 PM.", 4 * 86400 + 3 * 3600 + 4 * 60),
-        ("resets Nov 17, 9am (UTC)", 21 * 3600),
-        ("resets Jan 2, 12am (UTC)", (datetime(2027, 1, 2, tzinfo=UTC).timestamp() - NOW)),
-        ("until 2026-11-16T12:10:00Z", 600),
-        ("resets soon", None),
-        ("limit 30 of 30 used", None),
-        ("try again at 99:99", None),
-        ("resets 3pm (Nowhere/Land)", None),
-        ("Claude AI usage limit reached|1500000000", None),
-    ],
-)
-def test_the_time_a_quota_is_back_is_read_where_it_is_told(text: str, seconds: float | None) -> None:
-    found = find_reset(text, now=NOW, zone=UTC)
-
-    assert found == (None if seconds is None else pytest.approx(NOW + seconds))
 
 
 @pytest.mark.parametrize(

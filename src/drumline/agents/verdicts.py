@@ -31,7 +31,7 @@ STATUSES: Mapping[int, Failure] = MappingProxyType(
 WORDS: tuple[tuple[Failure, re.Pattern[str]], ...] = tuple(
     (failure, re.compile(words, re.IGNORECASE))
     for failure, words in (
-        (Failure.QUOTA, r"usage limit|hit your .{0,20}limit|limit reached|weekly limit|5-hour limit"),
+        (Failure.QUOTA, r"usage (?:limit|exceeded)|hit your .{0,20}limit|limit reached|weekly limit|5-hour limit"),
         (Failure.BILLING, r"credit balance|insufficient_quota|payment required|billing|out of credits"),
         (
             Failure.AUTH,
@@ -69,12 +69,15 @@ def classify(message: str, *, status: int | None = None) -> Failure:
 def explain_failure(message: str, *, status: int | None = None, wait: float | None = None) -> Outcome:
     """The outcome of work that an error ended; `wait` is how many seconds the API had asked for."""
     failure = classify(message, status=status)
-    resets_at = None
-    if failure is Failure.QUOTA:
-        now = time.time()
-        resets_at = find_reset(message, now=now)
-        if resets_at is None and wait is not None:
-            resets_at = now + wait
+    now = time.time()
+    resets_at = find_reset(message, now=now)
+    if failure is Failure.BILLING and resets_at is not None and status in (None, 429):
+        # Who is told when to come back has no bill to pay: some speak of bills whenever a quota is used up.
+        failure = Failure.QUOTA
+    if resets_at is None and wait is not None:
+        resets_at = now + wait
+    if failure is not Failure.QUOTA:
+        resets_at = None
     return Outcome(failure=failure.value, message=message[:LONGEST], resets_at=resets_at)
 
 
@@ -85,4 +88,5 @@ def explain_end(ended: Ended, missing: str) -> Outcome:
     known = classify(said) if said else Failure.CRASH
     # Only what a person has to settle is believed from stderr; all else may well pass.
     failure = known if known in (Failure.AUTH, Failure.BILLING, Failure.QUOTA) else Failure.CRASH
-    return Outcome(failure=failure.value, message=words)
+    resets_at = find_reset(said, now=time.time()) if failure is Failure.QUOTA else None
+    return Outcome(failure=failure.value, message=words, resets_at=resets_at)
