@@ -28,7 +28,7 @@ from drumline.models.toolbox import LEGAL, OURS, SKILLS
 from drumline.ports.agents import Agent
 from drumline.ports.processes import Processes
 from drumline.processes.supervised import SupervisedProcesses
-from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, Profile, Profiles, read_profiles
+from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, Profile, Profiles, find_loan, read_profiles
 from drumline.schemas.checking import JsonSchemas
 from drumline.skills.folders import FolderSkills, search_path
 from drumline.store.sqlite import SqliteStore
@@ -142,7 +142,9 @@ def _equip(site: Site, driver: DriverId, profiles: Profiles, *, agent: str) -> H
 def _open_guarded(spec: str, profiles: Profiles, *, processes: Processes, base: Path) -> Agent:
     """An agent by its spec, with the models and servers configured for it; where it may only read, it is watched."""
     own = profiles.agents.get(spec.partition(":")[0], Profile())
-    return GuardedAgent(agent=open_agent(spec, processes=processes, base=base, tiers=own.tiers, servers=profiles.mcp))
+    loan = find_loan(profiles.agents, "", spec)
+    agent = open_agent(spec, processes=processes, base=base, tiers=own.tiers, servers=profiles.mcp, loan=loan)
+    return GuardedAgent(agent=agent)
 
 
 class _Delivery:

@@ -20,10 +20,22 @@ DEFAULT = "default"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Loan:
+    """What a person lends an agent beside its own: variables it may see, and folders it may write to."""
+
+    env: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+
+
+NOTHING = Loan()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Profile:
     """Who a name stands for: an agent's spec, and with which tier or model it works. What is empty is the default.
 
-    `fast`, `standard` and `strong` are the models that the tiers mean for this agent.
+    `fast`, `standard` and `strong` are the models that the tiers mean for this agent. `env` and `folders` are what it
+    is lent.
     """
 
     agent: str = ""
@@ -32,6 +44,8 @@ class Profile:
     fast: str = ""
     standard: str = ""
     strong: str = ""
+    env: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
 
     @property
     def tiers(self) -> dict[str, str]:
@@ -74,6 +88,9 @@ class TableKey:
 
 
 COMMAND_NAME = re.compile(r"[\w.-]+")
+# A star alone would lend everything.
+VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*\*?", re.ASCII)
+FOLDER = re.compile(r"[/~$][^\n]*")
 _TEXT = "a text that is not empty"
 _MODEL = "a model such as provider:model or scripted:FILE"
 
@@ -84,6 +101,18 @@ TABLES: tuple[TableKey, ...] = (
     *(
         TableKey(table="agents.NAME", key=tier, legal=_TEXT, help=f"The model that the tier `{tier}` means for it.")
         for tier in TIERS
+    ),
+    TableKey(
+        table="agents.NAME",
+        key="env",
+        legal='a list of names of variables; "MY_*" stands for all that begin so',
+        help="Variables of your environment that it may see beside its own.",
+    ),
+    TableKey(
+        table="agents.NAME",
+        key="folders",
+        legal="a list of folders, each absolute or with ~ or $NAME in front; one that ends with / is made",
+        help="Folders that it may write to beside its own, where bubblewrap holds it.",
     ),
     TableKey(table="models", key=DEFAULT, legal=_MODEL, help="The model of `llm` nodes that name none."),
     *(TableKey(table="models", key=tier, legal=_MODEL, help=f"The model of the tier `{tier}`.") for tier in TIERS),
@@ -126,6 +155,16 @@ def read_profiles(config: Mapping[str, object], environ: Mapping[str, str] | Non
     return Profiles(agents=agents, tiers=models, model=models.pop(DEFAULT, ""), mcp=servers, commands=commands)
 
 
+def find_loan(profiles: Mapping[str, Profile], name: str, spec: str) -> Loan:
+    """What the agent `spec` is lent: by the table `name`, by that of its kind, and by others about the same agent."""
+    kind = spec.partition(":")[0]
+    tables = [table for own, table in profiles.items() if own in (name, kind) or table.agent == spec]
+    return Loan(
+        env=tuple(dict.fromkeys(name for table in tables for name in table.env)),
+        folders=tuple(dict.fromkeys(folder for table in tables for folder in table.folders)),
+    )
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Reading:
     """Turns tables into records; keeps every problem and goes on."""
@@ -157,12 +196,16 @@ class _Reading:
         if not table:
             self._tell(place, "says nothing; give it an agent, a tier or a model")
         tiers = {tier: self._text(place, table, tier) for tier in TIERS}
-        # A table that only says what the tiers mean is about the agent whose name it has.
-        own = name if any(tiers.values()) else ""
+        env = self._list(place, table, "env", VARIABLE_NAME)
+        folders = self._list(place, table, "folders", FOLDER)
+        # A table that only says what the tiers mean, or what is lent, is about the agent whose name it has.
+        own = name if any((*tiers.values(), env, folders)) else ""
         return Profile(
             agent=self._text(place, table, "agent") or own,
             tier=self._choice(place, table, "tier", TIERS),
             model=self._text(place, table, "model"),
+            env=env,
+            folders=folders,
             **tiers,
         )
 
@@ -234,6 +277,13 @@ class _Reading:
             self._refuse(f"{place}.{key}", value, _TEXT)
             return ""
         return str(value)
+
+    def _list(self, place: str, table: Mapping[str, object], key: str, pattern: re.Pattern[str]) -> tuple[str, ...]:
+        value = table.get(key, [])
+        if isinstance(value, list) and all(_is_text(text) and pattern.fullmatch(text) for text in value):
+            return tuple(value)
+        self._refuse(f"{place}.{key}", value, _legal("agents.NAME", key))
+        return ()
 
     def _choice(self, place: str, table: Mapping[str, object], key: str, legal: Sequence[str]) -> str:
         value = table.get(key)

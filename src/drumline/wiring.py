@@ -32,7 +32,7 @@ from drumline.ports.processes import Processes
 from drumline.processes.census import MARK
 from drumline.processes.roster import FileRoster
 from drumline.processes.supervised import SupervisedProcesses
-from drumline.profiles import PLACE, McpServer, read_profiles
+from drumline.profiles import PLACE, McpServer, Profile, find_loan, read_profiles
 from drumline.settings import Settings, read_config, resolve
 from drumline.store.sqlite import SqliteStore
 from drumline.workspace.repository import Repository, find_repository
@@ -55,13 +55,17 @@ class SystemClock:
 
 @dataclass(frozen=True, kw_only=True)
 class Crew:
-    """Opens agents by the names that plans and settings have for them, each once. `agent` is the run's own."""
+    """Opens agents by the names that plans and settings have for them, each once. `agent` is the run's own.
+
+    `profiles` are as the run has pinned them; `servers` and `tables` as they are now: what is lent is not pinned.
+    """
 
     agent: str
     profiles: Mapping[str, Mapping[str, str]]
     processes: Processes
     base: Path
     servers: Mapping[str, McpServer] = field(default_factory=dict)
+    tables: Mapping[str, Profile] = field(default_factory=dict)
     redaction: Redaction = field(default_factory=Redaction)
     opened: dict[str, Worker] = field(default_factory=dict)
 
@@ -85,7 +89,8 @@ class Crew:
         kind, _, argument = spec.partition(":")
         model = profile.get("model", "") or (argument if kind in PROGRAMS else "")
         tiers = {tier: profile[tier] for tier in TIERS if profile.get(tier)}
-        agent = open_agent(spec, processes=self.processes, base=self.base, tiers=tiers, servers=self.servers)
+        loan = find_loan(self.tables, name, spec)
+        agent = open_agent(spec, processes=self.processes, base=self.base, tiers=tiers, servers=self.servers, loan=loan)
         asking = AskingAgent(agent=agent)
         return Worker(agent=RedactedAgent(agent=asking, redaction=self.redaction), model=model)
 
@@ -136,7 +141,8 @@ class Site:
     def profiles(self) -> Mapping[str, Mapping[str, str]]:
         """What the names of agents stand for, as plain words that a run can pin."""
         found = read_profiles(self.config).agents
-        return {name: {k: v for k, v in asdict(profile).items() if v} for name, profile in found.items()}
+        words = {name: asdict(profile).items() for name, profile in found.items()}
+        return {name: {k: v for k, v in items if v and isinstance(v, str)} for name, items in words.items()}
 
     @cached_property
     def redaction(self) -> Redaction:
@@ -239,12 +245,14 @@ class Site:
         """What one driver works with; nothing that is said through it has secrets in it."""
         supervised = SupervisedProcesses(self.roster.home(driver), driver)
         processes = RedactedProcesses(processes=supervised, redaction=self.redaction)
+        configured = read_profiles(self.config)
         crew = Crew(
             agent=run.begun.agent,
             profiles=run.begun.profiles,
             processes=processes,
             base=self.repository.top,
-            servers=read_profiles(self.config).mcp,
+            servers=configured.mcp,
+            tables=configured.agents,
             redaction=self.redaction,
         )
         crew.open(run.begun.agent)  # what nobody can open is told before anything is claimed

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
 from drumline.agents import open_agent
+from drumline.agents.command import CommandAgent
+from drumline.agents.jail import find_jail
 from drumline.core.ids import DriverId, RunId, StepId
 from drumline.core.taxonomy import Failure
+from drumline.engine.outside import UNJAILED
 from drumline.errors import InvalidInput
-from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.processes.supervised import SupervisedProcesses
+from drumline.profiles import Loan
 from drumline.testing.processes import FakeProcesses
+
+JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
+AUTHOR = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
 
 # What the agent is asked to be, in its own language: an act of a script, or a shell command.
 BEHAVIOURS: dict[str, tuple[dict[str, object], str]] = {
@@ -172,7 +181,7 @@ def test_a_command_is_told_its_assignment_by_stdin_and_variables(tmp_path: Path,
         f"|{assignment.prompt_file}",
     ]
     assert outcome.message.splitlines() == [*told, str(assignment.workspace)]
-    assert processes.jobs[0].argv == ("bash", "-c", command)
+    assert tuple(processes.jobs[0].argv[-3:]) == ("bash", "-c", command)
     assert (processes.jobs[0].log, processes.jobs[0].timeout) == (assignment.log, 30)
 
 
@@ -197,3 +206,98 @@ def test_a_commands_end_decides_its_class(ended: Ended, failure: str, said: str,
     assert outcome.failure == failure
     assert said in outcome.message
     assert len(outcome.message) < 5000
+
+
+def test_a_command_sees_harmless_variables_keys_of_models_and_what_it_is_lent(
+    tmp_path: Path, processes: FakeProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DATABASE_PASSWORD", "OPENAI_API_KEY", "OURS_TOKEN"):
+        monkeypatch.setenv(name, name.lower())
+    command = 'command:echo "$DATABASE_PASSWORD|$OPENAI_API_KEY|$OURS_TOKEN|${HOME:+home}"'
+
+    plain = anyio.run(open_agent(command, processes=processes, base=tmp_path).work, assign(tmp_path))
+    lent = open_agent(command, processes=processes, base=tmp_path, loan=Loan(env=("OURS_*",)))
+    outcome = anyio.run(lent.work, assign(tmp_path, step="step-2"))
+
+    assert plain.message == "|openai_api_key||home"
+    assert outcome.message == "|openai_api_key|ours_token|home"
+
+
+@JAILED
+def test_in_a_jail_a_command_writes_only_where_it_may(tmp_path: Path, processes: FakeProcesses) -> None:
+    lent, outside = tmp_path / "lent", tmp_path / "outside.txt"
+    command = f"echo x > inside; echo x > $TMPDIR/t; echo x > {lent}/file; echo x > {outside}; test -e inside"
+    loan = Loan(folders=(f"{lent}/",))
+    agent = open_agent(f"command:{command}", processes=processes, base=tmp_path, loan=loan)
+    assignment = assign(tmp_path)
+
+    outcome = anyio.run(agent.work, assignment)
+
+    assert outcome.failure == ""
+    assert outcome.message.count("Read-only file system") == 1
+    assert (assignment.workspace / "inside").exists()
+    assert (lent / "file").exists()
+    assert not outside.exists()
+    assert not list(tmp_path.glob("*.tmp"))
+
+
+@JAILED
+def test_in_a_jail_a_command_that_may_only_read_cannot_write(tmp_path: Path, processes: FakeProcesses) -> None:
+    assignment = replace(assign(tmp_path), read_only=True)
+    agent = open_agent("command:touch inside", processes=processes, base=tmp_path)
+
+    outcome = anyio.run(agent.work, assignment)
+
+    assert (outcome.failure, list(assignment.workspace.iterdir())) == ("validation", [])
+
+
+def test_without_a_jail_it_is_told_what_a_command_changed_in_the_checkout(
+    tmp_path: Path, processes: FakeProcesses
+) -> None:
+    checkout, workspace = tmp_path / "checkout", tmp_path / "trees" / "one"
+    for words in (
+        ("init", "--quiet", str(checkout)),
+        ("-C", str(checkout), *AUTHOR, "commit", "--quiet", "--allow-empty", "-m", "base"),
+        ("-C", str(checkout), "worktree", "add", "--quiet", "--detach", str(workspace)),
+    ):
+        subprocess.run(["git", *words], check=True)
+    told: list[Happening] = []
+
+    async def note(happening: Happening) -> None:
+        told.append(happening)
+
+    agent = CommandAgent(command=f"echo x > {checkout}/stray.txt; echo x > own.txt", processes=processes)
+
+    outcome = anyio.run(agent.work, replace(assign(tmp_path), workspace=workspace, report=note))
+
+    assert outcome.notices == (f"{checkout}/stray.txt changed while it worked, outside its workspace",)
+    assert [happening.text for happening in told] == [UNJAILED]
+
+
+def test_a_command_that_says_nothing_for_too_long_is_stopped(tmp_path: Path, processes: FakeProcesses) -> None:
+    assignment = replace(assign(tmp_path), idle=0.5)
+    agent = open_agent("command:echo begun; exec sleep 60", processes=processes, base=tmp_path)
+
+    outcome = anyio.run(agent.work, assignment)
+
+    assert (outcome.failure, outcome.message) == ("crash", "said nothing for 0.5 s and was stopped")
+    assert "begun" in assignment.log.read_text()
+
+
+def test_a_command_that_goes_on_talking_is_not_stopped_for_silence(tmp_path: Path, processes: FakeProcesses) -> None:
+    assignment = replace(assign(tmp_path), idle=3.0)
+    # Its log is full long before the end: what is not kept any more is no silence either.
+    talk = "head -c 12000000 /dev/zero | tr '\\0' x; for n in 1 2 3 4 5 6 7 8; do echo $n; sleep 0.6; done"
+    agent = open_agent(f"command:{talk}", processes=processes, base=tmp_path)
+
+    outcome = anyio.run(agent.work, assignment)
+
+    assert (outcome.failure, outcome.message.splitlines()[-1]) == ("", "8")
+
+
+def test_what_a_command_says_cannot_move_a_cursor(tmp_path: Path, processes: FakeProcesses) -> None:
+    agent = open_agent("command:printf '\\033[2Jplain'", processes=processes, base=tmp_path)
+
+    outcome = anyio.run(agent.work, assign(tmp_path))
+
+    assert outcome.message == "plain"

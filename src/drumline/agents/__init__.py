@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from drumline.agents.jail import Jail
     from drumline.agents.program import Program
-    from drumline.profiles import McpServer
+    from drumline.profiles import Loan, McpServer
 
 
 class Opener(Protocol):
@@ -40,6 +41,7 @@ class Outfitter(Protocol):
         tiers: Mapping[str, str],
         servers: Mapping[str, McpServer],
         jail: Jail | None,
+        loan: Loan,
     ) -> Agent:
         """The agent, or InvalidInput naming everything that is wrong with the argument."""
         ...
@@ -68,7 +70,7 @@ PROGRAMS: Mapping[str, str] = MappingProxyType(
 EXAMPLES: Mapping[str, str] = MappingProxyType(
     {"scripted": "scripted:FILE", "command": "command:CMD", "acp": "acp:CMD"}
 )
-EQUIPPED = frozenset({"acp", "builtin"})
+EQUIPPED = frozenset({"acp", "builtin", "command"})
 """Agents whose opener is an Outfitter."""
 GROUP = "drumline.agents"
 """The entry points by which other packages bring agents: each names a Program or an Opener."""
@@ -82,10 +84,12 @@ def open_agent(
     base: Path,
     tiers: Mapping[str, str] | None = None,
     servers: Mapping[str, McpServer] | None = None,
+    loan: Loan | None = None,
 ) -> Agent:
     """The agent that a spec such as `claude`, `codex:MODEL`, `scripted:FILE`, `command:CMD` or `acp:CMD` names.
 
-    FILE is relative to `base`. `tiers` are models and `servers` MCP servers for agents that are programs.
+    FILE is relative to `base`. `tiers` are models and `servers` MCP servers for agents that are programs; `loan` is
+    what such a program may see and write to beside its own.
     """
     name, colon, argument = spec.partition(":")
     if (colon and not argument.strip()) or (name in AGENTS and not colon):
@@ -93,19 +97,27 @@ def open_agent(
     found = load(name)
     if found is None:
         raise _refuse(spec)
-    if name in EQUIPPED:
-        from drumline.agents.jail import find_jail
-
-        outfit = cast("Outfitter", found)
-        return outfit(
-            argument, processes=processes, base=base, tiers=tiers or {}, servers=servers or {}, jail=find_jail()
-        )
-    if callable(found):
+    if callable(found) and name not in EQUIPPED:
         return found(argument, processes=processes, base=base)
     from drumline.agents.cli import open_program
+    from drumline.agents.jail import find_jail
+    from drumline.profiles import NOTHING
 
+    loan = loan or NOTHING
+    if callable(found):
+        outfit = cast("Outfitter", found)
+        return outfit(
+            argument,
+            processes=processes,
+            base=base,
+            tiers=tiers or {},
+            servers=servers or {},
+            jail=find_jail(),
+            loan=loan,
+        )
+    program = replace(found, keep=(*found.keep, *loan.env), homes=(*found.homes, *loan.folders))
     try:
-        return open_program(found, processes=processes, model=argument, tiers=tiers, servers=servers)
+        return open_program(program, processes=processes, model=argument, tiers=tiers, servers=servers)
     except InvalidInput as error:
         here = ", ".join(list_installed()) or "none"
         raise InvalidInput(f"{error} (agents installed here: {here})", hint=error.hint) from error

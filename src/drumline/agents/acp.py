@@ -9,21 +9,22 @@ import shlex
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
 
 from drumline.agents.acp_programs import find_own
-from drumline.agents.cli import UNJAILED
-from drumline.agents.homes import find_homes
+from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.jail import Jail
-from drumline.agents.outside import compare, read_checkout
+from drumline.agents.silence import describe_silence
 from drumline.core.taxonomy import Failure
+from drumline.engine.outside import look_on
 from drumline.errors import InvalidInput
-from drumline.ports.agents import Agent, Assignment, Happening, Outcome
-from drumline.ports.processes import HARMLESS, Conversation, Job, Processes
-from drumline.profiles import McpServer
+from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.ports.processes import Conversation, Job, Processes
+from drumline.profiles import NOTHING, Loan, McpServer
 
 if TYPE_CHECKING:
     from drumline.agents.acp_client import Desk
@@ -37,6 +38,7 @@ class AcpAgent:
     processes: Processes
     jail: Jail | None = None
     servers: Mapping[str, McpServer] = field(default_factory=dict)
+    loan: Loan = NOTHING
 
     async def work(self, assignment: Assignment) -> Outcome:
         """Do the assignment in its workspace. No process of it is left when this returns or is cancelled."""
@@ -45,24 +47,16 @@ class AcpAgent:
             known = ", ".join(self.servers) or "none"
             message = f"no MCP server is called {', '.join(unknown)} (there are: {known})"
             return Outcome(failure=Failure.PERMANENT.value, message=message)
-        if self.jail is not None:
-            return await self._work(assignment)
-        await assignment.report(Happening(kind="notice", text=UNJAILED))
-        before = await read_checkout(assignment.workspace)
-        outcome = await self._work(assignment)
-        found = compare(before, await read_checkout(assignment.workspace))
-        return replace(outcome, notices=(*outcome.notices, *found))
+        work = partial(self._work, assignment)
+        return await (work() if self.jail else look_on(assignment, work))
 
     async def _work(self, assignment: Assignment) -> Outcome:
-        scratch = assignment.log.with_name(assignment.log.name + ".tmp").absolute()
-        (scratch / "tmp").mkdir(parents=True, exist_ok=True)
-        try:
-            async with self.processes.open(self._write_job(assignment, scratch)) as conversation:
-                return await self._attend(assignment, conversation)
-        except OSError as error:
-            return Outcome(failure=Failure.PERMANENT.value, message=f"could not be started: {error}")
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+        with make_scratch(assignment) as scratch:
+            try:
+                async with self.processes.open(self._write_job(assignment, scratch)) as conversation:
+                    return await self._attend(assignment, conversation)
+            except OSError as error:
+                return Outcome(failure=Failure.PERMANENT.value, message=f"could not be started: {error}")
 
     async def _attend(self, assignment: Assignment, conversation: Conversation) -> Outcome:
         """Talk until there is an outcome, the time is up, or nothing was heard for too long."""
@@ -92,18 +86,14 @@ class AcpAgent:
 
     def _write_job(self, assignment: Assignment, scratch: Path) -> Job:
         keep, homes = find_own(self.argv)
-        argv: list[str] = list(self.argv)
-        if self.jail is not None:
-            own = [] if assignment.read_only else [assignment.workspace]
-            writable = [*own, scratch, *find_homes(homes), *assignment.writable]
-            argv = self.jail.wrap(argv, cwd=assignment.workspace, writable=writable)
-        return Job(
-            argv=argv,
-            cwd=assignment.workspace,
-            log=assignment.log.with_name(assignment.log.name + ".stderr"),
-            env={"TMPDIR": str(scratch / "tmp"), "TERM": "dumb", "NO_COLOR": "1"},
-            keep=(*HARMLESS, *keep),
+        held = Confinement(
+            assignment=assignment,
+            scratch=scratch,
+            jail=self.jail,
+            keep=(*keep, *self.loan.env),
+            homes=(*homes, *self.loan.folders),
         )
+        return held.write_job(self.argv, log=assignment.log.with_name(assignment.log.name + ".stderr"))
 
 
 def open_acp(
@@ -114,6 +104,7 @@ def open_acp(
     tiers: Mapping[str, str],
     servers: Mapping[str, McpServer],
     jail: Jail | None,
+    loan: Loan = NOTHING,
 ) -> Agent:
     """The agent that the command `argument` starts, with words as a shell would part them; no shell is involved.
 
@@ -127,7 +118,7 @@ def open_acp(
     program = shutil.which(words[0]) if words and "\0" not in argument else None
     if program is None:
         raise InvalidInput(f"there is no program {words[0] if words else ''!r} on PATH", hint=hint)
-    return AcpAgent(argv=(program, *words[1:]), processes=processes, jail=jail, servers=servers)
+    return AcpAgent(argv=(program, *words[1:]), processes=processes, jail=jail, servers=servers, loan=loan)
 
 
 async def _watch(desk: Desk, idle: float | None, scope: anyio.CancelScope) -> None:
@@ -144,7 +135,7 @@ async def _watch(desk: Desk, idle: float | None, scope: anyio.CancelScope) -> No
 def _explain_stop(assignment: Assignment, desk: Desk, *, session: str) -> Outcome:
     doing = f"; the last thing it did: {desk.last[:500]}" if desk.last else "; it had done nothing yet"
     if desk.gave_up:
-        failure, message = Failure.CRASH, f"said nothing for {assignment.idle:g} s and was stopped"
+        failure, message = Failure.CRASH, describe_silence(assignment)
     else:
         failure, message = Failure.VALIDATION, f"timed out after {assignment.timeout:g} s"
     return Outcome(failure=failure.value, message=message + doing, session=session, notices=tuple(desk.notices))

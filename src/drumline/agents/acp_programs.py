@@ -1,6 +1,7 @@
 """What belongs to a program that is known by its command only. The rule: it sees its own folders and keys, no others.
 
-A program that has an adapter of its own is known from there; of others the folders named after them are theirs.
+A program that has an adapter of its own is known from there; of others the folders named after them are theirs, unless
+the name is that of a folder with keys, or of one that everybody shares.
 """
 
 from __future__ import annotations
@@ -27,6 +28,35 @@ PROVIDERS = (
     "XAI_*",
 )
 """Keys of model providers: an agent that nobody knows needs one of them, and says not which."""
+SHARED = frozenset(
+    {
+        "ssh",
+        "sshpass",
+        "docker",
+        "podman",
+        "kubectl",
+        "kube",
+        "aws",
+        "gcloud",
+        "azure",
+        "gpg",
+        "gnupg",
+        "git",
+        "gh",
+        "pass",
+        "password-store",
+        "config",
+        "local",
+        "cache",
+        "bash",
+        "sh",
+        "zsh",
+        "sudo",
+        "systemd",
+        "autostart",
+    }
+)
+"""Names whose folders are lent to nobody: who writes there gets into other machines, or into your next login."""
 FOLDERS = ("~/.{0}", "~/.config/{0}", "~/.local/share/{0}", "~/.local/state/{0}", "~/.cache/{0}")
 BELOW = ("$XDG_CONFIG_HOME/{0}", "$XDG_DATA_HOME/{0}", "$XDG_STATE_HOME/{0}", "$XDG_CACHE_HOME/{0}")
 
@@ -43,9 +73,20 @@ def name_program(argv: Sequence[str]) -> str:
 def find_own(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The variables that the program may see, and the folders it may write to, with `~` and `$NAME`."""
     name = name_program(argv)
-    known = load(name) if name in PROGRAMS else None
-    if isinstance(known, Program):
+    if known := _find_program(name):
         return known.keep, known.homes
+    if not name or name.lower() in SHARED or name.startswith("."):
+        return PROVIDERS, ()
     upper = re.sub(r"\W", "_", name).upper()
-    keep = (*PROVIDERS, f"{upper}_*") if upper else PROVIDERS
-    return keep, tuple(folder.format(name) for folder in (*FOLDERS, *BELOW)) if name else ()
+    return (*PROVIDERS, f"{upper}_*"), tuple(folder.format(name) for folder in (*FOLDERS, *BELOW))
+
+
+def find_known(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The variables and folders of a program that has an adapter; nothing for any other."""
+    known = _find_program(name_program(argv))
+    return (known.keep, known.homes) if known else ((), ())
+
+
+def _find_program(name: str) -> Program | None:
+    found = load(name) if name in PROGRAMS else None
+    return found if isinstance(found, Program) else None

@@ -7,30 +7,29 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import anyio
 
+from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.follow import Follower
-from drumline.agents.homes import find_homes
 from drumline.agents.jail import Jail, find_jail
-from drumline.agents.outside import compare, read_checkout
 from drumline.agents.program import Launch, Program, Reader, Setting
+from drumline.agents.silence import LOOK, Silence, describe_silence
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
+from drumline.engine.outside import look_on
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
-from drumline.ports.processes import HARMLESS, Ended, Job, Processes
+from drumline.ports.processes import Ended, Job, Processes
 from drumline.profiles import McpServer
 
-LOOK = 0.1
-"""Seconds between two looks at what the program has printed."""
 STREAM_LIMIT = 64 << 20
 ACTS = ("tool", "command", "edit")
 IDLED = "it ended without a word, and did nothing"
-UNJAILED = "bubblewrap does not work here: what it writes outside its workspace is detected, not prevented"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,26 +73,16 @@ class CliAgent:
         if self.program.abilities.names_session and not (assignment.session or assignment.new_session):
             # Not every program tells the name of its session, so it gets one.
             assignment = replace(assignment, new_session=str(uuid.uuid4()))
-        scratch = assignment.log.with_name(assignment.log.name + ".tmp").absolute()
-        scratch.mkdir(parents=True, exist_ok=True)
-        try:
-            launch = self.program.build(assignment, self._choose_setting(assignment, scratch))
+        with make_scratch(assignment) as scratch:
+            try:
+                launch = self.program.build(assignment, self._choose_setting(assignment, scratch))
+            except InvalidInput as error:
+                return Outcome(failure=Failure.PERMANENT.value, message=str(error))
             job = self._write_job(assignment, launch, scratch)
-            outcome = await (self._run(assignment, job) if self.jail else self._look_on(assignment, job))
+            run = partial(self._run, assignment, job)
+            outcome = await (run() if self.jail else look_on(assignment, run))
             source = outcome.source or (self.program.name if outcome.usage else "")
             return replace(outcome, source=source, model=outcome.model or self.choose_model(assignment))
-        except InvalidInput as error:
-            return Outcome(failure=Failure.PERMANENT.value, message=str(error))
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-
-    async def _look_on(self, assignment: Assignment, job: Job) -> Outcome:
-        """Run it without a jail, and tell what changed beside its workspace."""
-        await assignment.report(Happening(kind="notice", text=UNJAILED))
-        before = await read_checkout(assignment.workspace)
-        outcome = await self._run(assignment, job)
-        found = compare(before, await read_checkout(assignment.workspace))
-        return replace(outcome, notices=(*outcome.notices, *found))
 
     def _choose_setting(self, assignment: Assignment, scratch: Path) -> Setting:
         unknown = [name for name in assignment.mcp_servers if name not in self.servers]
@@ -114,20 +103,16 @@ class CliAgent:
         return assignment.model or self.model or self.tiers.get(tier) or self.program.tiers.get(tier, "")
 
     def _write_job(self, assignment: Assignment, launch: Launch, scratch: Path) -> Job:
-        temp = scratch / "tmp"
-        temp.mkdir(exist_ok=True)
-        argv: Sequence[str] = launch.argv
-        if self.jail is not None:
-            own = [] if assignment.read_only else [assignment.workspace]
-            writable = [*own, scratch, *find_homes(self.program.homes), *assignment.writable]
-            argv = self.jail.wrap(argv, cwd=assignment.workspace, writable=writable)
-        return Job(
-            argv=argv,
-            cwd=assignment.workspace,
-            log=assignment.log,
+        held = Confinement(
+            assignment=assignment,
+            scratch=scratch,
+            jail=self.jail,
+            keep=self.program.keep,
+            homes=self.program.homes,
+        )
+        return replace(
+            held.write_job(launch.argv, log=assignment.log, env=launch.env),
             stdin=launch.stdin,
-            env={"TMPDIR": str(temp), "TERM": "dumb", "NO_COLOR": "1", **launch.env},
-            keep=(*HARMLESS, *self.program.keep),
             timeout=assignment.timeout,
             printed=scratch / "stream.jsonl",
             printed_limit=STREAM_LIMIT,
@@ -154,11 +139,9 @@ class _Watch:
     def __init__(self, assignment: Assignment, job: Job, reader: Reader) -> None:
         self.over = False
         self._assignment = assignment
-        self._job = job
         self._reader = reader
         self._follower = Follower(job.printed or job.log)
-        self._size = -1
-        self._heard = anyio.current_time()
+        self._silence = Silence(job.log, job.printed, longest=assignment.idle)
         self._last = ""
         self._session = ""
         self._notices: list[str] = []
@@ -166,13 +149,11 @@ class _Watch:
 
     async def follow(self, scope: anyio.CancelScope) -> None:
         """Read on until the program has ended; cancel `scope` if nothing was heard for too long."""
-        idle = self._assignment.idle
         while not self.over:
             await anyio.sleep(LOOK)
-            if self._has_grown():
-                self._heard = anyio.current_time()
+            if self._silence.is_broken():
                 await self.catch_up()
-            elif idle is not None and anyio.current_time() - self._heard > idle:
+            elif self._silence.is_too_long():
                 scope.cancel()
 
     async def catch_up(self, *, final: bool = False) -> None:
@@ -235,23 +216,10 @@ class _Watch:
 
     def describe_silence(self) -> Outcome:
         """The outcome of a program that was ended for its silence."""
-        message = f"said nothing for {self._assignment.idle:g} s and was stopped{self._doing()}"
-        return self._fail(Failure.CRASH, message)
+        return self._fail(Failure.CRASH, describe_silence(self._assignment) + self._doing())
 
     def _doing(self) -> str:
         return f"; the last thing it did: {self._last[:500]}" if self._last else "; it had done nothing yet"
-
-    def _has_grown(self) -> bool:
-        size = _size(self._job.log) + _size(self._job.printed)
-        grown, self._size = size != self._size, size
-        return grown
-
-
-def _size(path: Path | None) -> int:
-    try:
-        return path.stat().st_size if path else 0
-    except OSError:
-        return 0
 
 
 def find_executable(program: Program) -> Path | None:

@@ -1,15 +1,27 @@
-"""Any shell command as an agent: the prompt on stdin, the exit code and the output as the outcome."""
+"""Any shell command as an agent: the prompt on stdin, the exit code and the output as the outcome.
+
+The rule: it is held like every other agent. What else it needs to see or to write to, a person lends it.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from drumline.agents.acp_programs import PROVIDERS, find_known
+from drumline.agents.confinement import Confinement, make_scratch
+from drumline.agents.jail import Jail
+from drumline.agents.silence import describe_silence, run_heard
+from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
+from drumline.engine.outside import look_on
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.processes import Ended, Job, Processes
+from drumline.profiles import NOTHING, Loan, McpServer
 
 CANNOT_RUN = frozenset({126, 127})
 TRY_AGAIN = 75
@@ -23,25 +35,51 @@ class CommandAgent:
 
     command: str
     processes: Processes
+    jail: Jail | None = None
+    loan: Loan = NOTHING
 
     async def work(self, assignment: Assignment) -> Outcome:
-        """Run the command to its end and judge how it ended."""
-        job = Job(
-            argv=("bash", "-c", self.command),
-            cwd=assignment.workspace,
-            log=assignment.log,
-            stdin=assignment.prompt,
-            env=describe(assignment),
-            timeout=assignment.timeout,
+        """Run the command to its end and judge how it ended. None of its processes is left when this returns."""
+        work = partial(self._work, assignment)
+        return await (work() if self.jail else look_on(assignment, work))
+
+    async def _work(self, assignment: Assignment) -> Outcome:
+        with make_scratch(assignment) as scratch:
+            ended = await run_heard(self.processes, self._write_job(assignment, scratch), idle=assignment.idle)
+        if ended is None:
+            return Outcome(failure=Failure.CRASH.value, message=describe_silence(assignment))
+        return judge(ended, timeout=assignment.timeout)
+
+    def _write_job(self, assignment: Assignment, scratch: Path) -> Job:
+        keep, homes = find_known(_part(self.command))
+        held = Confinement(
+            assignment=assignment,
+            scratch=scratch,
+            jail=self.jail,
+            keep=(*PROVIDERS, *keep, *self.loan.env),
+            homes=(*homes, *self.loan.folders),
         )
-        return judge(await self.processes.run(job), timeout=assignment.timeout)
+        job = held.write_job(("bash", "-c", self.command), log=assignment.log, env=describe(assignment))
+        return replace(job, stdin=assignment.prompt, timeout=assignment.timeout)
 
 
-def open_command(argument: str, *, processes: Processes, base: Path) -> Agent:
-    """The agent that runs `argument` with bash; `base` does not matter, the workspace is where it runs."""
+def open_command(
+    argument: str,
+    *,
+    processes: Processes,
+    base: Path,
+    tiers: Mapping[str, str],
+    servers: Mapping[str, McpServer],
+    jail: Jail | None,
+    loan: Loan,
+) -> Agent:
+    """The agent that runs `argument` with bash.
+
+    `base`, `tiers` and `servers` do not matter: the workspace is where it runs, and what it asks is its own business.
+    """
     if "\0" in argument:
         raise InvalidInput(f"{argument!r} holds a NUL character and cannot be a command", hint="drumline run --help")
-    return CommandAgent(command=argument, processes=processes)
+    return CommandAgent(command=argument, processes=processes, jail=jail, loan=loan)
 
 
 def describe(assignment: Assignment) -> Mapping[str, str]:
@@ -59,7 +97,7 @@ def describe(assignment: Assignment) -> Mapping[str, str]:
 
 def judge(ended: Ended, *, timeout: float | None = None) -> Outcome:
     """The outcome of a command: done, or a failure class with the end of its output."""
-    said = ended.output.strip()[-TAIL:]
+    said = strip_controls(ended.output).strip()[-TAIL:]
     if ended.timed_out:
         limit = "" if timeout is None else f" after {timeout:g} s"
         return Outcome(failure=Failure.VALIDATION.value, message=_join(f"timed out{limit}", said))
@@ -75,6 +113,14 @@ def classify(exit_code: int) -> Failure:
     if exit_code in CANNOT_RUN:
         return Failure.PERMANENT
     return Failure.TRANSIENT if exit_code == TRY_AGAIN else Failure.VALIDATION
+
+
+def _part(command: str) -> list[str]:
+    """The words of a command, as far as they can be told without a shell."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
 
 
 def _join(first: str, rest: str) -> str:

@@ -31,7 +31,7 @@ from drumline.views.duration import duration
 from drumline.wiring import Site, open_site
 
 MODES = ("parallel", "sequential", "ask")
-OWN = ("scripted", "command")
+OWN = ("scripted",)
 AUTONOMY = ("autopilot", "critical", "verbose")
 
 
@@ -285,7 +285,7 @@ def _say_once(request: Request, *, first: bool) -> None:
 
 
 def _say_unjailed(request: Request) -> None:
-    """Say what a real agent could do where the kernel does not hold it; scripts and commands are the user's own."""
+    """Say what a real agent could do where the kernel does not hold it; a script is the user's own."""
     settings, profiles = request.site.settings, request.site.profiles
     specs = [profiles.get(name, {}).get("agent", name) for name in (settings.agent, *settings.fallback)]
     if all(spec.partition(":")[0] in OWN for spec in specs):

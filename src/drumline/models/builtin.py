@@ -9,20 +9,21 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import anyio
 
 from drumline.core.redaction import find_secrets
 from drumline.core.taxonomy import Failure
+from drumline.engine.outside import look_on
 from drumline.errors import InvalidInput
 from drumline.models.confined import Wrapper
 from drumline.models.tiers import KEYS, find_default
-from drumline.ports.agents import Agent, Assignment, Happening, Outcome
+from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.processes import Processes
-from drumline.profiles import McpServer
+from drumline.profiles import NOTHING, Loan, McpServer
 
-UNJAILED = "bubblewrap does not work here: what its commands write outside the workspace is not prevented"
 NOBODY = f"there is no model to ask: set one of {', '.join(KEYS)}, or name a model as builtin:provider:model"
 
 
@@ -35,6 +36,7 @@ class BuiltinAgent:
     tiers: Mapping[str, str] = field(default_factory=dict)
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     jail: Wrapper | None = None
+    loan: Loan = NOTHING
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     async def work(self, assignment: Assignment) -> Outcome:
@@ -42,8 +44,10 @@ class BuiltinAgent:
         model = self.choose_model(assignment)
         if not model:
             return Outcome(failure=Failure.AUTH.value, message=NOBODY)
-        if self.jail is None:
-            await assignment.report(Happening(kind="notice", text=UNJAILED))
+        work = partial(self._work_with, assignment, model)
+        return await (work() if self.jail else look_on(assignment, work))
+
+    async def _work_with(self, assignment: Assignment, model: str) -> Outcome:
         temp = assignment.log.with_name(assignment.log.name + ".tmp").absolute()
         temp.mkdir(parents=True, exist_ok=True)
         try:
@@ -88,6 +92,7 @@ def open_builtin(
     tiers: Mapping[str, str],
     servers: Mapping[str, McpServer],
     jail: Wrapper | None,
+    loan: Loan = NOTHING,
 ) -> Agent:
     """The agent with the model `argument`, as `provider:model`, or without one that of the tier."""
     provider, _, name = argument.partition(":")
@@ -95,5 +100,11 @@ def open_builtin(
         legal = "builtin or builtin:provider:model, such as builtin:openai:gpt-6.1-terra"
         raise InvalidInput(f"{argument!r} does not name a model (legal: {legal})", hint="drumline agents")
     return BuiltinAgent(
-        processes=processes, model=argument, tiers=tiers, servers=servers, jail=jail, environ=dict(os.environ)
+        processes=processes,
+        model=argument,
+        tiers=tiers,
+        servers=servers,
+        jail=jail,
+        loan=loan,
+        environ=dict(os.environ),
     )

@@ -51,6 +51,9 @@ class BoundedLog:
         self._write(first)
         self._beyond += len(rest)
         self._end.add(rest)
+        if rest:
+            # Who watches for silence sees by this that the command goes on.
+            os.utime(self._fd)
 
     def close(self) -> None:
         """Write the end and let go of the file."""

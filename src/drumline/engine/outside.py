@@ -6,12 +6,25 @@ The rule: this tells people where to look. It sees the repository's main checkou
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 
+from drumline.ports.agents import Assignment, Happening, Outcome
+
 MOST = 20
+UNJAILED = "bubblewrap does not work here: what it writes outside its workspace is detected, not prevented"
+
+
+async def look_on(assignment: Assignment, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
+    """Let an agent work that no jail holds: say so, and tell afterwards what changed beside its workspace."""
+    await assignment.report(Happening(kind="notice", text=UNJAILED))
+    before = await read_checkout(assignment.workspace)
+    outcome = await work()
+    found = compare(before, await read_checkout(assignment.workspace))
+    return replace(outcome, notices=(*outcome.notices, *found))
 
 
 async def read_checkout(workspace: Path) -> Mapping[Path, str]:

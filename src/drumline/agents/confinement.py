@@ -1,0 +1,62 @@
+"""How an agent program is held: where it may write, what it may see, and a folder of its own for the time it works.
+
+The rule: every program of ours is started through here, so that none can be held less than the others.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from drumline.agents.homes import find_homes
+from drumline.agents.jail import Jail
+from drumline.ports.agents import Assignment
+from drumline.ports.processes import HARMLESS, Job
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Confinement:
+    """What one assignment's program is held by. Without a `jail` its writes are not bounded by the kernel.
+
+    `keep` are variables of ours that it may see beside harmless ones, `homes` folders that it may write to, with `~`
+    and `$NAME`. `scratch` is its own folder.
+    """
+
+    assignment: Assignment
+    scratch: Path
+    jail: Jail | None = None
+    keep: tuple[str, ...] = ()
+    homes: tuple[str, ...] = ()
+
+    def write_job(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> Job:
+        """The job that runs a command in the assignment's workspace."""
+        temp = self.scratch / "tmp"
+        temp.mkdir(exist_ok=True)
+        return Job(
+            argv=self._wrap(argv),
+            cwd=self.assignment.workspace,
+            log=log,
+            env={"TMPDIR": str(temp), "TERM": "dumb", "NO_COLOR": "1", **(env or {})},
+            keep=(*HARMLESS, *self.keep),
+        )
+
+    def _wrap(self, argv: Sequence[str]) -> Sequence[str]:
+        if self.jail is None:
+            return argv
+        own = [] if self.assignment.read_only else [self.assignment.workspace]
+        writable = [*own, self.scratch, *find_homes(self.homes), *self.assignment.writable]
+        return self.jail.wrap(argv, cwd=self.assignment.workspace, writable=writable)
+
+
+@contextmanager
+def make_scratch(assignment: Assignment) -> Iterator[Path]:
+    """A folder beside the transcript, gone with all that is in it when the work is over."""
+    scratch = assignment.log.with_name(assignment.log.name + ".tmp").absolute()
+    scratch.mkdir(parents=True, exist_ok=True)
+    try:
+        yield scratch
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
