@@ -10,11 +10,13 @@ from uuid import UUID
 import anyio
 import pytest
 
+from drumline.core.blocked import OFFER
 from drumline.core.flow.model import AgentNode, Flow, Json, LlmNode, NodeId
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.state import Key
 from drumline.core.ids import RunId
-from drumline.engine.flow.asking import EXTRACTION, PASSING, Terms, ask_agent, ask_model
+from drumline.engine.flow.asking import EXTRACTION, PASSING, ask_model
+from drumline.engine.flow.errand import Terms, ask_agent
 from drumline.engine.flow.visit import Visit
 from drumline.engine.kit import Price, know_no_price
 from drumline.errors import InvalidInput
@@ -121,9 +123,8 @@ class Scene:
     def send(self, node: AgentNode, agent: Colleague | Asleep, *, number: int = 1) -> Outcome:
         async def play() -> Outcome:
             visit = self.visit("work", number)
-            terms = Terms(idle=7.0, price=self.price)
-            schemas = JsonSchemas()
-            return await ask_agent(node, visit, agent=agent, schemas=schemas, tier="strong", model="named", terms=terms)
+            terms = Terms(tier="strong", model="named", idle=7.0, price=self.price)
+            return await ask_agent(node, visit, agent=agent, schemas=JsonSchemas(), terms=terms)
 
         return anyio.run(play)
 
@@ -444,7 +445,7 @@ def test_an_agent_works_in_the_visits_folder_on_a_filled_in_prompt(scene: Scene)
     given = agent.given[0]
     assert (given.step, given.node, given.attempt, given.visit, given.scope) == ("flow", "work", 3, 3, "fix#2")
     assert (given.workspace, given.tier, given.model, given.timeout) == (scene.folder, "strong", "named", 20.0)
-    assert given.prompt == given.prompt_file.read_text() == "mend the parser"
+    assert given.prompt == given.prompt_file.read_text() == f"mend the parser\n\n{OFFER}"
     assert not given.read_only
 
 

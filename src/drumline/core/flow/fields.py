@@ -180,6 +180,11 @@ KINDS: Mapping[str, KindRule] = {
                 _SCHEMA,
                 _rule("timeout", Shape.SECONDS, "How long it may take."),
                 _rule("read_only", Shape.FLAG, "Whether it may only read; ours."),
+                _rule(
+                    "session",
+                    Shape.NODE,
+                    "The agent node, itself or another, whose last session it goes on with; ours.",
+                ),
                 _UPDATES,
             ),
         ),

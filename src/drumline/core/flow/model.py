@@ -31,7 +31,11 @@ class Node:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentNode(Node):
-    """A coding agent works on a prompt. `fallback` and `read_only` are ours: the format's agents can only fail."""
+    """A coding agent works on a prompt. `fallback`, `read_only` and `session` are ours.
+
+    The format's agents can only fail, and begin anew at every visit. `session` is the node whose last session it goes
+    on with.
+    """
 
     agent: str
     prompt: str
@@ -39,6 +43,7 @@ class AgentNode(Node):
     output_schema: Mapping[str, Json] | None = None
     timeout: float = 300.0
     read_only: bool = False
+    session: NodeId | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -104,6 +104,18 @@ def _check_script(inspection: Inspection, node: ScriptNode) -> None:
 def _check_agent(inspection: Inspection, node: AgentNode) -> None:
     if fault := inspection.around.find_agent_fault(node.agent):
         inspection.warn(node, ("agent",), code="unknown_agent", message=f"{fault}; the default agent will do the work")
+    if node.session is None:
+        return
+    source = inspection.flow.nodes.get(node.session)
+    if not isinstance(source, AgentNode):
+        message = f"there is no agent node {node.session!r} whose session it could go on with"
+        inspection.error(node, ("session",), code="unknown_session", message=message)
+    elif node.read_only or source.read_only:
+        message = (
+            f"{'it' if node.read_only else repr(node.session)} may only read: who judges work begins anew; "
+            "remove `session`"
+        )
+        inspection.error(node, ("session",), code="session_of_reader", message=message)
 
 
 def _check_approval(inspection: Inspection, node: ApprovalNode) -> None:

@@ -4,20 +4,37 @@ from __future__ import annotations
 
 from drumline.core.events import GateOpened
 from drumline.core.flow.answers import find_default, write_question
-from drumline.core.flow.model import ApprovalNode, InputNode
+from drumline.core.flow.model import AgentNode, ApprovalNode, InputNode
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
+from drumline.core.gates import QUESTION
 from drumline.core.ids import GateId, StepId
+from drumline.core.state import RunState
 from drumline.errors import NotAllowed
 
 FLOW = StepId("flow")
 """The step in whose stream a flow is walked that runs by itself."""
 
 
-def question_id(key: Key) -> GateId:
-    """One question per visit: `review` for the first, `review#2` when it is asked again, `coder#1/review` in a call."""
+def question_id(key: Key, number: int = 1) -> GateId:
+    """One question per visit: `review` for the first, `review#2` when it is asked again, `coder#1/review` in a call.
+
+    Agents may ask several in one visit: the second is `work#1.2`.
+    """
     name = call_scope(key.scope, key.node, key.visit)
-    return GateId(name.removesuffix("#1"))
+    return GateId(name.removesuffix("#1") if number <= 1 else f"{name}.{number}")
+
+
+def find_question_id(state: FlowState, key: Key) -> GateId:
+    """The gate at which a visit waits, or would wait."""
+    relay = state.relays.get(key) if state.relays else None
+    return question_id(key) if relay is None else question_id(key, relay.questions)
+
+
+def list_answers(run: RunState, key: Key, questions: int) -> tuple[tuple[str, str], ...]:
+    """What people answered to the questions of an agent in one visit, each with the question."""
+    gates = [run.gates.get(question_id(key, number)) for number in range(1, questions + 1)]
+    return tuple((gate.opened.question, gate.answer.choice) for gate in gates if gate and gate.answer)
 
 
 def open_question(state: FlowState, key: Key) -> GateOpened:
@@ -43,5 +60,16 @@ def open_question(state: FlowState, key: Key) -> GateOpened:
             free=True,
             rule=node.validation or "",
             default=find_default(node, values),
+        )
+    relay = state.relays.get(key)
+    if isinstance(node, AgentNode) and relay is not None:
+        return GateOpened(
+            gate=question_id(key, relay.questions),
+            kind=QUESTION,
+            question=f"The agent at {call_scope(*key).removesuffix('#1')} asks: {relay.asks}",
+            options=(),
+            step=FLOW,
+            free=True,
+            rule="len(input) > 0",
         )
     raise NotAllowed(f"node {key.node!r} asks nothing", hint="drumline flow validate FILE")

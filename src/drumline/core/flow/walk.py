@@ -142,6 +142,12 @@ def compute(state: FlowState, command: RunNode, evaluate: Evaluate) -> Outcome |
     return Outcome() if isinstance(command.node, SetNode) else None
 
 
+def count_left(state: FlowState) -> float | None:
+    """Dollars that the flow may still spend; None without a budget."""
+    allowed = state.chart.flow.settings.max_cost
+    return None if allowed is None else max(0.0, allowed - state.usage.get("cost_usd", 0.0))
+
+
 def walk_on(state: FlowState, evaluate: Evaluate) -> Stretch:
     """Go on until something has to act or the walk is over. The state is folded: record the events before acting."""
     events: list[Event] = []

@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from drumline.core.flow.model import AgentNode, CheckNode, LlmNode, ScriptNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
-from drumline.engine.flow.asking import Terms, ask_agent, ask_model
+from drumline.core.routing import USUAL
+from drumline.engine.flow.asking import ask_model
+from drumline.engine.flow.candidates import OWN, find_worker, list_candidates
 from drumline.engine.flow.checks import run_checks
+from drumline.engine.flow.errand import Absent, Terms, ask_agent
 from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.flow.script import run_script
 from drumline.engine.flow.visit import Visit
+from drumline.errors import InvalidInput
+from drumline.ports.agents import Agent
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,16 +51,25 @@ class FlowActs:
                 raise AssertionError(f"a {type(node).__name__} does not act")
 
     async def _ask_agent(self, node: AgentNode, visit: Visit) -> Outcome:
-        callee = self.kit.library.find_callee(node.agent, around=visit.source)
-        if callee.warning:
-            self.warn(callee.warning)
-        agent = self.hands.open_agent(callee.agent)
-        return await ask_agent(
-            node,
-            visit,
-            agent=agent,
-            schemas=self.kit.schemas,
-            tier=callee.tier,
-            model=callee.model,
-            terms=Terms(idle=self.kit.agent_idle, price=self.kit.price),
+        own = self.kit.library.find_callee(node.agent, around=visit.source)
+        if own.warning:
+            self.warn(own.warning)
+        candidates = list_candidates(own, self.kit.fallback)
+        name = visit.relay.agent if visit.relay else OWN
+        worker = find_worker(name, own, self.kit.fallback)
+        terms = Terms(
+            tier=next((one.tier for one in candidates if one.name == name), USUAL),
+            model=worker.model,
+            spec=worker.agent,
+            idle=self.kit.agent_idle,
+            price=self.kit.price,
+            candidates=candidates,
+            now=self.kit.clock.now,
         )
+        return await ask_agent(node, visit, agent=self._open(worker.agent), schemas=self.kit.schemas, terms=terms)
+
+    def _open(self, spec: str) -> Agent:
+        try:
+            return self.hands.open_agent(spec)
+        except InvalidInput as error:
+            return Absent(reason=str(error))

@@ -1,4 +1,4 @@
-"""Models and agents are asked, and their answers judged. An answer that has a schema is never taken unvalidated.
+"""Models are asked, and answers judged. An answer that has a schema is never taken unvalidated.
 
 Asking again has bounds: a failure that passes by itself costs one of the node's attempts, an answer that does not fit
 its schema one of two repairs, and the node's timeout holds for all of it together.
@@ -8,25 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from uuid import uuid4
 
 import anyio
 import anyio.to_thread
 
-from drumline.core.flow.extraction import extract_json, write_extraction_prompt, write_schema_hint
-from drumline.core.flow.model import AgentNode, Json, LlmNode
+from drumline.core.flow.extraction import extract_json, write_extraction_prompt
+from drumline.core.flow.model import Json, LlmNode
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.templates import render_strict
-from drumline.core.flow.values import render
 from drumline.core.ids import StepId
-from drumline.core.spending import COST
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction, waits
 from drumline.engine.flow.prompts import Brief, Toolbox, choose_tools, write_brief
 from drumline.engine.flow.visit import Visit
-from drumline.engine.kit import Price, know_no_price
 from drumline.errors import InvalidInput
-from drumline.ports.agents import Agent, Assignment
-from drumline.ports.agents import Outcome as Concluded
 from drumline.ports.clock import Clock
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.schemas import Schemas
@@ -59,47 +52,10 @@ async def ask_model(
         return await inquiry.ask(Brief(prompt=prompt), Toolbox())
 
     async def work() -> Outcome:
-        return await _settle(await inquiry.ask(brief, toolbox), node.output_schema, schemas=schemas, repair=repair)
+        return await settle(await inquiry.ask(brief, toolbox), node.output_schema, schemas=schemas, repair=repair)
 
-    outcome = await _within(_shorter(node.timeout, visit.timeout), work, failure=Failure.TRANSIENT)
+    outcome = await keep_within(shorten(node.timeout, visit.timeout), work, failure=Failure.TRANSIENT)
     return replace(outcome, usage=inquiry.usage)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Terms:
-    """On what terms agents work: how long one may be silent, and what the tokens of a model cost."""
-
-    idle: float | None = None
-    price: Price = know_no_price
-
-
-async def ask_agent(
-    node: AgentNode,
-    visit: Visit,
-    *,
-    agent: Agent,
-    schemas: Schemas,
-    tier: str = "standard",
-    model: str = "",
-    terms: Terms | None = None,
-) -> Outcome:
-    """What the agent said last, or its value where the node has a schema; repairs may not change the workspace."""
-    try:
-        prompt = render_strict(node.prompt, visit.values)
-    except InvalidInput as error:
-        return Outcome(failure=str(error), failure_class=Failure.PERMANENT.value)
-    if node.output_schema is not None:
-        prompt = f"{prompt}\n\nWhen the work is done: {write_schema_hint(node.output_schema)}"
-    errand = _Errand(node=node, visit=visit, agent=agent, tier=tier or "standard", model=model, terms=terms or Terms())
-
-    async def repair(text: str) -> Answer:
-        return await errand.send(text, read_only=True)
-
-    async def work() -> Outcome:
-        return await _settle(await errand.send(prompt), node.output_schema, schemas=schemas, repair=repair)
-
-    outcome = await _within(errand.limit, work, failure=Failure.VALIDATION)
-    return replace(outcome, usage=errand.usage)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -118,7 +74,7 @@ class _Inquiry:
         for number in range(1, self.node.max_attempts + 1):
             self.asked += 1
             answer = _refuse_silence(await self.models.ask(self._write_question(brief, toolbox)))
-            _add(self.usage, answer.usage)
+            add_usage(self.usage, answer.usage)
             if not _passes(answer) or number == self.node.max_attempts:
                 return answer
             await self.clock.sleep(WAITS[min(number, len(WAITS)) - 1])
@@ -147,69 +103,7 @@ class _Inquiry:
         )
 
 
-@dataclass(kw_only=True, slots=True)
-class _Errand:
-    """All assignments of one visit to an agent; the first attempt has the visit's number, each repair one more."""
-
-    node: AgentNode
-    visit: Visit
-    agent: Agent
-    tier: str
-    model: str
-    terms: Terms
-    sent: int = 0
-    usage: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def limit(self) -> float | None:
-        """How long all of it may take."""
-        return _shorter(self.node.timeout, self.visit.timeout)
-
-    async def send(self, prompt: str, *, read_only: bool = False) -> Answer:
-        """What the agent said last, or how it failed."""
-        self.sent += 1
-        prompt_file = self.visit.log(f"prompt-{self.sent}", ".md")
-        prompt_file.write_text(prompt, encoding="utf-8", errors="backslashreplace")
-        concluded = await self.agent.work(
-            Assignment(
-                run=self.visit.run,
-                step=FLOW_STEP,
-                node=self.node.id,
-                attempt=self.visit.key.visit + self.sent - 1,
-                scope=self.visit.key.scope,
-                visit=self.visit.key.visit,
-                prompt=prompt,
-                prompt_file=prompt_file,
-                workspace=self.visit.folder,
-                log=self.visit.log(f"agent-{self.sent}"),
-                tier=self.tier,
-                timeout=self.limit,
-                read_only=read_only or self.node.read_only,
-                model=self.model,
-                output_schema=self.node.output_schema,
-                new_session=str(uuid4()),
-                idle=self.terms.idle,
-            )
-        )
-        _add(self.usage, await self._count(concluded))
-        if concluded.question:
-            return Answer(failure=Failure.PERMANENT.value, message=f"it is blocked: {concluded.question}")
-        if concluded.structured is not None and not concluded.failure:
-            return Answer(text=render(concluded.structured))
-        if concluded.failure:
-            return Answer(failure=concluded.failure, message=f"{concluded.failure}: {concluded.message}")
-        return Answer(text=concluded.message)
-
-    async def _count(self, concluded: Concluded) -> Mapping[str, float]:
-        """What the agent used, with its price if the agent named none but that of its model is known."""
-        model = concluded.model or self.model
-        if not model or not concluded.usage or COST in concluded.usage:
-            return concluded.usage
-        cost = await anyio.to_thread.run_sync(self.terms.price, model, concluded.usage)
-        return concluded.usage if cost is None else {**concluded.usage, COST: cost}
-
-
-async def _settle(answer: Answer, schema: Mapping[str, Json] | None, *, schemas: Schemas, repair: Ask) -> Outcome:
+async def settle(answer: Answer, schema: Mapping[str, Json] | None, *, schemas: Schemas, repair: Ask) -> Outcome:
     """What an answer comes to: text as it is, or a value that fits, if need be after repairs."""
     if answer.failure:
         return Outcome(failure=answer.message or answer.failure, failure_class=answer.failure)
@@ -229,7 +123,8 @@ async def _settle(answer: Answer, schema: Mapping[str, Json] | None, *, schemas:
     return Outcome(failure=why, failure_class=Failure.VALIDATION.value, stage=EXTRACTION)
 
 
-def _add(total: dict[str, float], usage: Mapping[str, float]) -> None:
+def add_usage(total: dict[str, float], usage: Mapping[str, float]) -> None:
+    """Add what was used to a total."""
     for name, count in usage.items():
         total[name] = total.get(name, 0.0) + count
 
@@ -258,7 +153,8 @@ def _refuse_silence(answer: Answer) -> Answer:
     return Answer(failure=Failure.TRANSIENT.value, message="the model produced no output", usage=answer.usage)
 
 
-async def _within(limit: float | None, work: Callable[[], Awaitable[Outcome]], *, failure: Failure) -> Outcome:
+async def keep_within(limit: float | None, work: Callable[[], Awaitable[Outcome]], *, failure: Failure) -> Outcome:
+    """What the work comes to, or a failure of this class if it takes longer."""
     if limit is None:
         return await work()
     with anyio.move_on_after(limit):
@@ -266,5 +162,6 @@ async def _within(limit: float | None, work: Callable[[], Awaitable[Outcome]], *
     return Outcome(failure=f"timed out after {limit:g} s", failure_class=failure.value)
 
 
-def _shorter(*limits: float | None) -> float | None:
+def shorten(*limits: float | None) -> float | None:
+    """The shortest limit; None if there is none."""
     return min((limit for limit in limits if limit is not None), default=None)

@@ -7,7 +7,7 @@ and only then done; whatever interrupts that is found in the journal by the next
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -16,14 +16,16 @@ from anyio.abc import TaskGroup
 from drumline.core import events as ev
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.questions import FLOW, open_question, question_id
+from drumline.core.flow.questions import FLOW, find_question_id, list_answers, open_question
 from drumline.core.flow.state import FlowState, Key
-from drumline.core.flow.walk import RunNode, begin_flow
+from drumline.core.flow.walk import RunNode, begin_flow, count_left
 from drumline.core.ids import DriverId, GateId, RunId, Stream, Token
 from drumline.core.state import RunState, fold_run
 from drumline.engine.flow.acts import FlowActs
 from drumline.engine.flow.calls import FlowCalls
+from drumline.engine.flow.endings import end_run, find_sole
 from drumline.engine.flow.kit import FlowKit
+from drumline.engine.flow.rests import Rests
 from drumline.engine.flow.stack import Move, Question, Stack
 from drumline.engine.flow.visit import Visit
 from drumline.engine.flow.worktime import WorkTime
@@ -64,6 +66,7 @@ class FlowDriver:
         self._working = 0
         self._arrived: list[Arrival] = []
         self._open: dict[GateId, Question] = {}
+        self._rests = Rests(clock=self.kit.clock, patience=self.kit.quota_wait)
         self._stir = anyio.Event()
         self._wake = anyio.Event()
         self._stack: Stack
@@ -119,7 +122,7 @@ class FlowDriver:
                 with anyio.CancelScope(shield=True):
                     await self._let_go()
         except BaseExceptionGroup as group:
-            raise _sole(group) from group
+            raise find_sole(group) from group
         finally:
             self.kit.store.release(self.run_id, FLOW, self._token)
 
@@ -140,6 +143,7 @@ class FlowDriver:
     def _reset(self) -> None:
         self._working, self._left = 0, False
         self._arrived, self._open = [], {}
+        self._rests = Rests(clock=self.kit.clock, patience=self.kit.quota_wait)
         self._time = WorkTime()
         self._read_run()
         self._folder = Path(self.run.flow.folder if self.run.flow else "")
@@ -171,13 +175,13 @@ class FlowDriver:
     async def _loop(self, tasks: TaskGroup, move: Move, opening: list[ev.Event]) -> None:
         said = opening
         while True:
-            if said or move.questions or self._open or not move.due:
+            if said or move.questions or self._open or self._rests.waiting or not move.due:
                 await self._record_all(move, said)
                 if self._left:
                     return
             else:  # by far the commonest: one node after the other, and nothing to say to anybody
                 await self._record(move)
-            if len(move.due) == 1 and not self._working and not self._open:
+            if len(move.due) == 1 and not (self._working or self._open or self._rests.waiting):
                 arrived = [await self._visit(move.due[0])]
             else:
                 for command in move.due:
@@ -197,6 +201,8 @@ class FlowDriver:
 
     async def _record_all(self, move: Move, said: list[ev.Event]) -> None:
         """Append a move with what belongs into the run's stream: questions, answers, and the end with its delivery."""
+        for question in self._rests.take_due():
+            self._stack.resume(question, move)
         said = [*said, *self._put_questions(move)]
         heard, settled = self._hear(move) if self._open else ([], [])
         said += [*heard, *self._put_questions(move)]
@@ -225,9 +231,9 @@ class FlowDriver:
             return [] if self.kit.deliver else [end_run(ended)]
         if move.due or self._working:
             return []
-        if not self._open:
+        if not self._open and not self._rests.waiting:
             raise AssertionError("nothing is due in a flow that has not ended")
-        return [ev.RunParked(gates=tuple(self._open))]
+        return [] if self._rests.is_near else [ev.RunParked(gates=tuple(self._open), until=self._rests.first)]
 
     async def _work(self, command: RunNode) -> None:
         arrival = await self._visit(command)
@@ -251,7 +257,7 @@ class FlowDriver:
         if pinned is None or started is None:
             raise AssertionError("a node is due in a flow that was not started")
         # Made anew for every visit, so nothing is worked out here that stays the same.
-        return Visit(
+        visit = Visit(
             run=self.run_id,
             key=command.key,
             flow=state.chart.flow,
@@ -263,6 +269,11 @@ class FlowDriver:
             agent=pinned.agent,
             model=pinned.model,
         )
+        relay = state.relays.get(command.key) if state.relays else None
+        if relay is None:
+            return visit
+        answers = list_answers(self.run, command.key, relay.questions)
+        return replace(visit, relay=relay, answers=answers, budget=count_left(state))
 
     # --- questions and answers ----------------------------------------------------------------------------------
 
@@ -271,10 +282,12 @@ class FlowDriver:
         opened: list[ev.Event] = []
         while move.questions:
             question = move.questions.pop(0)
-            gate = question_id(question.key)
+            if self._rests.take(question):
+                continue
+            gate = find_question_id(question.state, question.key)
             answer = self.run.answer(gate)
             if answer is not None:
-                self._stack.conclude(question.key, Outcome(output=answer), move)
+                self._lead_on(question, answer, move)
             elif gate not in self._open:
                 opened += self._put(gate, question, move)
         return opened
@@ -287,6 +300,13 @@ class FlowDriver:
             return []
         self._open[gate] = question
         return [] if gate in self.run.gates else [opens]
+
+    def _lead_on(self, question: Question, answer: str, move: Move) -> None:
+        """A node that asked is over with the answer; an agent goes on with it."""
+        if question.key in question.state.relays:
+            self._stack.resume(question, move)
+        else:
+            self._stack.conclude(question.key, Outcome(output=answer), move)
 
     def _hear(self, move: Move) -> tuple[list[ev.Event], list[int]]:
         """Fold in what people said since: answers lead on, the rest says nothing to a flow."""
@@ -301,11 +321,14 @@ class FlowDriver:
             question = self._open.pop(answered.gate, None) if answered else None
             if answered and question:
                 said.append(answered)
-                self._stack.conclude(question.key, Outcome(output=answered.choice), move)
+                self._lead_on(question, answered.choice, move)
         return said, settled
 
     async def _wait_arrivals(self) -> list[Arrival]:
-        await self._wake.wait()
+        if self._rests.waiting:
+            await self._rests.wait_first(self._wake)
+        else:
+            await self._wake.wait()
         self._wake = anyio.Event()
         arrived, self._arrived = self._arrived, []
         return arrived
@@ -356,18 +379,3 @@ class FlowDriver:
                 asked = ev.CancelRequested(by=message.by, reason=message.comment)
                 return [asked, ev.RunEnded(state="cancelled", reason=message.comment)], [number]
         return [], []
-
-
-def end_run(ended: FlowEnded) -> ev.RunEnded:
-    """The end of a run that walked a flow: a rejected one has failed, and says that it was rejected."""
-    state = "failed" if ended.status == "rejected" else ended.status
-    reason = ended.reason or ("rejected" if ended.status == "rejected" else "")
-    return ev.RunEnded(state=state, reason=reason)
-
-
-def _sole(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The one error in a group, so that callers can tell conflicts from bugs; the group itself if there are more."""
-    inner = group.exceptions[0]
-    if len(group.exceptions) > 1:
-        return group
-    return _sole(inner) if isinstance(inner, BaseExceptionGroup) else inner

@@ -14,7 +14,7 @@ from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
 from drumline.ports.expressions import Expressions
 from drumline.ports.journal import Store
-from drumline.ports.library import Library
+from drumline.ports.library import Callee, Library
 from drumline.ports.models import Models
 from drumline.ports.processes import Processes
 from drumline.ports.roster import Roster
@@ -41,8 +41,9 @@ class FlowKit:
 
     `commands` are checks by name. `prepare` makes the folder ready before the first node, `deliver` brings the work
     where it belongs after the last; both may be called again after a crash. `price` tells what tokens cost with a
-    model, and may take a while; `agent_idle` is how long an agent may be silent. `redaction` is for logs that a driver
-    left behind; what an agent, a model or a command says comes redacted.
+    model, and may take a while; `agent_idle` is how long an agent may be silent. `fallback` are the agents that take
+    over, by name and in order; `quota_wait` is how long a driver stays for a quota if nothing else is due. `redaction`
+    is for logs that a driver left behind; what an agent, a model or a command says comes redacted.
     """
 
     store: Store
@@ -59,4 +60,6 @@ class FlowKit:
     deliver: Callable[[FlowEnded], Awaitable[None]] | None = None
     price: Price = know_no_price
     agent_idle: float | None = None
+    fallback: Mapping[str, Callee] = field(default_factory=dict)
+    quota_wait: float = 900.0
     redaction: Redaction = field(default_factory=Redaction)

@@ -1,4 +1,4 @@
-"""What a model is told: its prompt, its instructions, the skills and tools it may use.
+"""What a model or an agent is told: its prompt, its instructions, the skills and tools it may use.
 
 Templates are filled in first and everything else is added afterwards, so that no text of a skill is ever expanded.
 """
@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from drumline.core.blocked import OFFER
 from drumline.core.flow.extraction import write_schema_hint
 from drumline.core.flow.inspection import listed
-from drumline.core.flow.model import Flow, Json, LlmNode
+from drumline.core.flow.model import AgentNode, Flow, Json, LlmNode
 from drumline.core.flow.noderules import MCP
 from drumline.core.flow.templates import list_references, render_strict
+from drumline.engine.flow.visit import Visit
 from drumline.errors import InvalidInput
 from drumline.ports.skills import Skills
 
@@ -23,6 +25,7 @@ LOAD = (
     "Skills say how a kind of work is done. Before you begin work that one of these is about, load its text with the "
     "tool `skill_load`, if you have it, and follow it."
 )
+LEFT = "What it had changed is still in the folder: look at it, and go on from there."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +58,25 @@ def write_brief(node: LlmNode, flow: Flow, values: Mapping[str, Json], *, skills
         else:
             prompt = _join(prompt, hint)
     return Brief(prompt=prompt, instructions=instructions, skills=loadable)
+
+
+def write_assignment(node: AgentNode, visit: Visit) -> str:
+    """The prompt of an agent, with what people answered and what became of the attempt before it in this visit.
+
+    InvalidInput naming all paths that lead nowhere.
+    """
+    parts = [render_strict(node.prompt, visit.values)]
+    if node.output_schema is not None:
+        parts.append(f"When the work is done: {write_schema_hint(node.output_schema)}")
+    else:
+        parts.append(OFFER)
+    for asked, answer in visit.answers:
+        parts.append(f"## A person answered a question\n\n{asked.strip()}\n\nThe answer: {answer.strip()}")
+    cut_short = visit.relay.cut_short if visit.relay else ""
+    if cut_short:
+        left = "" if node.read_only else f"\n\n{LEFT}"
+        parts.append(f"## An attempt before this one was cut short\n\n{cut_short.strip()}{left}")
+    return "\n\n".join(parts)
 
 
 def render_together(texts: Sequence[str], values: Mapping[str, Json]) -> list[str]:

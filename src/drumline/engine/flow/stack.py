@@ -12,21 +12,21 @@ from typing import NamedTuple, Protocol
 
 from drumline.core.events import Event
 from drumline.core.flow.chart import Chart
-from drumline.core.flow.events import FlowStarted, NodeLost
+from drumline.core.flow.events import AgentAsked, FlowStarted, NodeLost
 from drumline.core.flow.model import ASKING, AgentNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.scopes import call_scope, parent_scope
 from drumline.core.flow.state import FlowState, Key, fold_flow, fold_flows
-from drumline.core.flow.walk import Evaluate, RunNode, close_lost, conclude, start_node, walk_on
+from drumline.core.flow.walk import Evaluate, RunNode, close_lost, conclude, next_nodes, start_node, walk_on
 from drumline.core.ids import DriverId
 from drumline.errors import InvalidInput
 
 
 class Calls(Protocol):
-    """What a stack asks about nodes that call a flow."""
+    """What a stack asks about nodes that call a flow or an agent."""
 
-    def begin(self, state: FlowState, command: RunNode) -> FlowStarted | None:
-        """The first event of the flow that the node calls; None if it calls none. InvalidInput if it cannot."""
+    def begin(self, state: FlowState, command: RunNode) -> FlowStarted | AgentAsked | None:
+        """The first event of the flow that the node calls, or which agent is asked. InvalidInput if it cannot."""
         ...
 
     def find_chart(self, started: FlowStarted) -> Chart:
@@ -46,7 +46,7 @@ class Caller(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A visit that a person has to answer."""
+    """A visit that a person has to answer, or an agent that waits for an answer or a time."""
 
     state: FlowState
     key: Key
@@ -112,6 +112,13 @@ class Stack:
         self._end_visit(state, key, outcome, move)
         return self.go_on([state], move)
 
+    def resume(self, question: Question, move: Move) -> Move:
+        """Let an agent's visit go on for which an answer or a time has come."""
+        state, key = question
+        commands = [command for command in next_nodes(state) if isinstance(command, RunNode) and command.key == key]
+        moved = [self._start(state, command, move, called_for=True) for command in commands]
+        return self.go_on([child for child in moved if child is not None], move)
+
     def go_on(self, states: Iterable[FlowState], move: Move) -> Move:
         """Walk these flows, and whichever they call or end for, as far as nothing has to act."""
         waiting = deque(states)
@@ -127,13 +134,20 @@ class Stack:
                 waiting.append(self._return(state, move))
         return move
 
-    def _start(self, state: FlowState, command: RunNode, move: Move) -> FlowState | None:
-        """Let a visit begin; returns the flow that has to be walked on because of it."""
+    def _start(self, state: FlowState, command: RunNode, move: Move, *, called_for: bool = False) -> FlowState | None:
+        """Let a visit begin; returns the flow that has to be walked on because of it.
+
+        An agent that waits begins only if it is `called_for`: what it waits for has come.
+        """
         if isinstance(command.node, ASKING):
             move.questions.append(Question(state, command.key))
             return None
         started = None
         if isinstance(command.node, AgentNode):
+            relay = state.relays.get(command.key)
+            if relay is not None and relay.is_held and not called_for:
+                move.questions.append(Question(state, command.key))
+                return None
             try:
                 started = self.calls.begin(state, command)
             except InvalidInput as error:
@@ -146,6 +160,10 @@ class Stack:
             move.due.append(command)
             return None
         move.events.append(started)
+        if isinstance(started, AgentAsked):
+            fold_flow(state, (started,))
+            move.due.append(command)
+            return None
         child = self._enter(started)
         self.callers[started.scope] = Caller(state, command.key)
         return child

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from drumline.core.flow.model import Flow, Json
+from drumline.core.flow.relay import Relay
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
 from drumline.core.ids import RunId
@@ -21,7 +22,9 @@ LONGEST = 160
 class Visit:
     """Where and with what a node acts: `values` is the state it sees, `folder` where it works, `logs` takes its logs.
 
-    `agent` and `model` are the caller's, which override what the node names; empty if there are none.
+    `agent` and `model` are the caller's, which override what the node names; empty if there are none. For an agent,
+    `relay` says who is asked and what came before, `answers` what people said to its questions, and `budget` how many
+    dollars are left.
     """
 
     run: RunId
@@ -34,6 +37,9 @@ class Visit:
     variables: Mapping[str, Json] = field(default_factory=dict)
     agent: str = ""
     model: str = ""
+    relay: Relay | None = None
+    answers: tuple[tuple[str, str], ...] = ()
+    budget: float | None = None
 
     @property
     def source(self) -> Path:

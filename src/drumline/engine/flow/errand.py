@@ -1,0 +1,181 @@
+"""Agents are given work, and what they leave is judged: done, asked, failed, or only not over yet.
+
+Asking again in one attempt has bounds: an answer that does not fit its schema costs one of two repairs, in which the
+agent may not change anything, and the node's timeout holds for all of it together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import uuid4
+
+import anyio.to_thread
+
+from drumline.core.flow.events import NodeSuspended, SessionKept
+from drumline.core.flow.model import AgentNode
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.relay import Relay, suspend
+from drumline.core.flow.values import render
+from drumline.core.ids import StepId
+from drumline.core.routing import Candidate
+from drumline.core.spending import COST
+from drumline.core.taxonomy import Failure
+from drumline.engine.flow.asking import add_usage, keep_within, settle, shorten
+from drumline.engine.flow.prompts import write_assignment
+from drumline.engine.flow.visit import Visit
+from drumline.engine.kit import Price, know_no_price
+from drumline.errors import InvalidInput
+from drumline.ports.agents import Agent, Assignment
+from drumline.ports.agents import Outcome as Concluded
+from drumline.ports.models import Answer
+from drumline.ports.schemas import Schemas
+
+FLOW_STEP = StepId("flow")
+MOST_MESSAGE = 8_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Absent:
+    """Stands for an agent that cannot be opened, so that another may take over."""
+
+    reason: str
+
+    async def work(self, assignment: Assignment) -> Concluded:
+        """Nothing is done."""
+        return Concluded(failure=Failure.MISSING.value, message=self.reason)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Terms:
+    """On what terms an agent works: with which model, how long it may be silent, and what tokens cost.
+
+    `spec` is the agent's own name, by which a session is known again; `candidates` are those who may act in the visit,
+    and `now` tells the time.
+    """
+
+    tier: str = "standard"
+    model: str = ""
+    spec: str = ""
+    idle: float | None = None
+    price: Price = know_no_price
+    candidates: Sequence[Candidate] = ()
+    now: Callable[[], float] = lambda: 0.0
+
+
+async def ask_agent(
+    node: AgentNode, visit: Visit, *, agent: Agent, schemas: Schemas, terms: Terms | None = None
+) -> Outcome:
+    """What the agent said last, or its value where the node has a schema; or that the visit is not over."""
+    try:
+        prompt = write_assignment(node, visit)
+    except InvalidInput as error:
+        return Outcome(failure=str(error), failure_class=Failure.PERMANENT.value)
+    errand = _Errand(node=node, visit=visit, agent=agent, terms=terms or Terms())
+
+    async def repair(text: str) -> Answer:
+        return await errand.send(text, read_only=True)
+
+    async def work() -> Outcome:
+        return await settle(await errand.send(prompt), node.output_schema, schemas=schemas, repair=repair)
+
+    outcome = await keep_within(errand.limit, work, failure=Failure.VALIDATION)
+    return replace(outcome, usage=errand.usage, relayed=errand.relay(outcome))
+
+
+@dataclass(kw_only=True, slots=True)
+class _Errand:
+    """All assignments of one attempt; the first of a visit has the visit's number, each further one more."""
+
+    node: AgentNode
+    visit: Visit
+    agent: Agent
+    terms: Terms
+    sent: int = 0
+    usage: dict[str, float] = field(default_factory=dict)
+    last: Concluded | None = None
+
+    @property
+    def limit(self) -> float | None:
+        """How long all of it may take."""
+        return shorten(self.node.timeout, self.visit.timeout)
+
+    @property
+    def _history(self) -> Relay:
+        return self.visit.relay or Relay()
+
+    async def send(self, prompt: str, *, read_only: bool = False) -> Answer:
+        """What the agent said last, or how it failed."""
+        self.sent += 1
+        self.last = None
+        concluded = await self.agent.work(self._assign(prompt, read_only=read_only))
+        self.last = concluded
+        add_usage(self.usage, await self._count(concluded))
+        if concluded.failure:
+            return Answer(failure=concluded.failure, message=f"{concluded.failure}: {concluded.message}")
+        if concluded.question:
+            return Answer(failure=Failure.PERMANENT.value, message=f"it is blocked: {concluded.question}")
+        if concluded.structured is not None:
+            return Answer(text=render(concluded.structured))
+        return Answer(text=concluded.message)
+
+    def relay(self, outcome: Outcome) -> NodeSuspended | SessionKept | None:
+        """What is recorded beside the outcome: that the visit is not over, or the session for a later one."""
+        last, key = self.last or Concluded(), self.visit.key
+        if not outcome.failure:
+            return self._keep_session(last.session)
+        asks = not last.failure and self.sent == 1
+        ended = NodeSuspended(
+            node=key.node,
+            visit=key.visit,
+            scope=key.scope,
+            failure="" if asks and last.question else outcome.failure_class,
+            message="" if asks and last.question else outcome.failure[:MOST_MESSAGE],
+            question=last.question[:MOST_MESSAGE] if asks else "",
+            session=last.session,
+            resets_at=last.resets_at if outcome.failure_class == Failure.QUOTA.value else None,
+            usage=self.usage,
+        )
+        return suspend(self.terms.candidates, self._history, ended, now=self.terms.now())
+
+    def _keep_session(self, session: str) -> SessionKept | None:
+        key, nodes = self.visit.key, self.visit.flow.nodes.values()
+        wanted = any(isinstance(node, AgentNode) and node.session == key.node for node in nodes)
+        if not (session and wanted):
+            return None
+        return SessionKept(node=key.node, visit=key.visit, scope=key.scope, agent=self.terms.spec, session=session)
+
+    def _assign(self, prompt: str, *, read_only: bool) -> Assignment:
+        visit, asked = self.visit, self._history.asked
+        number = self._history.attempts + self.sent
+        prompt_file = visit.log(f"prompt-{number}", ".md")
+        prompt_file.write_text(prompt, encoding="utf-8", errors="backslashreplace")
+        return Assignment(
+            run=visit.run,
+            step=FLOW_STEP,
+            node=self.node.id,
+            attempt=visit.key.visit + number - 1,
+            scope=visit.key.scope,
+            visit=visit.key.visit,
+            prompt=prompt,
+            prompt_file=prompt_file,
+            workspace=visit.folder,
+            log=visit.log(f"agent-{number}"),
+            tier=self.terms.tier,
+            timeout=self.limit,
+            read_only=read_only or self.node.read_only,
+            model=self.terms.model,
+            output_schema=self.node.output_schema,
+            session=asked.session if asked and self.sent == 1 else "",
+            new_session=asked.new_session if asked and asked.new_session and self.sent == 1 else str(uuid4()),
+            idle=self.terms.idle,
+            budget=visit.budget,
+        )
+
+    async def _count(self, concluded: Concluded) -> Mapping[str, float]:
+        """What the agent used, with its price if the agent named none but that of its model is known."""
+        model = concluded.model or self.terms.model
+        if not model or not concluded.usage or COST in concluded.usage:
+            return concluded.usage
+        cost = await anyio.to_thread.run_sync(self.terms.price, model, concluded.usage)
+        return concluded.usage if cost is None else {**concluded.usage, COST: cost}

@@ -1,0 +1,67 @@
+"""Visits whose agents wait for a time: until a quota is there again, or a failure may have passed.
+
+The rule: nothing acts meanwhile, so the waiting counts against no budget of time. What is far away is not stayed for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import anyio
+
+from drumline.core.flow.state import Key
+from drumline.core.taxonomy import WAITS
+from drumline.engine.flow.stack import Question
+from drumline.ports.clock import Clock
+
+
+@dataclass(kw_only=True, slots=True)
+class Rests:
+    """What one driver waits for. `patience` is how many seconds it stays if there is nothing else to do."""
+
+    clock: Clock
+    patience: float
+    waiting: dict[Key, Question] = field(default_factory=dict)
+
+    @property
+    def first(self) -> float | None:
+        """When the first of them may go on; None if nothing waits."""
+        return min((_find_time(question) for question in self.waiting.values()), default=None)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the first time is worth staying for."""
+        first = self.first
+        return first is not None and first - self.clock.now() <= max(self.patience, *WAITS)
+
+    def take(self, question: Question) -> bool:
+        """Keep a visit that waits for a time; False if it waits for a person."""
+        relay = question.state.relays.get(question.key)
+        if relay is None or relay.until is None:
+            return False
+        self.waiting[question.key] = question
+        return True
+
+    def take_due(self) -> list[Question]:
+        """The visits whose time has come; they wait no more."""
+        now = self.clock.now()
+        due = [question for question in self.waiting.values() if _find_time(question) <= now]
+        for question in due:
+            del self.waiting[question.key]
+        return due
+
+    async def wait_first(self, woken: anyio.Event) -> None:
+        """Return when the first time has come, or somebody is woken before."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._ring, woken)
+            await woken.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _ring(self, woken: anyio.Event) -> None:
+        await self.clock.sleep(max(0.0, (self.first or 0.0) - self.clock.now()))
+        woken.set()
+
+
+def _find_time(question: Question) -> float:
+    relay = question.state.relays[question.key]
+    return 0.0 if relay.until is None else relay.until

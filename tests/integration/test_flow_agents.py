@@ -1,0 +1,497 @@
+"""Agents in flows on fakes: what they ask, who takes over, what is waited for, and that no death changes any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import cast
+
+import anyio.lowlevel
+import pytest
+from tests.integration.flowworlds import FlowWorld, refuse_job
+from tests.integration.worlds import RUN
+from tests.unit.flows import each, end, flow, name, script
+
+from drumline.core.events import RunParked
+from drumline.core.flow.events import AgentAsked, NodeEnded, NodeStarted, NodeSuspended
+from drumline.core.flow.model import AgentNode, Flow, FlowSettings, Node, NodeId
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.questions import FLOW
+from drumline.core.flow.walk import RunNode
+from drumline.core.ids import Stream
+from drumline.core.state import RunState
+from drumline.engine.flow.acts import FlowActs
+from drumline.engine.flow.driver import FlowDriver, Perform
+from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.flow.visit import Visit
+from drumline.errors import InvalidInput
+from drumline.ports.agents import Agent, Assignment
+from drumline.ports.agents import Outcome as Concluded
+from drumline.ports.journal import Message
+from drumline.ports.library import Callee
+from drumline.ports.models import Models
+from drumline.testing.clock import FakeClock
+from drumline.testing.processes import FakeProcesses
+
+Reply = Callable[[Assignment], Concluded]
+LONG = 10_000.0
+
+
+@dataclass(kw_only=True)
+class Crew(FlowWorld):
+    """A world whose agent nodes are played by `replies`, by the name of the agent; scripts are played by `act`."""
+
+    replies: Mapping[str, Reply]
+    fallback: tuple[str, ...] = ()
+    quota_wait: float = 900.0
+    clock: FakeClock = field(default_factory=FakeClock)
+    given: list[tuple[str, Assignment]] = field(default_factory=list)
+
+    def driver(self) -> FlowDriver:
+        kit = replace(
+            self.kit(),
+            clock=self.clock,
+            fallback={name: Callee(agent=name) for name in self.fallback},
+            quota_wait=self.quota_wait,
+        )
+        hands = Hands(processes=FakeProcesses(refuse_job), models=cast(Models, None), open_agent=self._open)
+        return FlowDriver(kit=kit, run_id=RUN, perform=self._performing(kit, hands))
+
+    def _performing(self, kit: FlowKit, hands: Hands) -> Perform:
+        life, acts = self.life, FlowActs(kit=kit, hands=hands)
+
+        async def perform(command: RunNode, visit: Visit) -> Outcome:
+            await anyio.lowlevel.checkpoint()
+            life.check()
+            if isinstance(command.node, AgentNode):
+                return await acts.perform(command, visit)
+            self.concluded[visit.name] += 1
+            return self.act(command, visit)
+
+        return perform
+
+    def _open(self, spec: str) -> Agent:
+        if spec not in self.replies:
+            raise InvalidInput(f"there is no agent {spec!r}")
+        return _Player(spec, self)
+
+    @property
+    def asked(self) -> list[tuple[str, str, int, str]]:
+        """Who was asked, at which node, in which attempt, in which session."""
+        return [(spec, one.node, one.attempt, one.session) for spec, one in self.given]
+
+    def events(self, kind: type[object]) -> list[object]:
+        """The events of one kind in the walk."""
+        return [entry.event for entry in self.store.read(Stream(RUN, FLOW)) if isinstance(entry.event, kind)]
+
+
+@dataclass
+class _Player:
+    spec: str
+    crew: Crew
+
+    async def work(self, assignment: Assignment) -> Concluded:
+        await anyio.lowlevel.checkpoint()
+        self.crew.given.append((self.spec, assignment))
+        return self.crew.replies[self.spec](assignment)
+
+
+def note(command: RunNode, visit: Visit) -> Outcome:
+    """A script that says that it ran."""
+    return Outcome(output={"log": visit.name})
+
+
+def agent(node: str, to: str = "end", *, who: str = "ann", session: str = "", fallback: str = "") -> AgentNode:
+    """An agent node whose answer goes into the log."""
+    return AgentNode(
+        id=NodeId(node),
+        agent=who,
+        prompt="do it",
+        next=name(to),
+        session=NodeId(session) if session else None,
+        fallback=NodeId(fallback) if fallback else None,
+        state_updates={"log": "{{output}}"},
+    )
+
+
+def logging(*nodes: Node, settings: FlowSettings | None = None) -> Flow:
+    """A flow whose output is its log."""
+    return flow(*nodes, end(output="{{log}}"), reducers={"log": "append"}, state={"log": []}, settings=settings).flow
+
+
+def asking(question: str, *, done: str = "done") -> Reply:
+    """An agent that asks as long as nobody has answered."""
+
+    def reply(assignment: Assignment) -> Concluded:
+        if "The answer:" in assignment.prompt:
+            return Concluded(message=done, session="s-1")
+        return Concluded(question=question, session="s-1", usage={"input": 1.0})
+
+    return reply
+
+
+def failing(failure: str, *, times: int = 1, resets_in: float | None = None, clock: FakeClock | None = None) -> Reply:
+    """An agent that fails so many times, and then does the work."""
+    count = 0
+
+    def reply(assignment: Assignment) -> Concluded:
+        nonlocal count
+        count += 1
+        if count > times:
+            return Concluded(message="done at last")
+        at = None if resets_in is None or clock is None else clock.now() + resets_in
+        return Concluded(failure=failure, message="cannot", resets_at=at)
+
+    return reply
+
+
+def saying(text: str) -> Reply:
+    """An agent that does the work."""
+    return lambda assignment: Concluded(message=text)
+
+
+def drive_answering(world: Crew, answer: str = "blue") -> RunState:
+    """Drive and answer until the run has ended."""
+    for _ in range(10):
+        run = world.drive_through()
+        if run.ended is not None:
+            return run
+        for gate in run.open_gates:
+            world.say(Message(kind="answer", subject=gate.opened.gate, value=answer))
+    raise AssertionError("the run does not end")
+
+
+def questioning(folder: Path) -> Crew:
+    """A script, an agent that asks, and a script behind it."""
+    main = logging(script("first", "work"), agent("work", "last"), script("last", "end"))
+    return Crew(folder=folder, flows={"main": main}, act=note, replies={"ann": asking("Which colour?")})
+
+
+# --- questions --------------------------------------------------------------------------------------------------
+
+
+def test_a_question_parks_the_flow_and_the_same_visit_goes_on_with_the_answer(tmp_path: Path) -> None:
+    world = questioning(tmp_path)
+    parked = world.drive()
+    world.say(Message(kind="answer", subject="work", value="blue"))
+
+    run = world.drive()
+
+    assert parked.parked
+    assert [gate.opened.question for gate in parked.open_gates] == ["The agent at work asks: Which colour?"]
+    assert run.ended is not None
+    assert world.end.output == '["first#1","done","last#1"]'
+    assert world.asked == [("ann", "work", 1, ""), ("ann", "work", 2, "s-1")]
+    assert "Which colour?\n\nThe answer: blue" in world.given[1][1].prompt
+    assert world.given[1][1].visit == 1
+    assert world.concluded == {"first#1": 1, "last#1": 1}
+
+
+APPENDS = 7
+
+
+def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
+    world = questioning(tmp_path)
+
+    drive_answering(world)
+
+    assert world.store.appends == APPENDS
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, APPENDS + 1))
+def test_a_question_is_asked_once_and_its_answer_kept_wherever_the_process_dies(
+    tmp_path: Path, nth: int, when: str
+) -> None:
+    world = questioning(tmp_path)
+    world.die_at(nth, when=when)
+
+    run = drive_answering(world)
+
+    assert run.ended is not None
+    assert (run.ended.state, world.end.output) == ("done", '["first#1","done","last#1"]')
+    assert list(run.gates) == ["work"]
+    ended = [(event.node, event.visit) for event in world.events(NodeEnded) if isinstance(event, NodeEnded)]
+    assert ended == [("first", 1), ("work", 1), ("last", 1)]
+
+
+def test_an_agent_may_ask_again_and_knows_all_answers(tmp_path: Path) -> None:
+    def reply(assignment: Assignment) -> Concluded:
+        count = assignment.prompt.count("The answer:")
+        return Concluded(message="done") if count == 2 else Concluded(question=f"Question {count + 1}?")
+
+    world = Crew(folder=tmp_path, flows={"main": logging(agent("work"))}, act=note, replies={"ann": reply})
+
+    run = drive_answering(world)
+
+    assert list(run.gates) == ["work", "work#1.2"]
+    assert world.end.output == '["done"]'
+
+
+def test_a_question_in_a_called_flow_carries_its_scope(tmp_path: Path) -> None:
+    main = logging(agent("call", who="child"))
+    world = Crew(
+        folder=tmp_path,
+        flows={"main": main, "child": logging(agent("work"))},
+        act=note,
+        replies={"ann": asking("Which?")},
+    )
+
+    run = drive_answering(world)
+
+    assert list(run.gates) == ["call#1/work"]
+    assert run.ended is not None
+    assert run.ended.state == "done"
+
+
+def test_items_of_a_map_ask_beside_each_other_whatever_the_cap(tmp_path: Path) -> None:
+    item = AgentNode(id=NodeId("one"), agent="ann", prompt="{{item}}")
+    main = flow(
+        each("many", "{{items}}", branch="one", cap=1, to="end"),
+        item,
+        end(output="{{all}}"),
+        state={"items": ["x", "y", "z"]},
+    ).flow
+    world = Crew(folder=tmp_path, flows={"main": main}, act=note, replies={"ann": asking("Which?")})
+
+    parked = world.drive()
+    run = drive_answering(world)
+
+    assert list(parked.gates) == ["many#1[0]/one", "many#1[1]/one", "many#1[2]/one"]
+    assert run.ended is not None
+    assert world.end.output == '["done","done","done"]'
+
+
+def test_a_question_does_not_hold_up_the_branch_beside_it(tmp_path: Path) -> None:
+    main = logging(script("s", "work beside"), agent("work"), script("beside", "end"))
+    world = Crew(folder=tmp_path, flows={"main": main}, act=note, replies={"ann": asking("Which?")})
+
+    parked = world.drive()
+
+    assert parked.parked
+    assert world.concluded["beside#1"] == 1
+
+
+# --- taking over ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failure", ["quota", "auth", "billing", "missing"])
+def test_another_agent_takes_over_and_is_told_what_happened(tmp_path: Path, failure: str) -> None:
+    world = Crew(
+        folder=tmp_path,
+        flows={"main": logging(agent("work"))},
+        act=note,
+        replies={"ann": failing(failure, times=9), "bob": saying("bob did it")},
+        fallback=("bob",),
+    )
+
+    run = world.drive()
+
+    assert run.ended is not None
+    assert world.end.output == '["bob did it"]'
+    assert [(spec, attempt) for spec, _, attempt, _ in world.asked] == [("ann", 1), ("bob", 2)]
+    assert f"cut short\n\n{failure}: cannot" in world.given[1][1].prompt
+    assert [event.agent for event in world.events(AgentAsked) if isinstance(event, AgentAsked)] == ["", "bob"]
+
+
+def test_an_agent_that_cannot_be_opened_is_stood_in_for(tmp_path: Path) -> None:
+    world = Crew(
+        folder=tmp_path,
+        flows={"main": logging(agent("work", who="nobody"))},
+        act=note,
+        replies={"bob": saying("bob did it")},
+        fallback=("bob",),
+    )
+
+    world.drive()
+
+    assert world.end.output == '["bob did it"]'
+
+
+def test_an_agent_that_breaks_down_twice_is_stood_in_for(tmp_path: Path) -> None:
+    world = Crew(
+        folder=tmp_path,
+        flows={"main": logging(agent("work"))},
+        act=note,
+        replies={"ann": failing("crash", times=9), "bob": saying("bob did it")},
+        fallback=("bob",),
+    )
+
+    world.drive()
+
+    assert [spec for spec, *_ in world.asked] == ["ann", "ann", "bob"]
+    assert world.end.output == '["bob did it"]'
+
+
+def test_a_failure_of_the_work_itself_is_nobody_elses(tmp_path: Path) -> None:
+    world = Crew(
+        folder=tmp_path,
+        flows={"main": logging(agent("work", fallback="end"))},
+        act=note,
+        replies={"ann": failing("validation"), "bob": saying("bob did it")},
+        fallback=("bob",),
+    )
+
+    world.drive()
+
+    assert [spec for spec, *_ in world.asked] == ["ann"]
+    assert world.end.output == '["agent failed: validation: cannot"]'
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, 5))
+def test_who_took_over_keeps_the_visit_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    world = Crew(
+        folder=tmp_path,
+        flows={"main": logging(agent("work"))},
+        act=note,
+        replies={"ann": failing("auth", times=9), "bob": saying("bob did it")},
+        fallback=("bob",),
+    )
+    world.die_at(nth, when=when)
+
+    world.drive_through()
+
+    assert world.end.output == '["bob did it"]'
+    assert len(world.events(NodeEnded)) == 1
+
+
+# --- waiting ----------------------------------------------------------------------------------------------------
+
+
+def test_a_quota_that_is_near_is_waited_for_and_costs_no_working_time(tmp_path: Path) -> None:
+    clock = FakeClock()
+    world = Crew(
+        folder=tmp_path,
+        flows={"main": logging(agent("work"), settings=FlowSettings(timeout=100.0))},
+        act=note,
+        replies={"ann": failing("quota", resets_in=500.0, clock=clock)},
+        clock=clock,
+    )
+    before = clock.now()
+
+    run = world.drive()
+
+    assert run.ended is not None
+    assert world.end.output == '["done at last"]'
+    assert clock.now() - before == pytest.approx(500.0)
+
+
+def test_a_quota_that_is_far_away_parks_the_flow_until_then(tmp_path: Path) -> None:
+    clock = FakeClock()
+    world = Crew(
+        folder=tmp_path,
+        flows={"main": logging(agent("work"))},
+        act=note,
+        replies={"ann": failing("quota", resets_in=LONG, clock=clock)},
+        clock=clock,
+    )
+    due = clock.now() + LONG
+
+    parked = world.drive()
+    early = world.drive()
+    clock.time = due
+    run = world.drive()
+
+    assert (parked.parked, parked.parked_until) == (True, due)
+    assert early.parked
+    assert run.ended is not None
+    assert world.end.output == '["done at last"]'
+    assert [attempt for _, _, attempt, _ in world.asked] == [1, 2]
+    assert len(world.events(NodeStarted)) == 2
+    stream = [entry.event for entry in world.store.read(Stream(RUN))]
+    assert [event.until for event in stream if isinstance(event, RunParked)] == [due, due]
+
+
+def test_a_quota_without_a_time_fails_the_visit(tmp_path: Path) -> None:
+    world = Crew(
+        folder=tmp_path, flows={"main": logging(agent("work"))}, act=note, replies={"ann": failing("quota", times=9)}
+    )
+
+    run = world.drive()
+
+    assert run.ended is not None
+    assert (run.ended.state, len(world.asked)) == ("failed", 1)
+
+
+def test_a_failure_that_passes_is_tried_again_twice(tmp_path: Path) -> None:
+    clock = FakeClock()
+    world = Crew(
+        folder=tmp_path,
+        flows={"main": logging(agent("work"))},
+        act=note,
+        replies={"ann": failing("transient", times=9)},
+        clock=clock,
+    )
+    before = clock.now()
+
+    run = world.drive()
+
+    assert run.ended is not None
+    assert (run.ended.state, len(world.asked)) == ("failed", 3)
+    assert clock.now() - before == pytest.approx(6.0)
+
+
+def test_what_suspended_attempts_used_counts(tmp_path: Path) -> None:
+    world = questioning(tmp_path)
+
+    world.drive()
+
+    suspended = world.events(NodeSuspended)[0]
+    assert isinstance(suspended, NodeSuspended)
+    assert suspended.usage == {"input": 1.0}
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------
+
+
+def looping(folder: Path, **nodes: AgentNode) -> Crew:
+    """An agent works, a script sends it back once, and every session has a name."""
+    count = 0
+
+    def reply(assignment: Assignment) -> Concluded:
+        nonlocal count
+        count += 1
+        return Concluded(message="done", session=assignment.session or f"s-{count}")
+
+    def act(command: RunNode, visit: Visit) -> Outcome:
+        back = next(iter(reversed(nodes)))
+        return Outcome(output={"log": visit.name, "_next": back if visit.key.visit == 1 else "end"})
+
+    main = logging(*nodes.values(), script("judge", "end"))
+    return Crew(folder=folder, flows={"main": main}, act=act, replies={"ann": reply, "bob": reply})
+
+
+def test_a_node_visited_again_goes_on_with_its_session_if_it_asks_for_that(tmp_path: Path) -> None:
+    world = looping(tmp_path, work=agent("work", "judge", session="work"))
+
+    world.drive()
+
+    assert world.asked == [("ann", "work", 1, ""), ("ann", "work", 2, "s-1")]
+
+
+def test_a_node_that_does_not_ask_for_it_begins_anew(tmp_path: Path) -> None:
+    world = looping(tmp_path, work=agent("work", "judge"))
+
+    world.drive()
+
+    assert [session for *_, session in world.asked] == ["", ""]
+
+
+@pytest.mark.parametrize(("who", "session"), [("ann", "s-1"), ("bob", "")])
+def test_a_fix_goes_on_with_the_authors_session_if_it_is_the_same_agent(tmp_path: Path, who: str, session: str) -> None:
+    world = looping(tmp_path, work=agent("work", "judge"), fix=agent("fix", "judge", who=who, session="work"))
+
+    world.drive()
+
+    assert world.asked == [("ann", "work", 1, ""), (who, "fix", 1, session)]
+
+
+def test_the_session_of_an_attempt_that_was_lost_is_not_gone_on_with(tmp_path: Path) -> None:
+    world = looping(tmp_path, work=agent("work", "judge", session="work"))
+    world.die_at(5, when="before")  # the second visit is done, and its end not recorded
+
+    world.drive_through()
+
+    assert [session for *_, session in world.asked] == ["", "s-1", ""]
