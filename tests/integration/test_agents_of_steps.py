@@ -59,6 +59,11 @@ def answer(world: World, gate: str, text: str) -> None:
     world.say(Message(kind="answer", subject=gate, value=text))
 
 
+def retry(world: World, step: str) -> None:
+    """A person wants a step tried again."""
+    world.say(Message(kind="retry", subject=step))
+
+
 def state_of(run: RunState) -> str:
     """How the run is."""
     return run.ended.state if run.ended else "parked" if run.parked else "open"
@@ -218,6 +223,19 @@ def test_a_run_that_could_only_wait_long_for_a_quota_parks_and_is_resumed_later(
     assert asked(first) == [["a1", "a2"]]
 
 
+def test_a_step_that_waits_for_a_quota_starts_at_once_if_a_person_wants_that(tmp_path: Path) -> None:
+    world = world_of(tmp_path, agent_of())
+    began = world.clock.now()
+    world.agent = first = agent_of(a1=failing("quota", resets_at=began + 3_600))
+    world.drive()
+
+    retry(world, "a")
+    done = world.drive()
+
+    assert (state_of(done), world.clock.now() - began < 3_600) == ("done", True)
+    assert asked(first) == [["a1", "a2"]]
+
+
 def test_without_a_reset_time_a_quota_blocks_the_step(tmp_path: Path) -> None:
     run = world_of(tmp_path, agent_of(a1=failing("quota"))).drive()
 
@@ -372,6 +390,23 @@ def test_a_person_who_does_not_proceed_blocks_what_is_left(tmp_path: Path) -> No
     run = world.drive()
 
     assert (state_of(run), run.finished[A].state, run.finished[B].state) == ("blocked", "done", "blocked")
+
+
+def test_a_step_that_money_blocked_goes_on_once_it_is_tried_again_and_paid_for(tmp_path: Path) -> None:
+    world = world_of(tmp_path, agent_of(a1=priced(1.5)), "a", "b")
+    world.budget = 1.0
+    world.drive()
+    answer(world, "budget-1", "no")
+    world.drive()
+
+    retry(world, "b")
+    parked = world.drive()
+    questions = [gate.opened.gate for gate in parked.open_gates]
+    answer(world, "budget-2", "yes")
+    done = world.drive()
+
+    assert questions == ["budget-2"]
+    assert (state_of(done), done.finished[B].state) == ("done", "done")
 
 
 def test_an_agent_that_spent_what_it_was_given_goes_on_once_a_person_allows_it(tmp_path: Path) -> None:

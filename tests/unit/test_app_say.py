@@ -99,7 +99,16 @@ def test_a_retry_of_what_is_done_or_in_work_is_refused(events: list[ev.Event], m
         check_retry(run_of(*events), "a")
 
 
-@pytest.mark.parametrize("events", [[], [finish("a", "blocked")], [finish("a", "failed")], [finish("a", "skipped")]])
+@pytest.mark.parametrize(
+    "events",
+    [
+        [],
+        [finish("a", "blocked")],
+        [finish("a", "failed")],
+        [finish("a", "skipped")],
+        [WORKING, ev.StepDeferred(step=StepId("a"), until=50.0)],
+    ],
+)
 def test_a_retry_of_anything_else_is_fine(events: list[ev.Event]) -> None:
     check_retry(run_of(*events), "a")
 

@@ -15,6 +15,7 @@ from drumline.ports.journal import Message
 
 A = StepId("a")
 WORKING = [ev.StepStarted(step=A)]
+RESTING = [*WORKING, ev.StepDeferred(step=A, until=50.0)]
 SKIPPED = [ev.StepFinished(step=A, state="skipped", reason="why")]
 REOPENED = [ev.StepReopened(step=A, reason="why", by="me")]
 
@@ -78,15 +79,20 @@ def test_an_express_plan_stays_sequential() -> None:
     [
         ([], REOPENED),
         (WORKING, []),
+        (RESTING, REOPENED),
         ([finish("a", "blocked")], REOPENED),
         ([finish("a", "failed")], REOPENED),
         ([finish("a", "skipped")], REOPENED),
         ([finish("a")], []),
     ],
-    ids=["waiting", "working", "blocked", "failed", "skipped", "landed"],
+    ids=["waiting", "working", "resting", "blocked", "failed", "skipped", "landed"],
 )
 def test_a_retry_reopens_what_is_neither_in_work_nor_landed(events: list[ev.Event], expected: list[ev.Event]) -> None:
     assert outcome("retry", *events) == expected
+
+
+def test_a_retry_of_a_step_that_was_just_taken_up_again_comes_too_late() -> None:
+    assert outcome("retry", *RESTING, claimed=True) == []
 
 
 @pytest.mark.parametrize(

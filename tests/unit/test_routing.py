@@ -200,6 +200,23 @@ def test_money_is_counted_over_all_steps_and_each_yes_allows_as_much_again() -> 
     assert [c.budget for c in commands if isinstance(c, Attempt)] == [None, 0.5]
 
 
+def test_after_a_no_who_tries_a_step_again_is_asked_again_at_another_gate() -> None:
+    spent = ev.UsageCounted(step=StepId("b"), agent="x", usage={"cost_usd": 1.5, "attempts": 1.0})
+    no = ev.GateAnswered(gate=GateId("budget-1"), choice="no")
+    yes = ev.GateAnswered(gate=GateId("budget-2"), choice="yes")
+    asks = [gates.budget(number, spent=1.5, allowed=1.0) for number in (1, 2)]
+    refused = (spent, asks[0], no)
+    again = (*refused, ev.StepReopened(step=STEP.id))
+    runs = [run_of(begin(budget=1.0), *events) for events in (refused, again, (*again, asks[1], yes))]
+
+    blocked, parked, goes_on = (follow(state_of(), replace(run, rounds={})) for run in runs)
+
+    assert isinstance(blocked, Finish)
+    assert parked == Park(gate=GateId("budget-2"), opens=asks[1])
+    assert isinstance(goes_on, Attempt)
+    assert goes_on.budget == pytest.approx(0.5)
+
+
 def test_a_count_replaces_the_one_before_it_and_agents_are_told_apart() -> None:
     counts = [("a", "", 1.0), ("a", "", 2.0), ("a", "x", 4.0), ("b", "x", 8.0)]
 

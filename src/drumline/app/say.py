@@ -40,7 +40,7 @@ def check_answer(run: RunState, gate: str, choice: str) -> None:
 
 
 def check_retry(run: RunState, name: str) -> StepId:
-    """Return the step of this name; refuse to retry what is done, in work or unknown."""
+    """Return the step of this name; refuse to retry what is done, in work or unknown. One that rests is not in work."""
     step = check_step(run, name)
     finished = run.finished.get(step)
     if finished is not None and finished.state == "done":
@@ -48,7 +48,7 @@ def check_retry(run: RunState, name: str) -> StepId:
     if step in run.declared:
         path = run.plan.by_id[step].path
         raise InvalidInput(f"{path} declares {step} done", hint=f"set its status to ready in {path}")
-    if finished is None and step in run.working:
+    if finished is None and step in run.working and step not in run.deferred:
         raise InvalidInput(f"{step} is in work and will be tried again by itself", hint=f"drumline why {step}")
     return step
 

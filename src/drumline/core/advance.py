@@ -138,7 +138,7 @@ def _afford(attempt: Attempt, orders: Orders, state: StepState, run: RunState) -
         return replace(attempt, budget=left)
     if spending.is_refused(run):
         return Finish(state="blocked", reason="the budget is spent; a person said not to proceed")
-    allowed = (run.begun.budget or 0.0) * (1 + spending.count_asked(run))
+    allowed = spending.count_allowed(run, run.begun.budget or 0.0)
     asks = gates.budget(spending.count_asked(run) + 1, spent=allowed - left, allowed=allowed)
     return Park(gate=asks.gate, opens=None if asks.gate in run.gates else asks)
 

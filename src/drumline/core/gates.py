@@ -16,6 +16,8 @@ APPROVE, REVISE, REJECT = "approve", "revise", "reject"
 CONTINUE, STOP = "continue", "stop"
 TAKE, LEAVE = "take", "leave"
 RESTART = "restart"
+TAKEN_BACK = "taken back"
+"""What an answer counts as once its giver wants something else."""
 BUDGET, QUESTION = "budget", "question"
 """Kinds of gates that agents lead to."""
 

@@ -56,12 +56,16 @@ def count_left(run: RunState, step: StepId, own: Iterable[Usage]) -> float | Non
     if budget is None:
         return None
     others = add_up(usage for name, agents in run.usage.items() if name != step for usage in agents.values())
-    allowed = budget * (1 + sum(1 for answer in _answers(run) if answer == gates.YES))
-    return allowed - others.get(COST, 0.0) - add_up(own).get(COST, 0.0)
+    return count_allowed(run, budget) - others.get(COST, 0.0) - add_up(own).get(COST, 0.0)
+
+
+def count_allowed(run: RunState, budget: float) -> float:
+    """Dollars that the run may spend in all: the budget once, and once more for every yes."""
+    return budget * (1 + sum(1 for answer in _answers(run) if answer == gates.YES))
 
 
 def is_refused(run: RunState) -> bool:
-    """Whether a person said that no more money may be spent."""
+    """Whether a person said that no more money may be spent, and has not tried a step again since."""
     return gates.NO in _answers(run)
 
 

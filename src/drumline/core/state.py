@@ -8,10 +8,11 @@ computed from them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from drumline.core import events as ev
+from drumline.core import gates
 from drumline.core.graph import depths
 from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.plan import Marks, Plan, Reading, Status, Step
@@ -202,8 +203,16 @@ def _step_reopened(state: RunState, event: ev.StepReopened) -> None:
     state.declared.discard(event.step)
     state.rounds[event.step] = state.rounds.get(event.step, 0) + 1
     _withdraw_gates(state, (event.step,))
+    _take_back_refusals(state)
     state.ended = None
     state.parked = False
+
+
+def _take_back_refusals(state: RunState) -> None:
+    """Who tries a step again wants it done: a no to further spending is asked about anew, at a gate of its own."""
+    for gate in state.gates.values():
+        if gate.opened.kind == gates.BUDGET and gate.answer is not None and gate.answer.choice == gates.NO:
+            gate.answer = replace(gate.answer, choice=gates.TAKEN_BACK)
 
 
 def _withdraw_gates(state: RunState, steps: Collection[StepId], *, kind: str = "") -> None:

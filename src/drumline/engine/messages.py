@@ -26,7 +26,7 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return [] if run.cancel or run.ended else [ev.CancelRequested(by=message.by, reason=message.comment)]
         case "mode" if message.value in MODES and message.value != run.mode and not run.plan.express:
             return [ev.ModeChanged(mode=message.value)]
-        case "retry" if step in run.plan.by_id and step not in run.working:
+        case "retry" if step in run.plan.by_id and (step not in run.working or _rests(run, step, claimed)):
             return [] if _landed(run, step) else [ev.StepReopened(step=step, reason=message.comment, by=message.by)]
         case "skip" if step in run.plan.by_id and not settled(run, step):
             if step in claimed:
@@ -50,6 +50,11 @@ def take_answer(run: RunState, message: Message) -> ev.GateAnswered | None:
     return ev.GateAnswered(
         gate=gate, choice=message.value, comment=message.comment, by=message.by, channel=message.channel
     )
+
+
+def _rests(run: RunState, step: StepId, claimed: Collection[StepId]) -> bool:
+    """Whether the step waits for a quota, and nobody has taken it up again."""
+    return step in run.deferred and step not in claimed
 
 
 def _landed(run: RunState, step: StepId) -> bool:
