@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -103,6 +104,19 @@ def test_a_spent_budget_asks_a_person(user: User) -> None:
     assert ran.code == 2
     assert "$2.00 of the $1.50" in ran.text
     assert user.drumline("answer", "budget-1", "yes", "--resume").code == 0
+
+
+def test_an_attempt_that_changed_nothing_and_what_it_used_are_shown(user: User) -> None:
+    user.play({"match": {"step": "step-1"}, "usage": {"input": 1200, "output": 30}, "write": {}})
+
+    user.run("--mode", "sequential")
+
+    why, logs = user.drumline("why", "step-1").out, user.drumline("logs", "step-1").out
+    tried = json.loads(user.drumline("logs", "step-1", "--json").out)["attempts"]
+    assert "after attempt 3 it called itself done and had changed no file" in why
+    assert "used 3,600 input and 90 output tokens, unpriced" in why
+    assert "it called itself done and had changed no file" in logs
+    assert [(a["attempt"], a["unchanged"], a["usage"]["unpriced"]) for a in tried] == [(n, True, 1) for n in (1, 2, 3)]
 
 
 def test_agents_that_do_not_exist_are_refused_before_anything_begins(user: User) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -10,10 +11,15 @@ from drumline.app.catalog import find_run, read_run
 from drumline.app.say import check_step
 from drumline.cli.options import json_option, run_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
-from drumline.core.ids import RunId, StepId
+from drumline.core.ids import RunId, StepId, Stream
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
+from drumline.views.attempts import Attempt, attempt_json, attempt_lines, list_attempts
 from drumline.wiring import open_site
+
+ATTEMPTS = ("AttemptStarted", "AttemptEnded")
+WORKED = "attempt"
+"""How the names of transcripts begin."""
 
 
 @click.command("logs")
@@ -35,7 +41,9 @@ def command(step: str, attempt: int | None, prompts: bool, state: bool, run: str
     known = read_run(store, found)
     if known.flow is None:
         step_id = _check_plan(known, step, state=state)
-        _show(site.logs(found) / step_id, found, step_id, attempt=attempt, prompts=prompts, as_json=as_json)
+        told = list_attempts(known, (entry.event for entry in store.read(Stream(found, step_id), kinds=ATTEMPTS)))
+        files = _files(site.logs(found) / step_id, attempt=attempt, prompts=prompts)
+        _show(files, told, known.id, step_id, as_json=as_json)
         return
     if attempt is not None:
         raise InvalidInput("the nodes of a flow have no attempts; a visit is named", hint="drumline logs NODE#2")
@@ -53,23 +61,26 @@ def _check_plan(run: RunState, step: str, *, state: bool) -> StepId:
     return step_id
 
 
-def _show(folder: Path, run: RunId, step: str, *, attempt: int | None, prompts: bool, as_json: bool) -> None:
-    files = _files(folder, attempt=attempt, prompts=prompts)
+def _show(files: Sequence[Path], told: Mapping[int, Attempt], run: RunId, step: str, *, as_json: bool) -> None:
     if as_json:
         listed = [{"name": file.name, "path": str(file), "bytes": file.stat().st_size} for file in files]
-        print_json({"schema_version": SCHEMA_VERSION, "run": run, "step": step, "logs": listed})
+        tried = [attempt_json(attempt) for attempt in told.values()]
+        print_json({"schema_version": SCHEMA_VERSION, "run": run, "step": step, "logs": listed, "attempts": tried})
         return
     if not files:
         say(f"{step} has no logs yet")
         say(f"  next: drumline why {step}")
     for file in files:
         click.echo(click.style(f"==> {file.name} <==", bold=True))
+        tried = told.get(_attempt_of(file) or 0) if file.name.startswith(WORKED) else None
+        for line in attempt_lines(tried) if tried else ():
+            click.echo(click.style(f"  {line}", dim=True))
         click.echo(file.read_text(encoding="utf-8", errors="replace").rstrip("\n"))
         click.echo("")
 
 
 def _files(folder: Path, *, attempt: int | None, prompts: bool) -> list[Path]:
-    kinds = ("setup", "attempt", "check", "prompt") if prompts else ("setup", "attempt", "check")
+    kinds = ("setup", WORKED, "check", "prompt") if prompts else ("setup", WORKED, "check")
     found = [file for file in folder.glob("*") if file.name.startswith(kinds)] if folder.is_dir() else []
     if attempt is not None:
         found = [file for file in found if _attempt_of(file) == attempt]

@@ -17,8 +17,8 @@ from drumline.views.flowwhy import flow_why, flow_why_json
 from drumline.views.why import why, why_json
 from drumline.wiring import Site, open_site
 
-Answer = tuple[str, str, dict[str, object]]
-"""A sentence, the command to type next, and both as data."""
+Answer = tuple[list[str], str, dict[str, object]]
+"""A sentence and what else is known, the command to type next, and all of it as data."""
 
 
 @click.command("why")
@@ -34,11 +34,12 @@ def command(step: str, run: str, as_json: bool) -> None:
     site = open_site()
     store = site.open_store(read_only=True)
     state = read_run(store, find_run(store, run))
-    sentence, hint, data = _explain_flow(site, store, state, step) if state.flow else _explain(site, store, state, step)
+    told, hint, data = _explain_flow(site, store, state, step) if state.flow else _explain(site, store, state, step)
     if as_json:
         print_json(data)
         return
-    click.echo(sentence)
+    for number, line in enumerate(told):
+        click.echo(line if number == 0 else f"  {line}")
     if hint:
         say(f"  next: {hint}")
 
@@ -48,10 +49,10 @@ def _explain(site: Site, store: SqliteStore, state: RunState, step: str) -> Answ
         raise InvalidInput("no step was named (legal: a step of the plan)", hint="drumline why STEP")
     step_id = check_step(state, step)
     found = why(site.watcher(store, state).look(time.time(), also=step_id), step_id)
-    return found.sentence, found.hint, why_json(found)
+    return [found.sentence, *found.notes], found.hint, why_json(found)
 
 
 def _explain_flow(site: Site, store: SqliteStore, state: RunState, name: str) -> Answer:
     snapshot = site.flow_watcher(store, state.id).look(time.time())
     found = flow_why(snapshot, name)
-    return found.sentence, found.hint, flow_why_json(snapshot, found)
+    return [found.sentence], found.hint, flow_why_json(snapshot, found)

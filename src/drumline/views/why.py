@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Step
 from drumline.errors import InvalidInput
+from drumline.views.attempts import note_step
 from drumline.views.causes import BLOCKER, Cause, cause, list_choices, name_some
 from drumline.views.cells import flatten
 from drumline.views.snapshot import Snapshot
@@ -21,7 +22,8 @@ _LONGEST_CHAIN = 6
 class Why:
     """The answer: one sentence, what kind of reason it is, and the command to type next.
 
-    `chain` leads from the step through unmet needs to the one everything hangs on.
+    `chain` leads from the step through unmet needs to the one everything hangs on. `notes` are what else is known of
+    the work on it.
     """
 
     step: StepId
@@ -33,6 +35,7 @@ class Why:
     until: float | None = None
     hint: str = ""
     chain: tuple[StepId, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def why(snapshot: Snapshot, step: StepId) -> Why:
@@ -55,6 +58,7 @@ def why(snapshot: Snapshot, step: StepId) -> Why:
         until=root.until,
         hint=root.hint,
         chain=(step, *chain) if chain else (),
+        notes=note_step(snapshot.run, step, snapshot.steps.get(step)),
     )
 
 
@@ -71,6 +75,7 @@ def why_json(answer: Why) -> dict[str, object]:
         "until": answer.until,
         "hint": answer.hint,
         "chain": list(answer.chain),
+        "notes": list(answer.notes),
     }
 
 

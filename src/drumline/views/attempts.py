@@ -1,0 +1,95 @@
+"""What came of each attempt at a step: who worked, what it used and who counted that, what it left behind.
+
+The rule: an attempt that changed nothing, or that nobody can price, is said to be so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from drumline.core import events as ev
+from drumline.core.ids import StepId
+from drumline.core.routing import spell_agent
+from drumline.core.spending import count_attempt
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
+from drumline.views.cells import flatten
+from drumline.views.cost import describe_usage, usage_json
+from drumline.views.duration import duration
+
+UNCHANGED = "it called itself done and had changed no file"
+MOST_NOTICES = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One attempt that has ended; `source` says who counted its usage."""
+
+    number: int
+    agent: str
+    seconds: float = 0.0
+    failure: str = ""
+    unchanged: bool = False
+    usage: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
+    notices: tuple[str, ...] = ()
+
+
+def list_attempts(run: RunState, events: Iterable[ev.Event]) -> dict[int, Attempt]:
+    """The attempts that a step's stream tells of, by number."""
+    found: dict[int, Attempt] = {}
+    agent = ""
+    for event in events:
+        if isinstance(event, ev.AttemptStarted):
+            agent = spell_agent(run, event.agent)
+        elif isinstance(event, ev.AttemptEnded):
+            found[event.attempt] = _describe_end(event, agent)
+    return found
+
+
+def _describe_end(event: ev.AttemptEnded, agent: str) -> Attempt:
+    return Attempt(
+        number=event.attempt,
+        agent=agent,
+        seconds=event.seconds,
+        failure=event.failure,
+        unchanged=event.unchanged,
+        usage=event.usage,
+        source=event.source,
+        notices=event.notices,
+    )
+
+
+def attempt_lines(attempt: Attempt) -> list[str]:
+    """The attempt for people: a line with what it used, then what is remarkable about it."""
+    used = describe_usage(attempt.usage)
+    counted = f", counted by {attempt.source}" if used and attempt.source else ""
+    how = f"failed ({attempt.failure}) after" if attempt.failure else "worked"
+    told = [f"{flatten(attempt.agent)} {how} {duration(attempt.seconds)}{f'; {used}{counted}' if used else ''}"]
+    told += [UNCHANGED] if attempt.unchanged else []
+    return told + [flatten(notice) for notice in attempt.notices[:MOST_NOTICES]]
+
+
+def attempt_json(attempt: Attempt) -> dict[str, object]:
+    """The attempt for programs."""
+    return {
+        "attempt": attempt.number,
+        "agent": attempt.agent,
+        "seconds": attempt.seconds,
+        "failure": attempt.failure or None,
+        "unchanged": attempt.unchanged,
+        "usage": usage_json(count_attempt(attempt.usage)),
+        "source": attempt.source or None,
+        "notices": list(attempt.notices),
+    }
+
+
+def note_step(run: RunState, step: StepId, state: StepState | None) -> tuple[str, ...]:
+    """What is worth knowing of a step beside its cause: what its agents used, and that the last one changed nothing."""
+    used = run.usage.get(step, {})
+    told = [f"{flatten(spell_agent(run, name))} used {words}" for name in used if (words := describe_usage(used[name]))]
+    last = state.last if state is not None else None
+    if last is not None and last.unchanged:
+        told.append(f"after attempt {last.attempt} {UNCHANGED}")
+    return tuple(told)

@@ -1,0 +1,72 @@
+"""What faces say of the attempts at a step: who, for how long, for how much, and what is remarkable."""
+
+from __future__ import annotations
+
+from tests.unit.builders import TREE, Scene, prepared, step_of
+
+from drumline.core import events as ev
+from drumline.core.ids import StepId
+from drumline.views.attempts import attempt_json, attempt_lines, list_attempts
+from drumline.views.why import why
+
+A = StepId("a")
+UNCHANGED = "it called itself done and had changed no file"
+
+
+def tried(number: int, agent: str = "", **fields: object) -> list[ev.Event]:
+    """An attempt from its beginning to its end."""
+    return [
+        ev.AttemptStarted(node="implement", attempt=number, tree=TREE, agent=agent),
+        ev.AttemptEnded(node="implement", attempt=number, tree=TREE, seconds=75.0, **fields),  # type: ignore[arg-type]
+    ]
+
+
+def scene(*events: ev.Event, **more: object) -> Scene:
+    """A run of one step with these attempts."""
+    return Scene(steps=[step_of("a")], streams={"a": [*prepared(), *events]}, **more)  # type: ignore[arg-type]
+
+
+def test_an_attempt_is_told_with_its_agent_its_tokens_and_who_counted_them() -> None:
+    events = [
+        *tried(1, failure="quota", usage={"input": 10.0, "output": 5.0}, source="codex"),
+        *tried(2, "spare", unchanged=True, usage={"input": 20.0, "cost_usd": 0.5}, source="claude", notices=("told",)),
+        *tried(3, "spare"),
+    ]
+
+    found = list_attempts(scene().run(), events)
+
+    assert attempt_lines(found[1]) == [
+        "scripted:demo.yaml failed (quota) after 1m 15s; 10 input and 5 output tokens, unpriced, counted by codex"
+    ]
+    assert attempt_lines(found[2]) == [
+        "spare worked 1m 15s; 20 input tokens, $0.50, counted by claude",
+        UNCHANGED,
+        "told",
+    ]
+    assert attempt_lines(found[3]) == ["spare worked 1m 15s"]
+
+
+def test_an_attempt_as_data_says_what_is_not_priced() -> None:
+    found = list_attempts(scene().run(), [*tried(1, usage={"input": 10.0}, source="codex", unchanged=True)])
+
+    assert attempt_json(found[1]) == {
+        "attempt": 1,
+        "agent": "scripted:demo.yaml",
+        "seconds": 75.0,
+        "failure": None,
+        "unchanged": True,
+        "usage": {"input": 10, "output": 0, "cached": 0, "cost_usd": None, "attempts": 1, "unpriced": 1},
+        "source": "codex",
+        "notices": [],
+    }
+
+
+def test_why_tells_what_was_used_and_that_nothing_was_changed() -> None:
+    counted = ev.UsageCounted(step=A, agent="x", usage={"input": 3.0, "attempts": 1.0, "unpriced": 1.0})
+    begun = ev.StepStarted(step=A)
+
+    idle = why(scene(*tried(1, unchanged=True), events=[begun, counted]).snapshot(), A)
+    busy = why(scene(*tried(1), events=[begun]).snapshot(), A)
+
+    assert idle.notes == ("x used 3 input tokens, unpriced", f"after attempt 1 {UNCHANGED}")
+    assert busy.notes == ()
