@@ -7,9 +7,11 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 from drumline.agents import list_names, open_agent
+from drumline.agents.asking import connect
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.flow.questions import FLOW
@@ -30,6 +32,7 @@ from drumline.ports.processes import Processes
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, Profile, Profiles, find_loan, read_profiles
 from drumline.schemas.checking import JsonSchemas
+from drumline.settings import TOOL
 from drumline.skills.folders import FolderSkills, search_path
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring import Site, SystemClock, find_price
@@ -124,7 +127,7 @@ def _equip(site: Site, driver: DriverId, profiles: Profiles, *, agent: str) -> H
     processes = RedactedProcesses(processes=supervised, redaction=site.redaction)
 
     def open_named(spec: str) -> Agent:
-        guarded = _open_guarded(spec, profiles, processes=processes, base=site.repository.top)
+        guarded = _open_guarded(spec, site, profiles, processes=processes)
         return RedactedAgent(agent=AskingAgent(agent=guarded), redaction=site.redaction)
 
     models = open_models(
@@ -139,12 +142,13 @@ def _equip(site: Site, driver: DriverId, profiles: Profiles, *, agent: str) -> H
     return Hands(processes=processes, models=redacted, open_agent=open_named)
 
 
-def _open_guarded(spec: str, profiles: Profiles, *, processes: Processes, base: Path) -> Agent:
+def _open_guarded(spec: str, site: Site, profiles: Profiles, *, processes: Processes) -> Agent:
     """An agent by its spec, with the models and servers configured for it; where it may only read, it is watched."""
     own = profiles.agents.get(spec.partition(":")[0], Profile())
     loan = find_loan(profiles.agents, "", spec)
-    agent = open_agent(spec, processes=processes, base=base, tiers=own.tiers, servers=profiles.mcp, loan=loan)
-    return GuardedAgent(agent=agent)
+    open_with = partial(open_agent, spec, processes=processes, base=site.repository.top, tiers=own.tiers, loan=loan)
+    tool = site.settings.questions == TOOL
+    return GuardedAgent(agent=connect(spec, open_with=open_with, servers=profiles.mcp, tool=tool))
 
 
 class _Delivery:

@@ -24,6 +24,8 @@ TABLES = ("agents", "models", "mcp", "commands")
 """Tables of the configuration that are no settings; `profiles.py` reads them."""
 PREFIX = "DRUMLINE_"
 HINT = "drumline run --help"
+TOOL = "tool"
+"""The value of `questions` by which agents get a tool to ask with."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +43,7 @@ class Settings:
     agent_timeout: float = 3600.0
     agent_idle: float = 600.0
     quota_wait: float = 900.0
+    questions: str = "line"
     budget: float | None = None
     check_timeout: float = 1200.0
     setup: str = ""
@@ -270,6 +273,13 @@ TABLE: tuple[Setting, ...] = (
         legal=_DURATION,
         default="15m",
         help="How long to stay for an agent's quota if there is nothing else to do; beyond that the run parks.",
+    ),
+    Setting(
+        key="questions",
+        parse=_choose("line", TOOL),
+        legal="line or tool",
+        default="line",
+        help="How an agent asks a person: by the last line of its answer, or with a tool as well, which starts slower.",
     ),
     Setting(
         key="budget",

@@ -6,12 +6,13 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import anyio
 
 from drumline.agents import PROGRAMS, open_agent
+from drumline.agents.asking import connect
 from drumline.app.finding import find_plan, newest_unfinished
 from drumline.app.flowlook import FlowWatcher
 from drumline.app.foreign import state_file
@@ -33,7 +34,7 @@ from drumline.processes.census import MARK
 from drumline.processes.roster import FileRoster
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import PLACE, McpServer, Profile, find_loan, read_profiles
-from drumline.settings import Settings, read_config, resolve
+from drumline.settings import TOOL, Settings, read_config, resolve
 from drumline.store.sqlite import SqliteStore
 from drumline.workspace.repository import Repository, find_repository
 from drumline.workspace.workspaces import GitWorkspaces
@@ -58,6 +59,7 @@ class Crew:
     """Opens agents by the names that plans and settings have for them, each once. `agent` is the run's own.
 
     `profiles` are as the run has pinned them; `servers` and `tables` as they are now: what is lent is not pinned.
+    With `ask_tool` agents that can be given one have a tool to ask a person.
     """
 
     agent: str
@@ -67,6 +69,7 @@ class Crew:
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     tables: Mapping[str, Profile] = field(default_factory=dict)
     redaction: Redaction = field(default_factory=Redaction)
+    ask_tool: bool = False
     opened: dict[str, Worker] = field(default_factory=dict)
 
     def open(self, name: str) -> Worker:
@@ -90,8 +93,8 @@ class Crew:
         model = profile.get("model", "") or (argument if kind in PROGRAMS else "")
         tiers = {tier: profile[tier] for tier in TIERS if profile.get(tier)}
         loan = find_loan(self.tables, name, spec)
-        agent = open_agent(spec, processes=self.processes, base=self.base, tiers=tiers, servers=self.servers, loan=loan)
-        asking = AskingAgent(agent=agent)
+        open_with = partial(open_agent, spec, processes=self.processes, base=self.base, tiers=tiers, loan=loan)
+        asking = AskingAgent(agent=connect(spec, open_with=open_with, servers=self.servers, tool=self.ask_tool))
         return Worker(agent=RedactedAgent(agent=asking, redaction=self.redaction), model=model)
 
     def _find_spec(self, name: str) -> str:
@@ -254,6 +257,7 @@ class Site:
             servers=configured.mcp,
             tables=configured.agents,
             redaction=self.redaction,
+            ask_tool=self.settings.questions == TOOL,
         )
         crew.open(run.begun.agent)  # what nobody can open is told before anything is claimed
         return processes, crew.open

@@ -22,6 +22,8 @@ from drumline.core.flow.model import Json
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 
+START = 60
+"""Seconds that an MCP server has to start; it would wait for ten by itself, too few on a busy machine."""
 EFFORTS = {"fast": "low", "standard": "medium", "strong": "high"}
 NATIVE = ("node_modules/@openai/codex-*/vendor/*/bin/codex", "vendor/*/bin/codex", "vendor/*/codex/codex")
 """Where a package has the program itself, below the folder of the wrapper that npm puts on PATH."""
@@ -89,6 +91,7 @@ def _name_server(name: str, command: tuple[str, ...], *, url: str, variables: li
     place = f"mcp_servers.{name}"
     # Otherwise it begins before the server is there, or does without one that does not start.
     yield from _set(f"{place}.required", True)
+    yield from _set(f"{place}.startup_timeout_sec", START)
     # The assignment names it, so its tools may be used; nobody is there to be asked.
     yield from _set(f"{place}.default_tools_approval_mode", "approve")
     if url:
