@@ -207,6 +207,47 @@ def test_codex_counts_only_what_came_after_a_resumed_session(tmp_path: Path, mon
     assert "before" in unknown.source
 
 
+def record_codex(home: Path, session: str, *payloads: Mapping[str, Json]) -> None:
+    """What Codex writes down of a session."""
+    record = home / f"sessions/2026/11/16/rollout-2026-11-16T00-00-00-{session}.jsonl"
+    record.parent.mkdir(parents=True)
+    kinds = {"model": "turn_context"}
+    lines = [{"type": next((kinds[key] for key in kinds if key in p), "event_msg"), "payload": p} for p in payloads]
+    record.write_text("".join(f"{json.dumps(line)}\n" for line in lines) + "no json\n")
+
+
+def test_the_model_of_codex_is_that_of_its_last_turn_else_the_configured_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    begun: Mapping[str, Json] = {"type": "thread.started", "thread_id": "abc"}
+    completed: Mapping[str, Json] = {"type": "turn.completed", "usage": {}}
+
+    nothing, _ = play(codex.PROGRAM, tmp_path, begun, completed)
+    (tmp_path / "config.toml").write_text('model = "configured"\n')
+    configured, _ = play(codex.PROGRAM, tmp_path, begun, completed)
+    record_codex(tmp_path, "abc", {"model": "first"}, {"model": "last"})
+    recorded, _ = play(codex.PROGRAM, tmp_path, begun, completed)
+
+    assert [outcome.model for outcome in (nothing, configured, recorded)] == ["", "configured", "last"]
+
+
+def test_what_a_failed_turn_of_codex_used_is_counted_from_its_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path))
+    total: Json = {"input_tokens": 300, "cached_input_tokens": 100, "output_tokens": 60}
+    record_codex(tmp_path, "abc", {"type": "token_count", "info": {"total_token_usage": total}})
+    begun: Mapping[str, Json] = {"type": "thread.started", "thread_id": "abc"}
+    failed: Mapping[str, Json] = {"type": "turn.failed", "error": {"message": "unexpected status 500"}}
+
+    fresh, _ = play(codex.PROGRAM, tmp_path, begun, failed)
+    resumed, _ = play(codex.PROGRAM, tmp_path, begun, failed, session="abc")
+
+    assert fresh.usage == {"input": 300, "output": 60, "cached": 100}
+    assert resumed.usage == {"input": 0, "output": 0, "cached": 0}
+
+
 def test_a_failed_turn_of_codex_is_a_failure_whatever_it_said_before(tmp_path: Path) -> None:
     said: Mapping[str, Json] = {"type": "item.completed", "item": {"type": "agent_message", "text": "All done."}}
     failed: Mapping[str, Json] = {"type": "turn.failed", "error": {"message": "unexpected status 500"}}

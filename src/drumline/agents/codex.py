@@ -112,13 +112,16 @@ def _find_home() -> Path:
     return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex")
 
 
-def _find_keys() -> dict[str, str]:
-    """The variables in which the providers of its configuration look for their keys, as far as they are set."""
+def _read_config() -> Mapping[str, Json]:
     try:
-        config = tomllib.loads((_find_home() / "config.toml").read_text(encoding="utf-8"))
+        return tomllib.loads((_find_home() / "config.toml").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    providers = [read_map(provider) for provider in read_map(config.get("model_providers")).values()]
+
+
+def _find_keys() -> dict[str, str]:
+    """The variables in which the providers of its configuration look for their keys, as far as they are set."""
+    providers = [read_map(provider) for provider in read_map(_read_config().get("model_providers")).values()]
     names = [read_text(provider.get("env_key")) for provider in providers]
     names += [read_text(name) for p in providers for name in read_map(p.get("env_http_headers")).values()]
     return {name: os.environ[name] for name in names if name in os.environ}
@@ -162,9 +165,23 @@ class CodexReader:
         elif self._usage is None:
             outcome = explain_end(ended, "the end of its turn")
         else:
-            outcome = Outcome(message=self._text, structured=self._read_value(), usage=self._usage)
+            outcome = Outcome(message=self._text, structured=self._read_value())
         source = "codex" if self._known else "codex, with what the session had used before"
-        return replace(outcome, source=source, session=self._session, notices=tuple(self._notices))
+        return replace(
+            outcome,
+            usage=self._find_usage(),
+            source=source,
+            model=_read_model(self._session),
+            session=self._session,
+            notices=tuple(self._notices),
+        )
+
+    def _find_usage(self) -> Mapping[str, float]:
+        """What was used; of a turn that failed only the record of its session tells."""
+        if self._usage is not None:
+            return self._usage
+        spent = _read_spent(self._session)
+        return self._count(spent) if spent else {}
 
     def _read_done(self, item: Mapping[str, Json]) -> Iterator[Happening]:
         match item.get("type"):
@@ -215,20 +232,30 @@ def _read_begun(item: Mapping[str, Json]) -> Iterator[Happening]:
 def _read_spent(session: str) -> Mapping[str, float] | None:
     """What a session has used so far, from the record that the program keeps of it; None if that says nothing."""
     spent: Mapping[str, float] | None = None
-    for record in (_find_home() / "sessions").glob(f"*/*/*/rollout-*-{session}.jsonl"):
-        with record.open(encoding="utf-8", errors="replace") as lines:
-            counted = [_read_total(line) for line in lines if '"token_count"' in line]
-        spent = next((total for total in reversed(counted) if total), spent)
+    for payload in _read_record(session, "token_count"):
+        total = read_map(read_map(payload.get("info")).get("total_token_usage"))
+        spent = {name: read_number(count) for name, count in total.items()} or spent
     return spent
 
 
-def _read_total(line: str) -> Mapping[str, float]:
+def _read_model(session: str) -> str:
+    """The model of the session's last turn, from the same record; its events name none. Else the configured one."""
+    named = [read_text(payload.get("model")) for payload in _read_record(session, "turn_context")]
+    return named[-1] if named else read_text(_read_config().get("model"))
+
+
+def _read_record(session: str, kind: str) -> Iterator[Mapping[str, Json]]:
+    """What the program has written down of a session, of one kind, in order."""
+    for record in (_find_home() / "sessions").glob(f"*/*/*/rollout-*-{session}.jsonl") if session else ():
+        with record.open(encoding="utf-8", errors="replace") as lines:
+            yield from (_read_payload(line) for line in lines if f'"{kind}"' in line)
+
+
+def _read_payload(line: str) -> Mapping[str, Json]:
     try:
-        event = read_map(json.loads(line))
+        return read_map(read_map(json.loads(line)).get("payload"))
     except ValueError:
         return {}
-    info = read_map(read_map(event.get("payload")).get("info"))
-    return {name: read_number(count) for name, count in read_map(info.get("total_token_usage")).items()}
 
 
 PROGRAM = Program(
