@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
@@ -14,20 +14,23 @@ from drumline.agents import list_names, open_agent
 from drumline.agents.asking import connect
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.inspection import Surroundings
+from drumline.core.flow.model import AgentNode, Flow
 from drumline.core.flow.questions import FLOW
 from drumline.core.ids import DriverId, RunId
 from drumline.core.state import RunState
 from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.questions import AskingAgent
 from drumline.engine.redacted import RedactedAgent, RedactedModels, RedactedProcesses
-from drumline.errors import NotAllowed
+from drumline.errors import InvalidInput, NotAllowed
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary, find_flow
+from drumline.flowfiles.reading import read_flow
 from drumline.models import open_models
 from drumline.models.choice import find_name_fault
 from drumline.models.guard import GuardedAgent
 from drumline.models.toolbox import LEGAL, OURS, SKILLS
 from drumline.ports.agents import Agent
+from drumline.ports.library import Callee
 from drumline.ports.processes import Processes
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, Profile, Profiles, find_loan, read_profiles
@@ -114,11 +117,59 @@ def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: 
         commands=profiles.commands,
         price=find_price,
         agent_idle=site.settings.agent_idle,
+        fallback=_find_fallback(run.begun.fallback, run.begun.profiles, agent=agent),
+        quota_wait=site.settings.quota_wait,
         redaction=site.redaction,
     )
     if delivery is None:
         return kit
     return replace(kit, prepare=delivery.prepare, deliver=delivery.deliver)
+
+
+def check_flow_agents(site: Site, library: FlowLibrary, flow: Flow) -> None:
+    """Refuse a flow before it begins if one of its agents, or one that takes over, is not there; all are named.
+
+    What the flows say that it calls counts, too, as far as they can be read.
+    """
+    problems: dict[str, str] = {}
+    for place, name in _list_agent_nodes(library, flow):
+        try:
+            callee = library.find_callee(name, around=Path(place.path).parent)
+            if callee.flow is None:
+                site.check_agent(callee.agent)
+        except InvalidInput as error:
+            problems.setdefault(str(error), error.hint)
+    for name, callee in _find_fallback(site.settings.fallback, site.profiles, agent=site.settings.agent).items():
+        try:
+            site.check_agent(callee.agent)
+        except InvalidInput as error:
+            problems.setdefault(f"the setting fallback: {name}: {error}", error.hint)
+    if problems:
+        raise InvalidInput("\n".join(problems), hint=next(iter(problems.values())))
+
+
+def _list_agent_nodes(library: FlowLibrary, flow: Flow) -> Iterator[tuple[Flow, str]]:
+    """The names that the agent nodes of a flow have for who does the work, and those of the flows it calls."""
+    waiting, seen = [flow], {flow.path}
+    for one in waiting:  # grows while it is walked
+        for name in dict.fromkeys(node.agent for node in one.nodes.values() if isinstance(node, AgentNode)):
+            yield one, name
+            called = find_flow(name, around=Path(one.path).parent, top=library.top)
+            if called is None or str(called) in seen or name in library.profiles.agents:
+                continue
+            seen.add(str(called))
+            if (inner := read_flow(called).flow) is not None:
+                waiting.append(inner)
+
+
+def _find_fallback(names: Sequence[str], profiles: Mapping[str, Mapping[str, str]], *, agent: str) -> dict[str, Callee]:
+    """Those who take over, by name: a profile that names no agent is the run's own with another model."""
+    found: dict[str, Callee] = {}
+    for name in names:
+        profile = profiles.get(name, {"agent": name})
+        spec = profile.get("agent", "") or profiles.get(agent, {}).get("agent", "") or agent
+        found[name] = Callee(agent=spec, tier=profile.get("tier", ""), model=profile.get("model", ""))
+    return found
 
 
 def _equip(site: Site, driver: DriverId, profiles: Profiles, *, agent: str) -> Hands:

@@ -38,7 +38,7 @@ def assert_refused(user: User, ran: Ran, *words: str) -> None:
     """Nothing has begun, everything wrong is said, and so is what to type next."""
     assert (ran.code, ran.out) == (3, ""), ran.err
     assert [word for word in words if word not in ran.err] == []
-    assert "  next: drumline flow " in ran.err
+    assert "  next: drumline " in ran.err
     assert "Traceback" not in ran.err
     assert read_journal(user).run is None
 
@@ -264,13 +264,25 @@ def test_an_agent_that_is_not_there_is_refused_before_anything_begins(user: User
     assert read_journal(user).run is None
 
 
-def test_a_flow_that_needs_an_agent_where_none_is_configured_fails_with_how_to_name_one(user: User) -> None:
+@pytest.mark.parametrize("flow", ["flow.yaml", "caller.yaml", "coder"])
+def test_a_flow_that_needs_an_agent_where_none_is_configured_is_refused_with_how_to_name_one(
+    user: User, flow: str
+) -> None:
     nodes = {"work": {"type": "agent", "agent": "default", "prompt": "Go.", "next": "end"}, "end": END}
-    write_files(user, {"flow.yaml": flow_text("work", nodes)})
+    calling = {"work": {"type": "agent", "agent": "flow", "prompt": "Go.", "next": "end"}, "end": END}
+    write_files(user, {"flow.yaml": flow_text("work", nodes), "caller.yaml": flow_text("work", calling)})
 
-    ran = user.drumline("flow", "run", "flow.yaml")
+    ran = user.drumline("flow", "run", flow)
 
-    assert_failed(user, ran, "there is no agent for 'default'")
+    assert_refused(user, ran, "there is no agent for 'default'")
+
+
+def test_an_agent_that_should_take_over_and_is_not_there_is_named_before_anything_begins(user: User) -> None:
+    write_files(user, {".drumline/config.toml": 'fallback = ["nobody-knows", "scripted:gone.yaml"]\n'})
+
+    ran = run_nodes(user, "work", work={"type": "agent", "agent": "default", "prompt": "Go.", "next": "end"})
+
+    assert_refused(user, ran, "the setting fallback: nobody-knows", "gone.yaml")
 
 
 def test_what_was_done_before_a_failure_stays(user: User) -> None:

@@ -213,7 +213,9 @@ def test_a_flow_that_is_nowhere_is_refused_by_its_name(user: User) -> None:
     ran = run_flow(user, "nowhere")
 
     assert (ran.code, ran.out) == (3, "")
-    assert f"{user.repo}/nowhere:1: error: does not exist" in ran.err
+    assert "no flow is called 'nowhere' (there are: " in ran.err
+    assert "coder" in ran.err
+    assert f"{user.repo}/.drumline/flows" in ran.err
     assert read_journal(user).run is None
 
 

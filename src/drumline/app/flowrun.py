@@ -20,7 +20,7 @@ VARIABLE = "LLM_AGENT_VAR_"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Order:
-    """What a person asked for: which flow, where, and with what."""
+    """What a person asked for: which flow, where, and with what; `fallback` are agents that take over, in order."""
 
     run: RunId
     flow: Flow
@@ -33,6 +33,8 @@ class Order:
     model: str = ""
     worktree: bool = False
     config_digest: str = ""
+    fallback: tuple[str, ...] = ()
+    profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 async def begin_flow_run(store: Journal, order: Order) -> None:
@@ -49,6 +51,8 @@ async def begin_flow_run(store: Journal, order: Order) -> None:
         mode="sequential",
         autonomy="critical",
         retries=0,
+        fallback=order.fallback,
+        profiles=order.profiles,
     )
     pinned = FlowPinned(
         flow=flow.name,

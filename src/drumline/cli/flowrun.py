@@ -21,7 +21,7 @@ from drumline.cli.recordings import check_record, record_flow, record_option
 from drumline.core.ids import Commit
 from drumline.errors import InvalidInput
 from drumline.flowfiles.library import locate_flow
-from drumline.flowwiring import flow_folder, open_library
+from drumline.flowwiring import check_flow_agents, flow_folder, open_library
 from drumline.settings import digest
 from drumline.wiring import Site, open_site
 
@@ -56,6 +56,7 @@ def command(
         run = new_run_id(time.time())
         library = open_library(site, site.logs(run) / "flows", override=agents.agent)
         found = library.load(locate_flow(Path(flow), top=site.repository.top))
+        check_flow_agents(site, library, found)
         order = Order(
             run=run,
             flow=found,
@@ -68,6 +69,8 @@ def command(
             model=agents.model,
             worktree=worktree,
             config_digest=digest(site.settings),
+            fallback=site.settings.fallback,
+            profiles=site.profiles if site.settings.fallback else {},
         )
         anyio.run(begin_flow_run, store, order)
         where = f"{order.folder}, a worktree of its own" if worktree else f"{order.folder}; nothing there is reset"

@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 
 import drumline
@@ -27,7 +28,10 @@ SHIPPED = Path(drumline.__file__).parent / "flows"
 OWN_FLOWS = Path(".drumline", "flows")
 FILES = ("graph.yaml", "graph.yml", "flow.yaml", "flow.yml")
 
+ENDINGS = (".yaml", ".yml")
+
 _NAME = re.compile(r"[\w-][\w.-]*")
+_NODES = re.compile(r"^nodes\s*:", re.MULTILINE)
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -114,12 +118,31 @@ def find_flow(name: str, *, around: Path, top: Path) -> Path | None:
 
 
 def locate_flow(place: Path, *, top: Path) -> Path:
-    """The file that a path or a name typed by a person means; the path itself if there is none."""
+    """The file that a path or a name typed by a person means; a path that does not exist is returned as it is.
+
+    InvalidInput for a name that no flow has, with those that there are and where they were looked for.
+    """
     if place.is_dir():
         return next((place / file for file in FILES if (place / file).is_file()), place)
     if place.exists():
         return place
-    return find_flow(str(place), around=Path.cwd(), top=top) or place
+    name, here = str(place), Path.cwd()
+    found = find_flow(name, around=here, top=top)
+    if found is None and _NAME.fullmatch(name) and place.suffix not in ENDINGS:
+        raise _refuse_name(name, here, top)
+    return found or place
+
+
+def list_flows(*, around: Path, top: Path) -> dict[str, Path]:
+    """The flows that can be called by name from a folder, each with its file."""
+    own = top / OWN_FLOWS
+    folders = [*_list_near(around, top), own]
+    files = [file for folder in (around, own) for ending in ENDINGS for file in sorted(folder.glob(f"*{ending}"))]
+    names = [file.stem for file in files if _looks_like_flow(file)]
+    names += [file.parent.name for folder in folders for kind in FILES for file in sorted(folder.glob(f"*/{kind}"))]
+    names += [folder.parent.name for folder in sorted(SHIPPED.glob(f"*/{FILES[0]}"))]
+    found = {name: find_flow(name, around=around, top=top) for name in names}
+    return {name: path for name, path in found.items() if path is not None}
 
 
 def open_flow(path: Path, *, around: Surroundings) -> tuple[Flow, bytes]:
@@ -134,6 +157,34 @@ def open_flow(path: Path, *, around: Surroundings) -> tuple[Flow, bytes]:
     if flow is None:
         raise _refuse(path, reading)
     return flow, reading.data
+
+
+def _list_near(around: Path, top: Path) -> list[Path]:
+    """The folders near a caller in which names are looked for; those outside its repository are not."""
+    near = [around, around.parent]
+    return near if not around.is_relative_to(top) else [place for place in near if place.is_relative_to(top)]
+
+
+def _looks_like_flow(file: Path) -> bool:
+    """Whether a YAML file beside others may be a flow; names that a person could mean are listed, no more."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return _NODES.search(text) is not None
+
+
+def _refuse_name(name: str, here: Path, top: Path) -> InvalidInput:
+    known = list_flows(around=here, top=top)
+    close = get_close_matches(name, known, n=1)
+    places = (
+        f"{', '.join(str(place) for place in (*_list_near(here, top), top / OWN_FLOWS))} and among the shipped ones"
+    )
+    message = (
+        f"no flow is called {name!r} (there are: {', '.join(known)}); looked for {name}.yaml and {name}/{FILES[0]} "
+        f"in {places}"
+    )
+    return InvalidInput(message, hint=f"drumline flow run {close[0] if close else 'FILE'}")
 
 
 def _warn(name: str) -> str:
