@@ -12,7 +12,7 @@ from drumline.views.causes import name_some
 from drumline.views.cells import cut, fit, flatten, width
 from drumline.views.duration import duration
 from drumline.views.flowgates import answer_command, list_choices
-from drumline.views.flowplaces import describe_node, is_driven, is_lost, list_due, list_held, list_maps
+from drumline.views.flowplaces import describe_node, is_driven, is_lost, list_due, list_held, list_maps, list_rests
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
 from drumline.views.flowvisits import list_path, visit_name
 from drumline.views.states import elapsed, run_state
@@ -148,6 +148,10 @@ def _list_work(snapshot: FlowSnapshot, tick: int) -> list[Item]:
         items.append(look._replace(name=found.name, text=progress))
     for key in list_due(snapshot):
         items.append(Item(SYMBOLS["ready"], "ready", visit_name(key), "due"))
+    for rest in list_rests(snapshot):
+        left = duration(max(0.0, rest.until - snapshot.now))
+        text = f"goes on in {left}: {flatten(rest.reason)}"
+        items.append(Item(SYMBOLS["parked"], "parked", visit_name(rest.key), text))
     for held in list_held(snapshot):
         items.append(Item(SYMBOLS["waiting"], "waiting", visit_name(held.key), f"waits for {name_some(held.others)}"))
     return items

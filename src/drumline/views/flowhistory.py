@@ -81,6 +81,10 @@ class FlowHistory:
                 trace.began = None
                 trace.lost += 1
                 self.began.pop(trace.key, None)
+            case ev.NodeSuspended():
+                trace = self._find(Key(event.scope, event.node, event.visit))
+                trace.began = None
+                self.began.pop(trace.key, None)
             case ev.NodeEnded():
                 trace = self._find(Key(event.scope, event.node, event.visit))
                 trace.next, trace.wrote = event.next, tuple(event.writes)

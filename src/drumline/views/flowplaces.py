@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from drumline.core.flow.model import ASKING, AgentNode, CheckNode, LlmNode, Node, NodeId, ScriptNode
-from drumline.core.flow.questions import question_id
+from drumline.core.flow.questions import find_question_id, question_id
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Gathering, Key
 from drumline.core.ids import GateId
@@ -39,6 +39,15 @@ class Held:
 
     key: Key
     others: tuple[NodeId, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rest:
+    """A visit whose agent goes on at a time, and why it waits."""
+
+    key: Key
+    until: float
+    reason: str
 
 
 def list_maps(snapshot: FlowSnapshot) -> list[MapProgress]:
@@ -72,8 +81,25 @@ def list_due(snapshot: FlowSnapshot) -> list[Key]:
         for scope, state in snapshot.flows.items()
         if state.ended is None
         for node in state.waiting
-        if not isinstance(state.chart.nodes[node], ASKING)
+        if not isinstance(state.chart.nodes[node], ASKING) and not is_held(state, Key(scope, node, state.visits[node]))
     ]
+
+
+def list_rests(snapshot: FlowSnapshot) -> list[Rest]:
+    """The visits whose agents wait for a time, the first to go on first."""
+    found = [
+        Rest(key=key, until=relay.until, reason=relay.cut_short)
+        for state in snapshot.flows.values()
+        if state.ended is None
+        for key, relay in state.relays.items()
+        if relay.until is not None
+    ]
+    return sorted(found, key=lambda rest: rest.until)
+
+
+def is_held(state: FlowState, key: Key) -> bool:
+    """Whether the agent of a visit waits for an answer or a time."""
+    return key in state.relays and state.relays[key].is_held
 
 
 def find_others(state: FlowState, node: NodeId) -> tuple[NodeId, ...]:
@@ -90,7 +116,8 @@ def list_round(state: FlowState) -> list[NodeId]:
 
 def find_gate(snapshot: FlowSnapshot, key: Key) -> GateId | None:
     """The open gate at which a visit waits."""
-    gate = question_id(key)
+    state = find_flow_of(snapshot, key)
+    gate = question_id(key) if state is None else find_question_id(state, key)
     return gate if gate in snapshot.run.unanswered else None
 
 

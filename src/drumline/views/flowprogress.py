@@ -20,6 +20,7 @@ from drumline.views.flowvisits import visit_name
 from drumline.views.progress import Line
 
 LONGEST_REASON = 400
+Visited = fev.NodeStarted | fev.NodeEnded | fev.NodeLost | fev.AgentAsked | fev.NodeSuspended
 
 
 @dataclass(kw_only=True, slots=True)
@@ -40,6 +41,9 @@ class FlowProgress:
             self._began[_key(event)] = at
         if isinstance(event, fev.NodeEnded):
             return _node_ended(event, self._measure(event, at))
+        if isinstance(event, fev.NodeSuspended):
+            self._began.pop(_key(event), None)
+            return _node_suspended(event, at)
         teller = _TELL.get(type(event))
         return teller(event) if teller else None
 
@@ -70,6 +74,26 @@ def _node_ended(event: fev.NodeEnded, seconds: float) -> Line:
 def _node_lost(event: fev.NodeLost) -> Line:
     text = f"{visit_name(_key(event))} was cut short with its driver; it is begun again and costs no visit"
     return _line("node_lost", text, **_where(event))
+
+
+def _agent_asked(event: fev.AgentAsked) -> Line | None:
+    """Only what is not usual is worth a line."""
+    name = visit_name(_key(event))
+    words = [f"{flatten(event.agent)} takes over at {name}"] if event.agent else []
+    words += [f"{name} goes on with session {flatten(event.session)}"] if event.session else []
+    if not words:
+        return None
+    data = {**_where(event), "agent": event.agent or None, "session": event.session or None}
+    return _line("agent_asked", "; ".join(words), **data)
+
+
+def _node_suspended(event: fev.NodeSuspended, at: float | None) -> Line:
+    name = visit_name(_key(event))
+    data = {**_where(event), "failure": event.failure or None, "until": event.until, "message": event.message or None}
+    if event.question:
+        return _line("node_suspended", f"{name} waits: its agent asks a person", **data)
+    rest = f" waits for {duration(event.until - at)}" if event.until is not None and at is not None else " is cut short"
+    return _line("node_suspended", f"{name}{rest}: {flatten(event.message, LONGEST_REASON)}", **data)
 
 
 def _flow_started(event: fev.FlowStarted) -> Line:
@@ -107,8 +131,10 @@ def _answered(event: ev.GateAnswered) -> Line:
 
 
 def _parked(event: ev.RunParked) -> Line:
-    text = f"parked: nothing can go on until {name_some(event.gates)} is answered"
-    return _line("parked", text, gates=list(event.gates))
+    waits = [f"{name_some(event.gates)} is answered"] if event.gates else []
+    waits += ["a quota is there again"] if event.until is not None else []
+    text = f"parked: nothing can go on until {' or '.join(waits)}"
+    return _line("parked", text, gates=list(event.gates), until=event.until)
 
 
 def _resumed(event: ev.RunResumed) -> Line:
@@ -121,11 +147,11 @@ def _cancelled(event: ev.CancelRequested) -> Line:
     return _line("cancelled", f"cancelled{who}{why}", by=event.by, reason=event.reason)
 
 
-def _key(event: fev.NodeStarted | fev.NodeEnded | fev.NodeLost) -> Key:
+def _key(event: Visited) -> Key:
     return Key(event.scope, event.node, event.visit)
 
 
-def _where(event: fev.NodeStarted | fev.NodeEnded | fev.NodeLost) -> dict[str, object]:
+def _where(event: Visited) -> dict[str, object]:
     return {"node": event.node, "scope": event.scope, "visit": event.visit, "name": visit_name(_key(event))}
 
 
@@ -133,11 +159,12 @@ def _line(event: str, text: str, **data: object) -> Line:
     return Line(event=event, text=text, data={"event": event, **data, "text": text})
 
 
-_TELL: Mapping[type[ev.Event], Callable[[Any], Line]] = MappingProxyType(
+_TELL: Mapping[type[ev.Event], Callable[[Any], Line | None]] = MappingProxyType(
     {
         fev.FlowStarted: _flow_started,
         fev.NodeStarted: _node_started,
         fev.NodeLost: _node_lost,
+        fev.AgentAsked: _agent_asked,
         fev.FlowEnded: _flow_ended,
         ev.GateOpened: _gate,
         ev.GateAnswered: _answered,

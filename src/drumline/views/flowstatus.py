@@ -7,12 +7,13 @@ from drumline.views.causes import name_some
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.flowgates import answer_command, gate_json
-from drumline.views.flowplaces import describe_node, is_lost, list_held, list_maps
+from drumline.views.flowplaces import Rest, describe_node, is_lost, list_held, list_maps, list_rests
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
 from drumline.views.flowvisits import visit_name
 from drumline.views.states import elapsed, run_state
 
 SCHEMA_VERSION = 1
+LONGEST = 400
 
 
 def flow_status_json(snapshot: FlowSnapshot) -> dict[str, object]:
@@ -41,6 +42,11 @@ def flow_status_json(snapshot: FlowSnapshot) -> dict[str, object]:
             {"visit": found.name, "done": found.done, "running": found.running, "total": found.total}
             for found in list_maps(snapshot)
         ],
+        "resting": [
+            {"visit": visit_name(rest.key), "until": rest.until, "reason": rest.reason or None}
+            for rest in list_rests(snapshot)
+        ],
+        "parked_until": run.parked_until if run.parked else None,
         "held": [{"visit": visit_name(held.key), "waits_for": list(held.others)} for held in list_held(snapshot)],
         "gates": [gate_json(snapshot, gate) for gate in run.open_gates],
         "visits": dict(root.visits) if root else {},
@@ -74,11 +80,24 @@ def flow_reason(snapshot: FlowSnapshot) -> str:
         return run.ended.reason
     match run_state(snapshot):
         case "parked":
-            return f"waiting for an answer to {name_some(run.unanswered)}"
+            return " or ".join(_list_waits(snapshot))
         case "interrupted":
             return "no driver is running"
         case _:
             return ""
+
+
+def _list_waits(snapshot: FlowSnapshot) -> list[str]:
+    """What a parked run waits for: people, and the first time that comes by itself."""
+    waits = [f"waiting for an answer to {name_some(snapshot.run.unanswered)}"] if snapshot.run.unanswered else []
+    return [*waits, *(tell_rest(snapshot, rest) for rest in list_rests(snapshot)[:1])] or ["waiting to be resumed"]
+
+
+def tell_rest(snapshot: FlowSnapshot, rest: Rest) -> str:
+    """What a visit waits for that goes on at a time, in words."""
+    left = rest.until - snapshot.now
+    when = f"goes on in {duration(left)}" if left > 0 else "can go on now"
+    return f"{visit_name(rest.key)} {when}: {flatten(rest.reason, LONGEST)}"
 
 
 def flow_summary_lines(snapshot: FlowSnapshot) -> list[str]:

@@ -14,7 +14,7 @@ from drumline.core.flow.model import EndNode, MapNode
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.ids import DriverId, GateId
-from drumline.views.causes import BLOCKER, FINISHED, OWNER, name_some
+from drumline.views.causes import BLOCKER, FINISHED, OWNER, TIMER, name_some
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.flowgates import answer_command, list_choices
@@ -26,11 +26,12 @@ from drumline.views.flowplaces import (
     is_driven,
     is_lost,
     list_due,
+    list_rests,
     list_round,
     measure_map,
 )
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
-from drumline.views.flowstatus import flow_reason
+from drumline.views.flowstatus import flow_reason, tell_rest
 from drumline.views.flowvisits import NEVER, find_flow_of, find_place, visit_name
 from drumline.views.states import run_state
 
@@ -49,6 +50,7 @@ class FlowWhy:
     gate: GateId | None = None
     owner: DriverId | None = None
     since: float | None = None
+    until: float | None = None
 
     @property
     def sentence(self) -> str:
@@ -64,6 +66,7 @@ def flow_why(snapshot: FlowSnapshot, name: str = "") -> FlowWhy:
     found = (
         _explain_acting(snapshot, key)
         or _explain_asking(snapshot, key)
+        or _explain_resting(snapshot, key)
         or _explain_map(snapshot, key)
         or _explain_waiting(snapshot, key)
         or _explain_held(snapshot, key)
@@ -84,6 +87,7 @@ def flow_why_json(snapshot: FlowSnapshot, found: FlowWhy) -> dict[str, object]:
         "owner": found.owner,
         "gate": found.gate,
         "since": found.since,
+        "until": found.until,
         "hint": found.hint,
     }
 
@@ -100,6 +104,9 @@ def _explain_run(snapshot: FlowSnapshot) -> FlowWhy:
         case "parked" if run.unanswered:
             gate = next(iter(run.unanswered))
             return replace(said, text=_ask(snapshot, gate), gate=gate, hint=_how_to_answer(snapshot, gate))
+        case "parked" if list_rests(snapshot):
+            until = list_rests(snapshot)[0].until
+            return replace(said, kind=TIMER, until=until, hint=f"drumline resume {run.id}")
         case "parked" | "interrupted":
             left = [visit_name(key) for key in snapshot.began if is_lost(snapshot, key)]
             verbs = "was at work and is" if len(left) == 1 else "were at work and are"
@@ -115,6 +122,7 @@ def _explain_running(snapshot: FlowSnapshot, said: FlowWhy) -> FlowWhy:
     asking = name_some(snapshot.run.unanswered)
     words = [f"at work: {acting}"] if acting else []
     words += [f"waiting for an answer to {asking}"] if asking else []
+    words += [tell_rest(snapshot, rest) for rest in list_rests(snapshot)[:1]]
     text = "; ".join(words) or f"driver {snapshot.live[0]} is about to go on"
     return replace(said, text=text, kind=OWNER, owner=snapshot.live[0])
 
@@ -154,6 +162,16 @@ def _explain_asking(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
     since = snapshot.asked.get(gate)
     hint = _how_to_answer(snapshot, gate)
     return FlowWhy(name=visit_name(key), state="parked", text=_ask(snapshot, gate), gate=gate, since=since, hint=hint)
+
+
+def _explain_resting(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
+    """An agent that waits for a time: nobody has to do anything but, in a run that is parked, resume it then."""
+    rest = next((rest for rest in list_rests(snapshot) if rest.key == key), None)
+    if rest is None:
+        return None
+    text = tell_rest(snapshot, rest).removeprefix(f"{visit_name(key)} ")
+    hint = "drumline status" if snapshot.live else _go_on(snapshot)
+    return FlowWhy(name=visit_name(key), state="parked", text=text, kind=TIMER, until=rest.until, hint=hint)
 
 
 def _explain_map(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
