@@ -1,4 +1,4 @@
-"""Any command can be an agent that asks: the run parks, the answer goes in on its standard input."""
+"""Any command can be an agent that asks, in a plan and in a flow: the run parks, and the answer goes in on stdin."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.flowland import flow_text, write_files
 from tests.acceptance.userland import User, gates_of, leaving_nothing, make_user, step_of, step_text
 
 AGENT = """#!/bin/sh
@@ -17,6 +18,16 @@ else
   echo '{"blocked": "Which colour?", "options": ["blue", "red"]}'
 fi
 """
+
+FLOW = flow_text(
+    "paint",
+    {
+        "paint": {"type": "agent", "agent": "default", "prompt": "Paint it.", "next": "look"},
+        "look": {"type": "check", "checks": ["grep -q blue step-1.txt"], "on_pass": "done", "on_fail": "bad"},
+        "done": {"type": "end", "output": "painted"},
+        "bad": {"type": "end", "status": "failed"},
+    },
+)
 
 
 @pytest.fixture
@@ -39,3 +50,16 @@ def test_a_command_that_ends_with_a_question_is_blocked_until_a_person_answers(u
     assert user.landed("step-1.txt") == "blue"
     assert step_of(user.status(), "step-1")["attempts"] == 2
     assert "failed" not in user.prompt("step-1", attempt=2)
+
+
+def test_a_command_asks_in_a_flow_as_well(user: User) -> None:
+    agent = user.folder / "agent.sh"
+    agent.write_text(AGENT)
+    write_files(user, {"paint.yaml": FLOW})
+
+    parked = user.drumline("flow", "run", "paint.yaml", "--agent", f"command:sh {agent}")
+    gates = gates_of(user.status())
+    answered = user.drumline("answer", "paint", "blue", "--resume")
+
+    assert (parked.code, gates) == (2, ["paint"]), parked.text
+    assert (answered.code, answered.out) == (0, "painted\n"), answered.text
