@@ -41,9 +41,9 @@ class RiggedStore(SqliteStore):
     strike_at = 0
     judged = 0
 
-    def _write_alone(self, request: Request) -> bool:
+    def _write_alone(self, batch: Mapping[Stream, Addition], token: Token) -> int | None:
         """Everything goes the long way, past the rigged places."""
-        return False
+        return None
 
     def _judge(self, request: Request) -> int | StoreError:
         outcome = super()._judge(request)

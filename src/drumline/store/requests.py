@@ -35,12 +35,6 @@ class Part(NamedTuple):
     expected: int | None
     entries: Sequence[Entry]
 
-    def fits_alone(self, version: int) -> bool:
-        """Whether it is a few small events of a step, and expects the version that step is known to have."""
-        if version != self.expected or not self.stream.step or not 0 < len(self.entries) <= MOST_AT_ONCE:
-            return False
-        return not any(entry.digest for entry in self.entries)
-
 
 @dataclass(slots=True)
 class Request:
@@ -67,6 +61,19 @@ def row_values(part: Part, version: int) -> list[object]:
     values: list[object] = []
     for number, (kind, body, digest) in enumerate(part.entries, version + 1):
         values += (run, step, number, kind, codec.VERSION, now, body if digest is None else None, digest)
+    return values
+
+
+def small_rows(stream: Stream, version: int, events: Sequence[Event]) -> list[object]:
+    """The same for a few small events, at once: nothing if they are not few, or if one might belong into a blob."""
+    run, step = stream
+    now = time.time()
+    values: list[object] = []
+    for number, event in enumerate(events if len(events) <= MOST_AT_ONCE else (), version + 1):
+        body = codec.encode(event)
+        if len(body) * 4 > BLOB_OVER:
+            return []
+        values += (run, step, number, type(event).__name__, codec.VERSION, now, body, None)
     return values
 
 

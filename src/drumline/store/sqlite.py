@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Self, cast
+from typing import Self
 
 from drumline.core import codec
 from drumline.core.events import Event
@@ -21,7 +21,17 @@ from drumline.errors import Conflict, StaleToken, StoreError
 from drumline.ports.journal import Addition, Checkpoint, Claim, Message, Recorded
 from drumline.store.database import Database
 from drumline.store.faults import report_damage
-from drumline.store.requests import MOST_AT_ONCE, ROW, Part, Request, insert_claimed, insert_rows, prepare, row_values
+from drumline.store.requests import (
+    MOST_AT_ONCE,
+    ROW,
+    Part,
+    Request,
+    insert_claimed,
+    insert_rows,
+    prepare,
+    row_values,
+    small_rows,
+)
 
 _EVENTS = """
     SELECT seq, run, step, version, at, kind, v, coalesce(events.body, blobs.body)
@@ -93,16 +103,18 @@ class SqliteStore:
         self, batch: Mapping[Stream, Addition], *, token: Token | None = None, settles: Sequence[int] = ()
     ) -> int:
         """Add to all streams of the batch at once, or to none; return the last sequence number."""
+        patient = self._alone < PATIENCE or self._alone % PROBE == 0
+        if not (patient or self._queue or settles) and token is not None and len(batch) == 1:
+            last = self._write_alone(batch, token)
+            if last is not None:
+                self._alone += 1
+                return last
         parts = [Part(s, a.expected, [prepare(e) for e in a.events]) for s, a in batch.items()]
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # A loop that ended with requests queued took those who awaited them along.
             self._loop, self._queue = loop, []
         request = Request(parts=parts, token=token, settles=settles)
-        patient = self._alone < PATIENCE or self._alone % PROBE == 0
-        if not (patient or self._queue) and self._write_alone(request) and request.outcome is not None:
-            self._alone += 1
-            return cast(int, request.outcome)
         self._queue.append(request)
         if patient:
             await self._share_turn()
@@ -236,8 +248,6 @@ class SqliteStore:
         self._alone = self._alone + 1 if len(queue) == 1 else 0
         outcomes: Sequence[int | Exception]
         try:
-            if self._alone and self._write_alone(queue[0]):
-                return
             outcomes = self._write_group(queue)
         except Exception as error:
             outcomes = [_copy(error) for _ in queue]
@@ -246,24 +256,23 @@ class SqliteStore:
             if isinstance(outcome, int):
                 self._listed.update(part.stream.run for part in request.parts if part.entries)
 
-    def _write_alone(self, request: Request) -> bool:
+    def _write_alone(self, batch: Mapping[Stream, Addition], token: Token) -> int | None:
         """Write the commonest append, a claimed step's next events, as one statement that is a transaction by itself.
 
-        False if it is another kind of append, or if it would be refused: then `_judge` says why.
+        None if it is another kind of append, or if it would be refused: then `_judge` says why.
         """
-        if request.token is None or len(request.parts) != 1 or request.settles:
-            return False
-        part = request.parts[0]
-        version = self._versions.get(part.stream)
-        if version is None or not part.fits_alone(version):
-            return False
-        values = [*row_values(part, version), *part.stream, request.token]
-        last = self._database.change(insert_claimed(len(part.entries)), values)
-        if last is None:
-            return False
-        self._versions[part.stream] = version + len(part.entries)
-        request.outcome = last
-        return True
+        ((stream, addition),) = batch.items()
+        version = self._versions.get(stream)
+        if version is None or version != addition.expected or not stream.step:
+            return None
+        values = small_rows(stream, version, addition.events)
+        if not values:
+            return None
+        values += (*stream, token)
+        last = self._database.change(insert_claimed(len(addition.events)), values)
+        if last is not None:
+            self._versions[stream] = version + len(addition.events)
+        return last
 
     def _write_group(self, queue: Sequence[Request]) -> Sequence[int | StoreError]:
         try:

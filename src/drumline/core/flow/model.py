@@ -202,3 +202,5 @@ class Flow:
 
 ASKING = (ApprovalNode, InputNode)
 """Nodes that put a question to a person; while it is open they are neither at work nor over."""
+COMPUTING = (RouteNode, SetNode)
+"""Nodes whose outcome follows from the values alone."""

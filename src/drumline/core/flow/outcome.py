@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from drumline.core.flow.answers import accept_input
 from drumline.core.flow.events import NodeSuspended, SessionKept
@@ -53,11 +54,10 @@ class Outcome:
     relayed: NodeSuspended | SessionKept | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Conclusion:
+class Conclusion(NamedTuple):
     """What an outcome means for the walk. `bound` is what the node's updates saw as their own result."""
 
-    writes: Mapping[str, Json] = field(default_factory=dict)
+    writes: Mapping[str, Json] = MappingProxyType({})
     next: tuple[NodeId, ...] = ()
     failure: str = ""
     fell_back: str = ""

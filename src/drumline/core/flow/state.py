@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from drumline.core.events import Event
 from drumline.core.flow import events as ev
@@ -29,6 +29,17 @@ class Key(NamedTuple):
     scope: str
     node: NodeId
     visit: int
+
+
+class Visited(Protocol):
+    """What names a visit: its key, and every event of it."""
+
+    @property
+    def scope(self) -> str: ...
+    @property
+    def node(self) -> NodeId: ...
+    @property
+    def visit(self) -> int: ...
 
 
 @dataclass(kw_only=True, slots=True)
@@ -89,7 +100,9 @@ class FlowState:
     @property
     def reason(self) -> str:
         """Why the walk cannot go on; empty while it can."""
-        return self.broken or "; ".join(f"node '{node}': {why}" for node, why in sorted(self.failures.items()))
+        if self.broken or not self.failures:
+            return self.broken
+        return "; ".join(f"node '{node}': {why}" for node, why in sorted(self.failures.items()))
 
     def find_item(self, scope: str) -> tuple[Gathering, int]:
         """The map and the index that an item's scope names; NotAllowed if that map is not at work."""
@@ -98,7 +111,7 @@ class FlowState:
             raise NotAllowed(f"nothing is at work in {scope!r} of flow {self.chart.flow.name!r}", hint="drumline logs")
         return self.maps[place[0]], place[1]
 
-    def check_due(self, key: Key) -> None:
+    def check_due(self, key: Visited) -> None:
         """NotAllowed unless this visit waits or is at work: an outcome that comes twice must not count twice."""
         if key.scope == self.scope:
             due = self.visits.get(key.node) == key.visit and (key.node in self.running or key.node in self.waiting)
@@ -153,7 +166,7 @@ def _flow_started(state: FlowState, event: ev.FlowStarted) -> None:
 
 
 def _node_started(state: FlowState, event: ev.NodeStarted) -> None:
-    state.check_due(Key(event.scope, event.node, event.visit))
+    state.check_due(event)
     if event.scope == state.scope:
         del state.waiting[event.node]
         state.running[event.node] = None
@@ -164,7 +177,7 @@ def _node_started(state: FlowState, event: ev.NodeStarted) -> None:
 
 
 def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
-    state.check_due(Key(event.scope, event.node, event.visit))
+    state.check_due(event)
     state.spent += event.spent
     _give_back(state, event)
 
@@ -198,7 +211,7 @@ def _node_suspended(state: FlowState, event: ev.NodeSuspended) -> None:
 
 
 def _session_kept(state: FlowState, event: ev.SessionKept) -> None:
-    state.check_due(Key(event.scope, event.node, event.visit))
+    state.check_due(event)
     state.sessions[event.node] = event
 
 
@@ -208,7 +221,7 @@ def _count(state: FlowState, usage: Mapping[str, float]) -> None:
 
 
 def _node_ended(state: FlowState, event: ev.NodeEnded) -> None:
-    state.check_due(Key(event.scope, event.node, event.visit))
+    state.check_due(event)
     state.spent += event.spent
     for name, count in event.usage.items():
         state.usage[name] = state.usage.get(name, 0.0) + count

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
 from drumline.core.events import Event
 from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
-from drumline.core.flow.model import ASKING, EndNode, Json, Node, NodeId, RouteNode, SetNode
+from drumline.core.flow.model import ASKING, COMPUTING, EndNode, Json, Node, NodeId, RouteNode
 from drumline.core.flow.outcome import Conclusion, Outcome, apply_updates, choose_case, draw_conclusion
 from drumline.core.flow.scopes import split_item
 from drumline.core.flow.state import FlowState, Gathering, Key, fold_flow
@@ -25,8 +26,7 @@ from drumline.core.ids import NO_DRIVER, DriverId
 Evaluate = Callable[[str, Mapping[str, Json]], Json]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunNode:
+class RunNode(NamedTuple):
     """Let this visit of a node happen, in at most `timeout` seconds of work (None: no limit)."""
 
     key: Key
@@ -42,8 +42,7 @@ class Finish:
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """A piece of a walk: events to record, already folded, and the acts that are due then."""
 
     events: tuple[Event, ...]
@@ -135,11 +134,11 @@ def close_lost(state: FlowState, *, driver: DriverId = NO_DRIVER) -> list[ev.Nod
     return [ev.NodeLost(node=key.node, visit=key.visit, scope=key.scope, driver=driver) for key in state.acting]
 
 
-def compute(state: FlowState, command: RunNode, evaluate: Evaluate) -> Outcome | None:
-    """The outcome of a node that needs nothing but the values; None for one that acts."""
+def compute(state: FlowState, command: RunNode, evaluate: Evaluate) -> Outcome:
+    """The outcome of a node that needs nothing but the values."""
     if isinstance(command.node, RouteNode):
         return choose_case(command.node, state.view(command.key), evaluate)
-    return Outcome() if isinstance(command.node, SetNode) else None
+    return Outcome()
 
 
 def count_left(state: FlowState) -> float | None:
@@ -152,19 +151,19 @@ def walk_on(state: FlowState, evaluate: Evaluate) -> Stretch:
     """Go on until something has to act or the walk is over. The state is folded: record the events before acting."""
     events: list[Event] = []
     while True:
-        commands = next_nodes(state)
-        computed = [event for command in commands for event in _settle(state, command, evaluate)]
+        due: list[RunNode] = []
+        computed: list[Event] = []
+        for command in next_nodes(state):
+            if isinstance(command, Finish):
+                computed.append(finish(state, command))
+            elif isinstance(command.node, COMPUTING):
+                computed += conclude(state, command.key, compute(state, command, evaluate))
+            else:
+                due.append(command)
         if not computed:
-            return Stretch(events=tuple(events), due=tuple(c for c in commands if isinstance(c, RunNode)))
+            return Stretch(tuple(events), tuple(due))
         fold_flow(state, computed)
-        events.extend(computed)
-
-
-def _settle(state: FlowState, command: RunNode | Finish, evaluate: Evaluate) -> list[Event]:
-    if isinstance(command, Finish):
-        return [finish(state, command)]
-    outcome = compute(state, command, evaluate)
-    return [] if outcome is None else conclude(state, command.key, outcome)
+        events += computed
 
 
 def _list_due(state: FlowState) -> Iterator[RunNode]:
@@ -177,7 +176,7 @@ def _list_due(state: FlowState) -> Iterator[RunNode]:
         asking = isinstance(node, ASKING) or (bool(state.relays) and _is_held(state, key))
         places -= not asking
         if places >= 0 or asking:
-            yield RunNode(key=key, node=node, timeout=_limit(node, remaining))
+            yield RunNode(key, node, _limit(node, remaining))
     for scope, gathering in state.maps.items():
         yield from _list_items(state, scope, gathering, remaining=remaining)
 

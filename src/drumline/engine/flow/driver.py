@@ -7,7 +7,7 @@ and only then done; whatever interrupts that is found in the journal by the next
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
@@ -273,7 +273,7 @@ class FlowDriver:
         if relay is None:
             return visit
         answers = list_answers(self.run, command.key, relay.questions)
-        return replace(visit, relay=relay, answers=answers, budget=count_left(state))
+        return visit._replace(relay=relay, answers=answers, budget=count_left(state))
 
     # --- questions and answers ----------------------------------------------------------------------------------
 

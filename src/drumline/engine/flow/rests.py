@@ -44,6 +44,8 @@ class Rests:
 
     def take_due(self) -> list[Question]:
         """The visits whose time has come; they wait no more."""
+        if not self.waiting:
+            return []
         now = self.clock.now()
         due = [question for question in self.waiting.values() if _find_time(question) <= now]
         for question in due:

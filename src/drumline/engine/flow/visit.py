@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from drumline.core.flow.model import Flow, Json
 from drumline.core.flow.relay import Relay
@@ -18,8 +19,7 @@ LONGEST = 160
 """Bytes of a visit's name in the name of a log."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Visit:
+class Visit(NamedTuple):
     """Where and with what a node acts: `values` is the state it sees, `folder` where it works, `logs` takes its logs.
 
     `agent` and `model` are the caller's, which override what the node names; empty if there are none. For an agent,
@@ -34,7 +34,7 @@ class Visit:
     folder: Path
     logs: Path
     timeout: float | None = None
-    variables: Mapping[str, Json] = field(default_factory=dict)
+    variables: Mapping[str, Json] = MappingProxyType({})
     agent: str = ""
     model: str = ""
     relay: Relay | None = None
