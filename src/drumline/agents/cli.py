@@ -100,7 +100,8 @@ class CliAgent:
     def choose_model(self, assignment: Assignment) -> str:
         """The model asked for, else that of the tier: the configured one, or the adapter's."""
         tier = assignment.tier
-        return assignment.model or self.model or self.tiers.get(tier) or self.program.tiers.get(tier, "")
+        chosen = assignment.model or self.model or self.tiers.get(tier)
+        return chosen or self.program.list_models(assignment.workspace).get(tier, "")
 
     def _write_job(self, assignment: Assignment, launch: Launch, scratch: Path) -> Job:
         held = Confinement(

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from drumline.agents.handover import join_prompt
+from drumline.agents.lineups import line_up
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_list, read_map, read_number, read_text, read_value
 from drumline.agents.verdicts import explain_end, explain_failure
@@ -24,6 +25,9 @@ from drumline.ports.processes import Ended
 
 KINDS = {"input": "input", "output": "output", "cached": "cache_read_input"}
 WRITERS = ("write", "edit", "text_editor")
+PROVIDER = re.compile(r"^(?:GOOSE_PROVIDER|active_provider):\s*[\"']?([\w-]+)", re.MULTILINE)
+ELSEWHERE = ("OPENAI_HOST", "OPENAI_BASE_URL", "ANTHROPIC_HOST", "GOOGLE_HOST", "OPENROUTER_HOST")
+"""Who sets these talks with somebody else than the provider of that name."""
 EMPTY = "The model returned an empty response"
 STATUS = re.compile(r"\((\d{3})\b")
 EXCUSE = re.compile(r"^Ran into this error:|Please (?:resend|retry)\b")
@@ -59,6 +63,19 @@ def _refuse_impossible(assignment: Assignment, setting: Setting) -> None:
     variables = [name for server in setting.servers for name in server.env]
     if shared := sorted({name for name in variables if variables.count(name) > 1}):
         raise InvalidInput(f"goose gives all MCP servers the same variables, but several have {', '.join(shared)}")
+
+
+def suggest_models(folder: Path) -> Mapping[str, str]:
+    """Models for the fast and the strong tier, of the provider that it is configured for; it always has a model."""
+    try:
+        config = (_find_root("XDG_CONFIG_HOME", "~/.config", "config") / "config.yaml").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        config = ""
+    if any(os.environ.get(name) or name in config for name in ELSEWHERE):
+        return {}
+    told = PROVIDER.search(config)
+    provider = os.environ.get("GOOSE_PROVIDER") or (told[1] if told else "")
+    return line_up(provider, own=True)
 
 
 class GooseReader:
@@ -197,9 +214,14 @@ def _read_spent(session: str) -> Mapping[str, float] | None:
 
 
 def _find_record() -> Path:
-    root, shared = os.environ.get("GOOSE_PATH_ROOT"), os.environ.get("XDG_DATA_HOME")
-    data = Path(root) / "data" if root else Path(shared or Path.home() / ".local/share") / "goose"
-    return data / "sessions" / "sessions.db"
+    return _find_root("XDG_DATA_HOME", "~/.local/share", "data") / "sessions" / "sessions.db"
+
+
+def _find_root(variable: str, usual: str, inside: str) -> Path:
+    """A folder of its own: all of them are `inside` one where the user wants that."""
+    if root := os.environ.get("GOOSE_PATH_ROOT"):
+        return Path(root) / inside
+    return Path(os.environ.get(variable) or Path(usual).expanduser()) / "goose"
 
 
 PROGRAM = Program(
@@ -230,6 +252,7 @@ PROGRAM = Program(
         "~/.local/share/goose/",
         "~/.local/state/goose/",
     ),
+    suggest=suggest_models,
     gone=("No session found", "Session not found"),
     install="npm install -g @aaif/goose-binary-linux-x64",
     login="goose configure",

@@ -7,13 +7,16 @@ it asks for ever, so that only the limits of the assignment end it.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from drumline.agents.handover import write_private
+from drumline.agents.lineups import first_known, line_up, read_settings
 from drumline.agents.program import Abilities, Launch, Program, Setting
-from drumline.agents.reading import read_map, read_number, read_text, read_value
+from drumline.agents.reading import read_list, read_map, read_number, read_text, read_value
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
 from drumline.core.taxonomy import Failure
@@ -21,6 +24,15 @@ from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import McpServer
 
+KEYS: Mapping[str, str] = {
+    "ANTHROPIC_API_KEY": "anthropic",
+    "OPENAI_API_KEY": "openai",
+    "GEMINI_API_KEY": "google",
+    "GOOGLE_GENERATIVE_AI_API_KEY": "google",
+    "OPENROUTER_API_KEY": "openrouter",
+    "OPENCODE_API_KEY": "opencode",
+}
+SETTINGS = ("opencode.json", "opencode.jsonc")
 WRITERS = ("write", "edit", "patch", "apply_patch", "multiedit")
 REFUSED = re.compile(r"rejected permission|prevents you from using|denied", re.IGNORECASE)
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
@@ -70,6 +82,45 @@ def _describe(server: McpServer) -> Mapping[str, Json]:
     if server.url:
         return {"type": "remote", "url": server.url, "enabled": True}
     return {"type": "local", "command": list(server.command), "environment": dict(server.env), "enabled": True}
+
+
+def suggest_models(folder: Path) -> Mapping[str, str]:
+    """Models for the tiers: of the provider of the model it would use, else of one whose key is there."""
+    configs = [read_settings(place) for place in _find_settings(folder)]
+    remembered = read_settings(_find_folder("XDG_STATE_HOME", "~/.local/state") / "model.json") or {}
+    if None in configs:
+        return {}
+    known = [config for config in configs if config]
+    recent = [read_map(item) for item in read_list(remembered.get("recent"))]
+    models = [read_text(config.get("model")) for config in known]
+    models += [f"{name}/" for item in recent[:1] if (name := read_text(item.get("providerID")))]
+    model = next((model for model in models if model), "")
+    provider = model.partition("/")[0] or _find_provider()
+    moved = [read_map(read_map(config.get("provider")).get(provider)) for config in known]
+    if any(read_map(own.get("options")).get("baseURL") for own in moved):
+        return {}
+    return line_up(provider, own=bool(model), prefix=f"{provider}/")
+
+
+def _find_settings(folder: Path) -> Iterator[Path]:
+    """Where it looks for its configuration, what counts more before the rest."""
+    places = [folder / ".opencode", folder]
+    if own := os.environ.get("OPENCODE_CONFIG_DIR"):
+        places.append(Path(own))
+    yield from (place / name for place in places for name in SETTINGS)
+    if named := os.environ.get("OPENCODE_CONFIG"):
+        yield Path(named)
+    yield from (_find_folder("XDG_CONFIG_HOME", "~/.config") / name for name in SETTINGS)
+
+
+def _find_folder(variable: str, usual: str) -> Path:
+    return Path(os.environ.get(variable) or Path(usual).expanduser()) / "opencode"
+
+
+def _find_provider() -> str:
+    """A provider that lets the user in: one of its logins, else one with a key in the environment."""
+    logins = read_settings(_find_folder("XDG_DATA_HOME", "~/.local/share") / "auth.json") or {}
+    return first_known(logins) or first_known(name for key, name in KEYS.items() if os.environ.get(key))
 
 
 class OpenCodeReader:
@@ -201,6 +252,7 @@ PROGRAM = Program(
         "~/.local/state/opencode/",
         "~/.cache/opencode/",
     ),
+    suggest=suggest_models,
     gone=("Session not found", "NotFoundError"),
     install="npm install -g opencode-ai",
     login="opencode auth login",

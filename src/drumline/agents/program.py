@@ -71,9 +71,10 @@ class Program:
     """An agent program. `keep` are the variables of our environment it may see, beside harmless ones: its credentials.
 
     `homes` are folders of its own that it may write to, with `~` or `$NAME`; those that end with a slash are made where
-    they are missing. `tiers` are its models; an empty one leaves the choice to the program. `find` is for programs that
-    are not simply on PATH. `gone` are words by which it says that a session cannot be used. `install` and `login` are
-    what to type where it is missing or lets nobody in.
+    they are missing. `tiers` are its models; an empty one leaves the choice to the program. `suggest` has the models
+    that depend on how the user has set it up, for work in a folder. `find` is for programs that are not simply on PATH.
+    `gone` are words by which it says that a session cannot be used. `install` and `login` are what to type where it is
+    missing or lets nobody in.
     """
 
     name: str
@@ -84,7 +85,12 @@ class Program:
     keep: tuple[str, ...] = ()
     homes: tuple[str, ...] = ()
     tiers: Mapping[str, str] = field(default_factory=dict)
+    suggest: Callable[[Path], Mapping[str, str]] | None = None
     find: Callable[[], Path | None] | None = None
     gone: tuple[str, ...] = ()
     install: str = ""
     login: str = ""
+
+    def list_models(self, folder: Path) -> Mapping[str, str]:
+        """The models of the tiers for work in a folder, as far as they are known without asking the program."""
+        return {**self.tiers, **(self.suggest(folder) if self.suggest else {})}

@@ -116,7 +116,7 @@ def _look_at(name: str) -> Listed:
         path=str(place or ""),
         version=ask_version(place) if place else "",
         abilities=tuple(_name_abilities(found.abilities)),
-        tiers=found.tiers,
+        tiers=dict.fromkeys(TIERS, "") | dict(found.list_models(Path.cwd())),
         origin=origin,
         next="" if place else found.install,
     )

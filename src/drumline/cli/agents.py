@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import click
@@ -91,8 +91,15 @@ def _show_usable(listed: Listed) -> None:
     origin = "" if listed.origin == "drumline" else f" ({listed.origin})"
     click.echo(f"{click.style('✓', fg='green')} {listed.name}{version}{place}{origin}, as --agent {listed.spec}")
     _show_abilities(listed)
-    if tiers := [f"{tier} {model}" for tier, model in listed.tiers.items() if model]:
-        click.echo(f"    tiers: {', '.join(tiers)}")
+    if listed.tiers:
+        click.echo(f"    tiers: {_describe_tiers(listed.tiers)}")
+
+
+def _describe_tiers(tiers: Mapping[str, str]) -> str:
+    """The models of the tiers; where none is known the program takes the one that it is configured for."""
+    if not any(tiers.values()):
+        return "its own model for all of them"
+    return ", ".join(f"{tier} {model or 'its own model'}" for tier, model in tiers.items())
 
 
 def _show_abilities(listed: Listed) -> None:

@@ -64,8 +64,8 @@ def _check_plan(run: RunState, step: str, *, state: bool) -> StepId:
 def _show(files: Sequence[Path], told: Mapping[int, Attempt], run: RunId, step: str, *, as_json: bool) -> None:
     if as_json:
         listed = [{"name": file.name, "path": str(file), "bytes": file.stat().st_size} for file in files]
-        tried = [attempt_json(attempt) for attempt in told.values()]
-        print_json({"schema_version": SCHEMA_VERSION, "run": run, "step": step, "logs": listed, "attempts": tried})
+        attempts = [attempt_json(attempt) for attempt in told.values()]
+        print_json({"schema_version": SCHEMA_VERSION, "run": run, "step": step, "logs": listed, "attempts": attempts})
         return
     if not files:
         say(f"{step} has no logs yet")
