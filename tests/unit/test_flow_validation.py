@@ -314,6 +314,25 @@ NODES: Mapping[str, tuple[Flow, Surroundings, list[str], str]] = {
         "'who'; the default agent",
     ),
     "agents are not known": (lone(agent("a", "end", called="who")), NOTHING, [], ""),
+    "a session of its own": (lone(replace(agent("a", "end"), session=NodeId("a"))), NOTHING, [], ""),
+    "a session of nobody": (
+        lone(replace(agent("a", "end"), session=NodeId("b"))),
+        NOTHING,
+        ["E unknown_session"],
+        "no agent node 'b'",
+    ),
+    "a session of no agent": (
+        lone(replace(agent("a", "end"), session=NodeId("end"))),
+        NOTHING,
+        ["E unknown_session"],
+        "no agent node 'end'",
+    ),
+    "a session of who may only read": (
+        lone(replace(agent("a", "end"), session=NodeId("a"), read_only=True)),
+        NOTHING,
+        ["E session_of_reader"],
+        "may only read",
+    ),
     "an option has no route": (
         lone(approval("g", yes="end")),
         NOTHING,

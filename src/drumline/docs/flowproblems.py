@@ -34,6 +34,8 @@ FLOW_PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("bad_script_type", "error", "A script's ending names no program to run it with."),
     ("script_outside", "warning", "A script is outside the flow's folder."),
     ("unknown_agent", "warning", "Nobody has that name; the default agent does the work."),
+    ("unknown_session", "error", "A node goes on with the session of one that is no agent node."),
+    ("session_of_reader", "error", "A node that may only read goes on with a session, or is gone on from."),
     ("option_without_route", "error", "An option of an approval leads nowhere."),
     ("route_without_option", "warning", "A route of an approval is for an answer that is no option."),
     ("bad_validation", "error", "The validation of an input is not `len(input) OP N`."),

@@ -108,7 +108,7 @@ def _check_agent(inspection: Inspection, node: AgentNode) -> None:
         return
     source = inspection.flow.nodes.get(node.session)
     if not isinstance(source, AgentNode):
-        message = f"there is no agent node {node.session!r} whose session it could go on with"
+        message = f"there is no agent node {node.session!r} to go on from; name one of this flow, or remove `session`"
         inspection.error(node, ("session",), code="unknown_session", message=message)
     elif node.read_only or source.read_only:
         message = (

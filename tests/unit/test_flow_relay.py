@@ -1,0 +1,117 @@
+"""The agents of one visit: who is next, what is waited for, and when the visit is over."""
+
+from __future__ import annotations
+
+import pytest
+
+from drumline.core.flow.events import AgentAsked, NodeSuspended
+from drumline.core.flow.model import NodeId
+from drumline.core.flow.relay import LEAST_REST, Relay, begin_attempt, choose_agent, end_attempt, suspend
+from drumline.core.routing import MOST_RESTS, Candidate
+from drumline.core.taxonomy import WAITS
+
+NODE = NodeId("work")
+NOW = 1_000.0
+ALONE = (Candidate(name=""),)
+BOTH = (Candidate(name=""), Candidate(name="bob"))
+
+
+def ended(failure: str = "", *, question: str = "", resets_at: float | None = None) -> NodeSuspended:
+    """How an attempt ended."""
+    return NodeSuspended(
+        node=NODE, visit=1, failure=failure, message="why", question=question, session="s", resets_at=resets_at
+    )
+
+
+def asked(agent: str = "") -> AgentAsked:
+    """An agent is asked."""
+    return AgentAsked(node=NODE, visit=1, agent=agent)
+
+
+def after(*failures: NodeSuspended, agents: tuple[Candidate, ...] = BOTH) -> Relay:
+    """A visit in which attempts ended so, each with whoever was next."""
+    relay = Relay()
+    for one in failures:
+        begin_attempt(relay, asked(choose_agent(agents, relay).name))
+        end_attempt(relay, suspend(agents, relay, one, now=NOW) or one)
+    return relay
+
+
+def test_the_first_agent_is_the_nodes_own() -> None:
+    assert choose_agent(BOTH, None).name == ""
+    assert choose_agent(BOTH, Relay()).name == ""
+
+
+def test_a_question_suspends_and_the_same_agent_goes_on_in_its_session() -> None:
+    relay = after(ended(question="Which?"))
+
+    assert (relay.asks, relay.questions, relay.session, relay.is_held) == ("Which?", 1, "s", True)
+    assert choose_agent(BOTH, relay).name == ""
+
+
+@pytest.mark.parametrize("failure", ["quota", "auth", "billing", "missing"])
+def test_who_cannot_go_on_is_stood_in_for_at_once(failure: str) -> None:
+    relay = after(ended(failure))
+
+    assert not relay.is_held
+    assert choose_agent(BOTH, relay).name == "bob"
+
+
+@pytest.mark.parametrize("failure", ["validation", "permanent", "odd", ""])
+def test_a_failure_of_the_work_ends_the_visit(failure: str) -> None:
+    relay = Relay(asked=asked())
+
+    assert suspend(BOTH, relay, ended(failure), now=NOW) is None
+
+
+@pytest.mark.parametrize("failure", ["auth", "billing", "missing", "quota"])
+def test_nobody_left_ends_the_visit(failure: str) -> None:
+    assert suspend(ALONE, Relay(asked=asked()), ended(failure), now=NOW) is None
+
+
+def test_a_failure_that_passes_is_waited_for_as_often_as_there_are_waits() -> None:
+    relay = Relay()
+    times: list[float | None] = []
+    for _ in range(len(WAITS) + 1):
+        begin_attempt(relay, asked())
+        found = suspend(ALONE, relay, ended("transient"), now=NOW)
+        times.append(found.until if found else None)
+        end_attempt(relay, found or ended("transient"))
+
+    assert times == [NOW + WAITS[0], NOW + WAITS[1], None]
+
+
+def test_the_first_of_several_quotas_is_waited_for_and_that_agent_asked() -> None:
+    relay = after(ended("quota", resets_at=NOW + 900), ended("quota", resets_at=NOW + 500))
+
+    assert relay.until == NOW + 500
+    assert choose_agent(BOTH, relay).name == "bob"
+
+
+def test_a_time_that_is_over_already_is_not_asked_about_without_end() -> None:
+    found = suspend(ALONE, Relay(asked=asked()), ended("quota", resets_at=NOW - 5), now=NOW)
+
+    assert found is not None
+    assert found.until == NOW + LEAST_REST
+
+
+def test_a_quota_is_not_waited_for_without_end() -> None:
+    relay = Relay(asked=asked(), rests=MOST_RESTS)
+
+    assert suspend(ALONE, relay, ended("quota", resets_at=NOW + 50), now=NOW) is None
+
+
+def test_an_attempt_that_begins_ends_the_waiting_and_forgets_the_session() -> None:
+    relay = after(ended("quota", resets_at=NOW + 50), agents=ALONE)
+
+    begin_attempt(relay, asked())
+
+    assert (relay.is_held, relay.session, relay.exhausted) == (False, "", {})
+
+
+def test_deciding_does_not_change_what_was_recorded() -> None:
+    relay = Relay(asked=asked())
+
+    suspend(BOTH, relay, ended("quota"), now=NOW)
+
+    assert (relay.attempts, relay.exhausted) == (0, {})

@@ -1,0 +1,104 @@
+"""Agents of flows that ask, wait or were stood in for, as people and programs see them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.unit.flows import end, flow
+from tests.unit.flowscenes import STARTED, begin_main, call, history_of, seen
+
+from drumline.core import events as ev
+from drumline.core.flow.events import AgentAsked, NodeStarted, NodeSuspended
+from drumline.core.flow.model import NodeId
+from drumline.core.ids import GateId
+from drumline.docs.contracts import FLOW_PROGRESS
+from drumline.views.flowboard import flow_board
+from drumline.views.flowprogress import FlowProgress
+from drumline.views.flowsnapshot import FlowSnapshot
+from drumline.views.flowstatus import flow_status_json, flow_summary_lines
+from drumline.views.flowwhy import flow_why
+
+WORK = NodeId("work")
+MAIN = flow(call("work", "ann", "end"), end()).flow
+BEGUN = (begin_main(), NodeStarted(node=WORK, visit=1), AgentAsked(node=WORK, visit=1, new_session="n"))
+DUE = STARTED + 4_000
+GATE = GateId("work#1.2")
+
+
+def asked(*, live: bool = False) -> FlowSnapshot:
+    """An agent asks for the second time."""
+    first = NodeSuspended(node=WORK, visit=1, question="Which?")
+    again = (NodeStarted(node=WORK, visit=1), AgentAsked(node=WORK, visit=1))
+    second = NodeSuspended(node=WORK, visit=1, question="Which else?")
+    opened = ev.GateOpened(gate=GATE, kind="question", question="Which else?", options=(), free=True)
+    said = [opened] if live else [opened, ev.RunParked(gates=(GATE,))]
+    return seen(history_of(*BEGUN, first, *again, second, flows={"main": MAIN}, said=said), live=live)
+
+
+def resting(*, live: bool = False, after: float = 100.0) -> FlowSnapshot:
+    """An agent waits for its quota."""
+    out = NodeSuspended(node=WORK, visit=1, failure="quota", message="quota: none\nleft", until=DUE)
+    said = [] if live else [ev.RunParked(gates=(), until=DUE)]
+    return seen(history_of(*BEGUN, out, flows={"main": MAIN}, said=said), live=live, after=after)
+
+
+def test_an_agent_that_asks_is_parked_at_its_gate_and_nothing_is_due() -> None:
+    why = flow_why(asked(), "work")
+
+    assert (why.state, why.gate) == ("parked", GATE)
+    assert why.hint == "drumline answer 'work#1.2' TEXT --resume"
+    assert not [line for line in flow_board(asked(live=True), width=80, height=24, tick=0) if line.endswith("due")]
+    assert flow_status_json(asked())["at_work"] == []
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "name", "sentence"),
+    [
+        (resting(), "work", "work is parked: goes on in 1h 05m: quota: none left"),
+        (resting(after=5_000), "work", "work is parked: can go on now: quota: none left"),
+        (resting(), "", "run r1 is parked: work goes on in 1h 05m: quota: none left"),
+        (resting(live=True), "", "run r1 is running: work goes on in 1h 05m: quota: none left"),
+    ],
+)
+def test_why_says_until_when_an_agent_waits(snapshot: FlowSnapshot, name: str, sentence: str) -> None:
+    assert flow_why(snapshot, name).sentence == sentence
+
+
+def test_status_has_what_waits_for_a_time() -> None:
+    data = flow_status_json(resting())
+
+    assert data["resting"] == [{"visit": "work", "until": DUE, "reason": "quota: none\nleft"}]
+    assert data["parked_until"] == DUE
+    assert flow_summary_lines(resting())[0] == "run r1 parked: work goes on in 1h 05m: quota: none left"
+    assert flow_summary_lines(resting())[-2:] == ["  next: drumline resume r1", "  next: drumline logs --run r1"]
+
+
+def test_the_board_shows_what_waits_for_a_time() -> None:
+    lines = flow_board(resting(live=True), width=80, height=24, tick=0)
+
+    assert "? work goes on in 1h 05m: quota: none left" in lines
+
+
+def test_what_agents_do_is_told_in_lines() -> None:
+    progress = FlowProgress()
+    events: list[ev.Event] = [
+        *BEGUN[1:],
+        NodeSuspended(node=WORK, visit=1, failure="auth", message="auth: who?"),
+        AgentAsked(node=WORK, visit=1, agent="bob"),
+        NodeSuspended(node=WORK, visit=1, question="Which?"),
+        AgentAsked(node=WORK, visit=1, session="s-1"),
+        NodeSuspended(node=WORK, visit=1, failure="quota", message="none", until=100.0),
+        ev.RunParked(gates=(GATE,), until=100.0),
+    ]
+
+    lines = progress.feed(events, at=10.0)
+
+    assert [line.text for line in lines] == [
+        "node work started",
+        "work is cut short: auth: who?",
+        "bob takes over at work",
+        "work waits: its agent asks a person",
+        "work goes on with session s-1",
+        "work waits for 1m 30s: none",
+        "parked: nothing can go on until work#1.2 is answered or a quota is there again",
+    ]
+    assert {line.event for line in lines} <= {name for name, _ in FLOW_PROGRESS}
