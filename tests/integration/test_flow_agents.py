@@ -495,3 +495,4 @@ def test_the_session_of_an_attempt_that_was_lost_is_not_gone_on_with(tmp_path: P
     world.drive_through()
 
     assert [session for *_, session in world.asked] == ["", "s-1", ""]
+    assert "cut short\n\nThe process that drove it ended." in world.given[2][1].prompt

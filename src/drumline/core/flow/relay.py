@@ -15,6 +15,7 @@ from drumline.core.taxonomy import MOST_CRASHES, RULES, WAITS, Failure, hands_ov
 
 LEAST_REST = 10.0
 """Seconds that an agent out of quota is left alone at least, whatever time it names."""
+LOST = "The process that drove it ended."
 
 
 @dataclass(kw_only=True, slots=True)
@@ -58,6 +59,11 @@ def begin_attempt(relay: Relay, event: AgentAsked) -> None:
         due = relay.until
         relay.exhausted = {name: time for name, time in relay.exhausted.items() if time is None or time > due}
     relay.asked, relay.session, relay.asks, relay.until = event, "", "", None
+
+
+def lose_attempt(relay: Relay) -> None:
+    """An attempt was lost with its driver: whoever is asked next is told, as what it had done is still there."""
+    relay.cut_short = LOST
 
 
 def end_attempt(relay: Relay, event: NodeSuspended) -> None:

@@ -16,7 +16,7 @@ from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.merging import Result, merge_results
 from drumline.core.flow.model import EndNode, Json, MapNode, NodeId
-from drumline.core.flow.relay import Relay, begin_attempt, end_attempt
+from drumline.core.flow.relay import Relay, begin_attempt, end_attempt, lose_attempt
 from drumline.core.flow.scopes import call_scope, parent_scope, split_item
 from drumline.core.flow.templates import resolve_raw
 from drumline.core.flow.values import is_list, name_type, overlay
@@ -179,6 +179,9 @@ def _node_started(state: FlowState, event: ev.NodeStarted) -> None:
 def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
     state.check_due(event)
     state.spent += event.spent
+    relay = state.relays.get(Key(event.scope, event.node, event.visit))
+    if relay is not None:
+        lose_attempt(relay)
     _give_back(state, event)
 
 
