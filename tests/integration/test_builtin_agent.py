@@ -13,15 +13,17 @@ from typing import Any
 import anyio
 import psutil
 import pytest
+from tests.agents.seats import make_checkout
 
 from drumline.agents import open_agent
 from drumline.agents.jail import find_jail
 from drumline.core.ids import DriverId, RunId, StepId
+from drumline.engine.outside import UNJAILED
 from drumline.errors import InvalidInput
 from drumline.models.builtin import BuiltinAgent
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.processes.supervised import SupervisedProcesses
-from drumline.profiles import McpServer
+from drumline.profiles import Loan, McpServer
 from drumline.testing.modelserver import Answer, Cut, Hang, ModelServer, Read, Refuse, Run, Scenario, Turn, Use, Write
 
 KEY = "sk-not-for-the-records"
@@ -265,6 +267,16 @@ def test_in_a_jail_nothing_can_be_written_outside(bench: Bench) -> None:
     assert not [h for h in bench.told if h.kind == "edit"]
 
 
+def test_without_a_jail_it_is_told_what_its_commands_changed_in_the_checkout(bench: Bench) -> None:
+    checkout, workspace = bench.folder / "checkout", bench.folder / "trees" / "one"
+    make_checkout(checkout, workspace)
+    with play(Turn(calls=(Run(command=f"echo x > {checkout}/stray.txt"),)), Turn(text="Done.")) as server:
+        outcome = anyio.run(bench.open(server).work, replace(bench.assign(), workspace=workspace))
+
+    assert outcome.notices == (f"{checkout}/stray.txt changed while it worked, outside its workspace",)
+    assert UNJAILED in [happening.text for happening in bench.told if happening.kind == "notice"]
+
+
 def test_its_file_tools_never_leave_the_workspace(bench: Bench) -> None:
     secret = bench.folder / "secret.txt"
     secret.write_text("hush")
@@ -350,6 +362,25 @@ def test_the_tools_of_a_server_can_be_used(bench: Bench) -> None:
 
     assert (outcome.failure, outcome.message) == ("", "Closed.")
     assert (bench.workspace / "closed.txt").read_text() == "7 hush-hush-1"
+
+
+@JAILED
+def test_in_a_jail_a_server_is_held_like_commands_and_has_what_is_lent(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACKER_TOKEN", "lent")
+    script, lent = bench.folder / "server.py", bench.folder / "lent"
+    script.write_text(SERVER.replace('"closed.txt"', f'f"{lent}/closed-{{number}}.txt" if number else "closed.txt"'))
+    tracker = McpServer(name="tracker", command=(sys.executable, str(script)))
+    calls = tuple(Use(tool="tracker_close", arguments={"number": number}) for number in (0, 7))
+    with play(Turn(calls=calls), Turn(text="Closed.")) as server:
+        loan = Loan(env=("TRACKER_*",), folders=(f"{lent}/",))
+        agent = replace(bench.open(server, jailed=True), servers={"tracker": tracker}, loan=loan)
+        outcome = anyio.run(agent.work, bench.assign(mcp_servers=("tracker",), read_only=True))
+
+    assert (outcome.failure, outcome.message) == ("", "Closed.")
+    assert (lent / "closed-7.txt").read_text() == "7 lent"
+    assert not (bench.workspace / "closed.txt").exists()
 
 
 def test_a_server_that_nobody_knows_is_refused_before_anything_starts(bench: Bench) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -12,12 +15,11 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-from drumline.core.ids import RunId
+from drumline.core.ids import DriverId, RunId
 from drumline.models import McpServer
 from drumline.models.providers import PydanticModels
 from drumline.ports.models import Answer, Question
-from drumline.ports.processes import Ended, Job
-from drumline.testing.processes import FakeProcesses
+from drumline.processes.supervised import SupervisedProcesses
 
 SERVER = """
 import os, pathlib, sys
@@ -50,6 +52,41 @@ pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
 time.sleep(60)
 """
 
+STUBBORN = """
+import signal, time
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+try:
+    {server}
+finally:
+    time.sleep(600)
+"""
+DRIVER = """
+import sys
+import uuid
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import anyio
+
+from drumline.core.ids import DriverId
+from drumline.models.servers import start_servers
+from drumline.processes.supervised import SupervisedProcesses
+from drumline.profiles import McpServer
+
+
+async def serve(folder: Path) -> None:
+    server = McpServer(name="stubborn", command=(sys.executable, str(folder / "server.py"), str(folder / "pid")))
+    processes = SupervisedProcesses(folder / "driver", DriverId(uuid.uuid4().hex))
+    async with AsyncExitStack() as stack:
+        await start_servers([server], stack, processes=processes, cwd=folder, log=folder / "ask.log")
+        (folder / "up").touch()
+        await anyio.sleep_forever()
+
+
+anyio.run(serve, Path(sys.argv[1]))
+"""
+
 
 @pytest.fixture
 def server(tmp_path: Path) -> McpServer:
@@ -58,8 +95,9 @@ def server(tmp_path: Path) -> McpServer:
     return McpServer(name="my words", command=command, env={"MARK": "!"})
 
 
-def no_command(job: Job) -> Ended:
-    raise AssertionError(job)
+def supervise(folder: Path) -> SupervisedProcesses:
+    """A driver of its own: two with one name would sweep each other's processes away."""
+    return SupervisedProcesses(folder / "driver", DriverId(uuid.uuid4().hex))
 
 
 def ask(
@@ -87,7 +125,7 @@ def ask(
         mcp_servers=servers,
     )
     models = PydanticModels(
-        processes=FakeProcesses(no_command), servers=(server,), find_model=lambda _name: FunctionModel(play)
+        processes=supervise(folder), servers=(server,), find_model=lambda _name: FunctionModel(play)
     )
 
     async def ask_and_look() -> Answer:
@@ -163,7 +201,7 @@ def test_a_server_is_gone_when_the_question_is_cancelled(tmp_path: Path, server:
         mcp_servers=("my words",),
     )
     models = PydanticModels(
-        processes=FakeProcesses(no_command), servers=(server,), find_model=lambda _name: FunctionModel(hang)
+        processes=supervise(tmp_path), servers=(server,), find_model=lambda _name: FunctionModel(hang)
     )
 
     async def cancel_once_started() -> None:
@@ -183,3 +221,25 @@ def wait_for(path: Path) -> None:
     """Wait until something is written there."""
     while not path.exists() or not path.read_text():
         time.sleep(0.02)
+
+
+def test_a_killed_driver_leaves_no_server_behind_not_even_one_that_will_not_go(tmp_path: Path) -> None:
+    inner = SERVER.strip().replace("\n", "\n    ")
+    (tmp_path / "server.py").write_text(STUBBORN.format(server=inner))
+    driver = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path)])
+    wait_until((tmp_path / "up").exists)
+    assert is_running(tmp_path)
+
+    driver.kill()
+    driver.wait()
+
+    wait_until(lambda: not is_running(tmp_path))
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    """Wait for something that has to come true, for a long but bounded time."""
+    for _ in range(1200):
+        if true():
+            return
+        time.sleep(0.05)
+    raise AssertionError(true)

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from drumline.agents.homes import find_homes
 from drumline.agents.jail import Jail
+from drumline.engine.homes import find_homes
 from drumline.ports.agents import Assignment
 from drumline.ports.processes import HARMLESS, Job
 

@@ -21,12 +21,16 @@ class Wrapper(Protocol):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConfinedProcesses:
-    """Runs commands that may write to `writable` only, where there is a jail; `temp` takes their temporary files."""
+    """Runs commands that may write to `writable` only, where there is a jail; `temp` takes their temporary files.
+
+    `keep` are variables of ours that they may see beside harmless ones.
+    """
 
     processes: Processes
     jail: Wrapper | None
     writable: tuple[Path, ...]
     temp: Path
+    keep: tuple[str, ...] = ()
 
     async def run(self, job: Job) -> Ended:
         """Run to the end, as the port promises."""
@@ -40,4 +44,4 @@ class ConfinedProcesses:
         argv = job.argv
         if self.jail is not None:
             argv = self.jail.wrap(argv, cwd=job.cwd, writable=(*self.writable, self.temp))
-        return replace(job, argv=argv, env={**job.env, "TMPDIR": str(self.temp)}, keep=HARMLESS)
+        return replace(job, argv=argv, env={**job.env, "TMPDIR": str(self.temp)}, keep=(*HARMLESS, *self.keep))

@@ -23,6 +23,7 @@ from pydantic_ai.usage import RunUsage, UsageLimits
 from drumline.core.flow.model import Json
 from drumline.core.redaction import Secrets
 from drumline.core.taxonomy import Failure
+from drumline.engine.homes import find_homes
 from drumline.errors import InvalidInput
 from drumline.models.confined import ConfinedProcesses
 from drumline.models.faults import judge
@@ -122,13 +123,16 @@ class Errand:
 
     async def _converse(self) -> Outcome:
         assignment, memory = self._assignment, self._memory
-        tools = self._build_tools()
+        processes = self._confine()
+        tools = self._build_tools(processes)
         known = list(self._agent.servers.values())
         servers = choose_servers(name_servers(assignment.tools or (), assignment.mcp_servers), known)
         await self._narration.begin(memory.id, self._model)
         async with AsyncExitStack() as stack:
             model = await stack.enter_async_context(hold(infer_model(spell(self._model))))
-            toolsets = await start_servers(servers, stack, cwd=assignment.workspace, log=assignment.log)
+            toolsets = await start_servers(
+                servers, stack, processes=processes, cwd=assignment.workspace, log=assignment.log
+            )
             agent = _build_agent(assignment, tools, toolsets)
             limits = UsageLimits(request_limit=TURNS)
             run = await stack.enter_async_context(
@@ -185,15 +189,24 @@ class Errand:
             return Outcome(failure=Failure.QUOTA.value, message=said, resets_at=resets_at)
         return Outcome(failure=failure.value, message=said)
 
-    def _build_tools(self) -> list[Tool[None]]:
+    def _confine(self) -> ConfinedProcesses:
+        """What holds all that it starts, its commands and its servers."""
+        agent, assignment = self._agent, self._assignment
+        own = () if assignment.read_only else (assignment.workspace,)
+        return ConfinedProcesses(
+            processes=agent.processes,
+            jail=agent.jail,
+            writable=(*own, *assignment.writable, *find_homes(agent.loan.folders)),
+            temp=self._temp,
+            keep=agent.loan.env,
+        )
+
+    def _build_tools(self, processes: ConfinedProcesses) -> list[Tool[None]]:
         assignment, jail = self._assignment, self._agent.jail
         chosen = list(NAMES) if assignment.tools is None else choose_tools(assignment.tools)
         if assignment.read_only:
             # In a jail the kernel keeps commands from writing.
             chosen = [name for name in chosen if name in LOOKING or (name == EXEC and jail is not None)]
-        own = () if assignment.read_only else (assignment.workspace,)
-        writable = (*own, *assignment.writable)
-        processes = ConfinedProcesses(processes=self._agent.processes, jail=jail, writable=writable, temp=self._temp)
         shell = ShellTools(workspace=assignment.workspace, processes=processes, log=assignment.log)
         functions = build_tools(chosen, FileTools(workspace=assignment.workspace), shell)
         return [Tool(function, takes_ctx=False, name=NAMES[name]) for name, function in functions.items()]

@@ -85,7 +85,9 @@ class PydanticModels:
         settings = read_settings(question)
         async with AsyncExitStack() as stack:
             model = await stack.enter_async_context(hold(self.find_model(spell(question.model))))
-            toolsets = await start_servers(servers, stack, cwd=question.workspace, log=question.log)
+            toolsets = await start_servers(
+                servers, stack, processes=self.processes, cwd=question.workspace, log=question.log
+            )
             agent = _build_agent(question, tools, toolsets)
             limits = UsageLimits(request_limit=question.max_iterations)
             run = await stack.enter_async_context(

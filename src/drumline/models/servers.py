@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drumline.errors import InvalidInput
-from drumline.models.lifetime import hold, shield
+from drumline.models.lifetime import hold
+from drumline.ports.processes import HARMLESS, Job, Processes
 from drumline.profiles import McpServer
 
 if TYPE_CHECKING:
@@ -36,42 +37,50 @@ def choose_servers(names: Sequence[str], servers: Sequence[McpServer]) -> list[M
 
 
 async def start_servers(
-    servers: Sequence[McpServer], stack: AsyncExitStack, *, cwd: Path, log: Path
+    servers: Sequence[McpServer], stack: AsyncExitStack, *, processes: Processes, cwd: Path, log: Path
 ) -> list[AbstractToolset[None]]:
-    """Start the servers and keep them until the stack is left; ServerDown names the one that does not start."""
-    return [await _start(server, stack, cwd=cwd, log=log) for server in servers]
+    """Start the servers and keep them until the stack is left; ServerDown names the one that does not start.
+
+    They run under the supervisor that `processes` has: none outlives the question, nor us.
+    """
+    return [await _start(server, stack, processes=processes, cwd=cwd, log=log) for server in servers]
 
 
-async def _start(server: McpServer, stack: AsyncExitStack, *, cwd: Path, log: Path) -> AbstractToolset[None]:
-    from fastmcp.client.transports import StdioTransport
+async def _start(
+    server: McpServer, stack: AsyncExitStack, *, processes: Processes, cwd: Path, log: Path
+) -> AbstractToolset[None]:
     from pydantic_ai.mcp import MCPToolset
 
-    transport = _connect(server, cwd=cwd, log=log)
-    if isinstance(transport, StdioTransport):
-        # Before it is started: a start that is cancelled half-way has a process already.
-        stack.push_async_callback(shield, transport.disconnect)
-    toolset: MCPToolset[None] = MCPToolset(transport, id=server.name, tool_error_behavior="failed", init_timeout=START)
     try:
+        transport = await _connect(server, stack, processes=processes, cwd=cwd, log=log)
+        toolset: MCPToolset[None] = MCPToolset(
+            transport, id=server.name, tool_error_behavior="failed", init_timeout=START
+        )
         await stack.enter_async_context(hold(toolset))
         await toolset.list_tools()
     except Exception as error:
         # Whatever the client library raises here means one thing to the person who configured the server.
         raise ServerDown(f"MCP server {server.name!r} did not start: {str(error) or type(error).__name__}") from error
-    return toolset.prefixed(re.sub(r"[^A-Za-z0-9_-]", "_", server.name))
+    return toolset.prefixed(_spell(server))
 
 
-def _connect(server: McpServer, *, cwd: Path, log: Path) -> ClientTransport | str:
+async def _connect(
+    server: McpServer, stack: AsyncExitStack, *, processes: Processes, cwd: Path, log: Path
+) -> ClientTransport | str:
     if not server.command:
         return server.url
-    from fastmcp.client.transports import StdioTransport
+    from drumline.models.mcpwire import ConversationTransport
 
-    program, *args = server.command
-    # Not kept alive: nothing that a question started may be left when it is answered.
-    return StdioTransport(
-        program,
-        args,
-        env=dict(server.env),
-        cwd=str(cwd),
-        keep_alive=False,
-        log_file=log.with_name(f"{log.name}.mcp"),
+    job = Job(
+        argv=server.command,
+        cwd=cwd,
+        log=log.with_name(f"{log.name}.mcp-{_spell(server)}"),
+        env=server.env,
+        keep=HARMLESS,
     )
+    return ConversationTransport(await stack.enter_async_context(processes.open(job)))
+
+
+def _spell(server: McpServer) -> str:
+    """The name as it may stand before that of a tool."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", server.name)
