@@ -21,8 +21,12 @@ from acp.schema import (
     NewSessionResponse,
     PermissionOption,
     PromptResponse,
+    SessionConfigOptionSelect,
+    SessionConfigSelectGroup,
+    SessionConfigSelectOption,
     SessionMode,
     SessionModeState,
+    SetSessionConfigOptionResponse,
     ToolCallUpdate,
     Usage,
 )
@@ -34,6 +38,21 @@ OPTIONS = [
 MODES = SessionModeState(
     current_mode_id="default",
     available_modes=[SessionMode(id="default", name="Default"), SessionMode(id="plan", name="Plan")],
+)
+
+MODE = SessionConfigOptionSelect(
+    type="select",
+    id="mode",
+    name="Mode",
+    category="mode",
+    current_value="build",
+    options=[
+        SessionConfigSelectGroup(
+            group="all",
+            name="All",
+            options=[SessionConfigSelectOption(value=value, name=value) for value in ("build", "plan")],
+        )
+    ],
 )
 
 
@@ -62,7 +81,9 @@ class Actor:
         self._heard["servers"] = [server.model_dump(mode="json") for server in given.get("mcp_servers") or ()]
         name = f"s-{len(list(self._memory.glob('s-*'))) + 1}"
         (self._memory / name).touch()
-        return NewSessionResponse(session_id=name, modes=MODES)
+        if "optional" in sys.argv:
+            return NewSessionResponse(session_id=name, config_options=[MODE])
+        return NewSessionResponse(session_id=name, modes=None if "modeless" in sys.argv else MODES)
 
     async def load_session(self, cwd: str, session_id: str, **given: Any) -> LoadSessionResponse:
         if not (self._memory / session_id).exists():
@@ -72,6 +93,10 @@ class Actor:
 
     async def set_session_mode(self, mode_id: str, session_id: str, **given: Any) -> None:
         self._heard["mode"] = mode_id
+
+    async def set_config_option(self, config_id: str, session_id: str, value: Any, **given: Any) -> Any:
+        self._heard[config_id] = value
+        return SetSessionConfigOptionResponse(config_options=[MODE])
 
     async def cancel(self, session_id: str, **given: Any) -> None:
         Path("cancelled").touch()

@@ -17,13 +17,15 @@ from tests.integration import acpactor
 
 from drumline.agents import open_agent
 from drumline.agents.acp import AcpAgent
-from drumline.agents.acp_programs import find_own, name_program
+from drumline.agents.acp_programs import PROVIDERS, find_own, name_program
+from drumline.agents.acp_talk import UNHELD
+from drumline.agents.acp_verdict import EMPTY
 from drumline.agents.jail import find_jail
 from drumline.core.ids import DriverId, RunId, StepId
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.processes.supervised import SupervisedProcesses
-from drumline.profiles import McpServer
+from drumline.profiles import Loan, McpServer
 
 ACTOR = Path(acpactor.__file__)
 JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
@@ -239,6 +241,16 @@ def test_who_may_only_read_is_refused_edits_commands_and_writes(stage: Stage) ->
     assert json.loads((stage.workspace / "heard").read_text())["mode"] == "plan"
 
 
+@pytest.mark.parametrize(("word", "mode"), [("optional", "plan"), ("modeless", None)])
+def test_a_mode_for_reading_is_found_among_the_options_or_missed(stage: Stage, word: str, mode: str | None) -> None:
+    agent = stage.open(word)
+
+    outcome = anyio.run(agent.work, stage.assign({"tell": "heard"}, {"say": "Looked."}, read_only=True))
+
+    assert json.loads((stage.workspace / "heard").read_text()).get("mode") == mode
+    assert outcome.notices == (() if mode else (UNHELD,))
+
+
 @JAILED
 def test_in_a_jail_nothing_can_be_written_outside(stage: Stage) -> None:
     steps = ({"shell": f"echo x > {stage.folder}/outside.txt; echo x > inside.txt"}, {"say": "Tried."})
@@ -285,6 +297,25 @@ def test_in_a_jail_who_may_only_read_may_run_commands_that_cannot_write(stage: S
         ),
         (({"say": "Ran into this error: status 401 Unauthorized"},), "auth", "Unauthorized"),
         (({"say": "unexpected status 503 Service Unavailable"},), "transient", "503"),
+        (
+            ({"error": {"code": -32603, "message": "Look after it", "data": {"reason": "credits_exhausted"}}},),
+            "billing",
+            "Look after it",
+        ),
+        (({"error": {"code": -32603, "message": "No", "data": {"statusCode": 402}}},), "billing", "No"),
+        (
+            ({"say": "Network error: decoding\n\nPlease resend your message to try again."}, {"usage": USAGE}),
+            "transient",
+            "decoding",
+        ),
+        (
+            (
+                {"say": "The model returned an empty response. Please resend your message to continue."},
+                {"usage": USAGE},
+            ),
+            "crash",
+            "empty response",
+        ),
         ((), "validation", "without a word"),
         (({"stop": "what_is_this"},), "crash", "does not know"),
     ],
@@ -302,6 +333,16 @@ def test_what_looks_like_an_error_is_an_answer_if_tokens_were_used(stage: Stage)
     outcome = stage.work({"say": "The API error 500 is fixed: status 500 is gone."}, {"usage": USAGE})
 
     assert outcome.failure == ""
+
+
+def test_work_without_a_last_word_is_noted(stage: Stage) -> None:
+    edit = call("edit", status="completed", locations=[{"path": "a.txt"}])
+
+    silent = stage.work({"say": "I begin."}, {"update": edit}, {"usage": USAGE})
+    spoken = stage.work({"say": "I begin."}, {"update": edit}, {"say": "Done."}, {"usage": USAGE})
+
+    assert (silent.failure, silent.message, silent.notices) == ("", "I begin.", (EMPTY,))
+    assert (spoken.failure, spoken.message, spoken.notices) == ("", "Done.", ())
 
 
 def test_an_answer_with_a_schema_comes_as_a_value(stage: Stage) -> None:
@@ -410,6 +451,27 @@ def test_a_program_that_nobody_knows_has_the_folders_and_variables_of_its_name()
 
     assert "ZETA_*" in keep
     assert "~/.zeta" in homes
+
+
+@pytest.mark.parametrize("command", ["ssh me@there agent", "docker run -i agent", "/usr/bin/config", "sh -c x"])
+def test_folders_with_keys_and_those_of_everybody_are_lent_to_nobody(command: str) -> None:
+    keep, homes = find_own(command.split())
+
+    assert (keep, homes) == (PROVIDERS, ())
+
+
+@JAILED
+def test_what_a_person_lends_it_may_see_and_write_to(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OUR_WORD", "hello")
+    lent = stage.folder / "lent"
+    loan = Loan(env=("OUR_WORD",), folders=(f"{stage.memory}/", f"{lent}/"))
+    steps = ({"shell": f"echo $OUR_WORD > {lent}/word; echo x > {stage.folder}/stray"}, {"say": "Done."})
+
+    outcome = anyio.run(replace(stage.open(jailed=True), loan=loan).work, stage.assign(*steps))
+
+    assert outcome.message == "Done."
+    assert (lent / "word").read_text() == "hello\n"
+    assert not (stage.folder / "stray").exists()
 
 
 def test_the_library_of_the_protocol_is_imported_when_somebody_talks() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from drumline.agents.acp_programs import find_own
+from drumline.agents.acp_programs import find_own, find_restraint
 from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.jail import Jail
 from drumline.agents.silence import describe_silence
@@ -93,7 +93,9 @@ class AcpAgent:
             keep=(*keep, *self.loan.env),
             homes=(*homes, *self.loan.folders),
         )
-        return held.write_job(self.argv, log=assignment.log.with_name(assignment.log.name + ".stderr"))
+        log = assignment.log.with_name(assignment.log.name + ".stderr")
+        reading = assignment.read_only and self.jail is None
+        return held.write_job(self.argv, log=log, env=find_restraint(self.argv) if reading else {})
 
 
 def open_acp(

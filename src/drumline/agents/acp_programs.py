@@ -7,7 +7,7 @@ the name is that of a folder with keys, or of one that everybody shares.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from drumline.agents import PROGRAMS, load
@@ -57,6 +57,10 @@ SHARED = frozenset(
     }
 )
 """Names whose folders are lent to nobody: who writes there gets into other machines, or into your next login."""
+READING: Mapping[str, Mapping[str, str]] = {
+    "opencode": {"OPENCODE_CONFIG_CONTENT": '{"permission": {"edit": "deny", "bash": "deny"}}'}
+}
+"""What keeps a program from writing that does not ask before it runs a command, not even in its mode for plans."""
 FOLDERS = ("~/.{0}", "~/.config/{0}", "~/.local/share/{0}", "~/.local/state/{0}", "~/.cache/{0}")
 BELOW = ("$XDG_CONFIG_HOME/{0}", "$XDG_DATA_HOME/{0}", "$XDG_STATE_HOME/{0}", "$XDG_CACHE_HOME/{0}")
 
@@ -79,6 +83,11 @@ def find_own(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return PROVIDERS, ()
     upper = re.sub(r"\W", "_", name).upper()
     return (*PROVIDERS, f"{upper}_*"), tuple(folder.format(name) for folder in (*FOLDERS, *BELOW))
+
+
+def find_restraint(argv: Sequence[str]) -> Mapping[str, str]:
+    """Variables by which the program is kept to reading, beside what the protocol offers."""
+    return READING.get(name_program(argv), {})
 
 
 def find_known(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

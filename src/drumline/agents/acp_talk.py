@@ -24,6 +24,9 @@ from acp.schema import (
     LoadSessionResponse,
     McpServerStdio,
     NewSessionResponse,
+    SessionConfigOptionBoolean,
+    SessionConfigOptionSelect,
+    SessionConfigSelectGroup,
     SseMcpServer,
 )
 from pydantic import ValidationError
@@ -43,8 +46,11 @@ GRACE = 2.0
 """Seconds that an agent has to end by itself once it is told to."""
 QUIET = 0.3
 LONGEST_PAST = 10.0
-READING_MODES = ("read-only", "plan")
+READING_MODES = ("read-only", "plan", "approve")
+"""Modes in which an agent only reads, or asks before every tool; the first that it has is chosen."""
+UNHELD = "it has no mode for reading only and no jail holds it: what it changes is detected, not prevented"
 Session = NewSessionResponse | LoadSessionResponse
+Option = SessionConfigOptionSelect | SessionConfigOptionBoolean
 Served = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
 
 
@@ -142,20 +148,30 @@ class Talk:
 
     async def _set_up(self, connection: ClientSideConnection, session: Session) -> None:
         """Choose the model that is wanted, and a mode that only reads where no jail sees to it."""
-        modes = [] if session.modes is None else [mode.id for mode in session.modes.available_modes]
-        mode = next((mode for mode in READING_MODES if mode in modes), None)
-        if self._assignment.read_only and not self._jailed and mode:
-            self._doing = f"choosing the mode {mode!r}"
-            await connection.set_session_mode(session_id=self.session, mode_id=mode)
+        if self._assignment.read_only and not self._jailed:
+            await self._hold_to_reading(connection, session)
         model = self._assignment.model
         if not model:
             return
-        option = next((o for o in session.config_options or () if "model" in (o.id, o.category)), None)
+        option = _find_option(session, "model")
         if option is None:
             self._desk.notices.append(f"it lets nobody choose its model; {model!r} was not set")
             return
         self._doing = f"choosing the model {model!r}"
         await connection.set_config_option(config_id=option.id, session_id=self.session, value=model)
+
+    async def _hold_to_reading(self, connection: ClientSideConnection, session: Session) -> None:
+        modes = [] if session.modes is None else [mode.id for mode in session.modes.available_modes]
+        option = None if modes else _find_option(session, "mode")
+        mode = next((mode for mode in READING_MODES if mode in (modes or _list_values(option))), None)
+        if mode is None:
+            self._desk.notices.append(UNHELD)
+            return
+        self._doing = f"choosing the mode {mode!r}"
+        if option is None:
+            await connection.set_session_mode(session_id=self.session, mode_id=mode)
+        else:
+            await connection.set_config_option(config_id=option.id, session_id=self.session, value=mode)
 
     async def _cancel(self, connection: ClientSideConnection) -> None:
         if not self.session:
@@ -168,6 +184,18 @@ class Talk:
         if ended.exit_code is None:
             return Outcome(failure=Failure.PERMANENT.value, message=f"could not be started: {ended.message}")
         return explain_end(ended, f"an answer to {self._doing}")
+
+
+def _find_option(session: Session, about: str) -> Option | None:
+    return next((o for o in session.config_options or () if about in (o.id, o.category)), None)
+
+
+def _list_values(option: Option | None) -> list[str]:
+    """What may be chosen; some part their choices into groups."""
+    if not isinstance(option, SessionConfigOptionSelect):
+        return []
+    groups = [one.options if isinstance(one, SessionConfigSelectGroup) else [one] for one in option.options]
+    return [choice.value for group in groups for choice in group]
 
 
 def _describe(server: McpServer) -> Served:

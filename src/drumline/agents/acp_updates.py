@@ -16,11 +16,11 @@ PATHS = ("file_path", "filePath", "path", "absolute_path", "abs_path", "notebook
 
 
 class Updates:
-    """Understands the updates of one prompt."""
+    """Understands the updates of one prompt; `speechless` is whether nothing was said since the last tool."""
 
     def __init__(self) -> None:
         self.answer = ""
-        self.used_tools = False
+        self.speechless = True
         self.cost: float | None = None
         self._said = ""
         self._message = ""
@@ -34,7 +34,8 @@ class Updates:
                 yield from self._hear(update)
             case "tool_call" | "tool_call_update":
                 yield from self.flush()
-                self.used_tools = True
+                if update.get("sessionUpdate") == "tool_call":
+                    self.speechless = True
                 yield from self._follow(update)
             case "usage_update":
                 yield from self._count(read_map(update.get("cost")))
@@ -43,6 +44,7 @@ class Updates:
         """What was said since the last tool; it comes in pieces, and is told as one."""
         if self._said.strip():
             self.answer = self._said.strip()
+            self.speechless = False
             yield Happening(kind="text", text=self.answer)
         self._said = ""
 

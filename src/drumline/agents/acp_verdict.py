@@ -31,6 +31,13 @@ ERRORS = re.compile(
     r"|(?:status|error|code)[\s:\"'_(]{1,4}[45]\d\d\b",
     re.IGNORECASE,
 )
+# Those of goose, which tells the tokens of the turns before: its own words say that a person has to go on.
+DRESSED = re.compile(
+    r"(?:ran into this error:|network error:|the model returned an empty response).{0,4000}"
+    r"please (?:retry if you think this is a transient|resend your message to (?:try again|continue))",
+    re.IGNORECASE | re.DOTALL,
+)
+EMPTY = "it ended without a last word; what it did before is all there is"
 
 
 def conclude(response: PromptResponse, desk: Desk, assignment: Assignment) -> Outcome:
@@ -54,11 +61,11 @@ def _judge(stop: str, text: str, desk: Desk, *, counted: bool) -> Outcome:
     if known := STOPS.get(stop):
         failure, why = known
         return Outcome(failure=failure.value, message=f"{why}: {text}" if text else why)
-    if not counted and ERRORS.search(text):
+    if DRESSED.match(text) or (not counted and ERRORS.search(text)):
         return explain_failure(text)
     if not text and not desk.last:
         return Outcome(failure=Failure.VALIDATION.value, message=IDLED)
-    return Outcome(message=text)
+    return Outcome(message=text, notices=(EMPTY,) if desk.updates.speechless else ())
 
 
 def count_usage(response: PromptResponse) -> dict[str, float]:
@@ -85,7 +92,7 @@ def _count_meta(quota: Mapping[str, Json]) -> dict[str, float]:
 def explain_error(error: RequestError, *, doing: str) -> Outcome:
     """The outcome of a request that the agent answered with an error."""
     message = f"{error}: {_describe_data(error.data)}".removesuffix(": ")
-    status = error.code if 400 <= error.code < 600 else None
+    status = next((code for code in (error.code, _find_status(error.data)) if 400 <= code < 600), None)
     outcome = explain_failure(f"{doing} failed: {message}", status=status)
     if error.code == AUTH_REQUIRED and outcome.failure == Failure.CRASH.value:
         return replace(outcome, failure=Failure.AUTH.value)
@@ -94,4 +101,10 @@ def explain_error(error: RequestError, *, doing: str) -> Outcome:
 
 def _describe_data(data: Json) -> str:
     told = read_map(data)
-    return read_text(data) or read_text(told.get("details")) or read_text(told.get("message"))
+    words = (read_text(told.get(name)) for name in ("details", "message", "reason"))
+    return read_text(data) or next((word for word in words if word), "")
+
+
+def _find_status(data: Json) -> int:
+    told = read_map(data)
+    return next((int(code) for name in ("status", "statusCode") if (code := read_number(told.get(name)))), 0)

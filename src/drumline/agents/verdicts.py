@@ -32,7 +32,11 @@ WORDS: tuple[tuple[Failure, re.Pattern[str]], ...] = tuple(
     (failure, re.compile(words, re.IGNORECASE))
     for failure, words in (
         (Failure.QUOTA, r"usage (?:limit|exceeded)|hit your .{0,20}limit|limit reached|weekly limit|5-hour limit"),
-        (Failure.BILLING, r"credit balance|insufficient_quota|payment required|billing|out of credits"),
+        (
+            Failure.BILLING,
+            r"credit balance|insufficient_quota|payment required|billing|out of credits|more credits"
+            r"|credits.?exhausted",
+        ),
         (
             Failure.AUTH,
             r"not logged in|log ?in again|please run /login|unauthori[sz]ed|authenticat|invalid.{0,10}api key"
@@ -46,12 +50,12 @@ WORDS: tuple[tuple[Failure, re.Pattern[str]], ...] = tuple(
         ),
         (
             Failure.PERMANENT,
-            r"invalid.?request|not.?found|does not exist|unknown (model|option|argument)|not supported"
+            r"(?:invalid|bad).?request|not.?found|does not exist|unknown (model|option|argument)|not supported"
             r"|unexpected argument|too long|context (window|length)",
         ),
     )
 )
-STATUS = re.compile(r"(?:status|code|error|rejected)[\s:\"'_(]{1,4}([45]\d\d)\b", re.IGNORECASE)
+STATUS = re.compile(r"(?:status|code|error|rejected|request)[\s:\"'_(]{1,4}([45]\d\d)\b", re.IGNORECASE)
 
 
 def classify(message: str, *, status: int | None = None) -> Failure:
