@@ -8,19 +8,18 @@ from __future__ import annotations
 import json
 import os
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 
+from drumline.agents.handover import describe_servers, name_session, write_private
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_list, read_map, read_number, read_text
+from drumline.agents.resultstream import Ends, describe_use, explain_limit, finish, read_blocks
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
-from drumline.profiles import McpServer
 
 WRITERS = "Edit,Write,NotebookEdit"
 FREE = ("Bash", "WebFetch", "WebSearch")
@@ -28,7 +27,7 @@ FREE = ("Bash", "WebFetch", "WebSearch")
 RETRIES = "3"
 """It would ask ten times by itself, for minutes; waiting is up to the engine, which tells people."""
 INPUTS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
-ENDS: Mapping[str, tuple[Failure, str]] = {
+ENDS: Ends = {
     "error_max_budget_usd": (Failure.QUOTA, "the budget of this assignment is used up"),
     "error_max_turns": (Failure.VALIDATION, "it took more turns than it may"),
     "error_max_structured_output_retries": (Failure.VALIDATION, "no answer of it fitted the schema"),
@@ -39,9 +38,10 @@ def build_launch(assignment: Assignment, setting: Setting) -> Launch:
     """The command for an assignment. The prompt goes in on stdin; instructions and servers are files."""
     argv = [str(setting.executable), "-p", "--output-format", "stream-json", "--verbose", "--input-format", "text"]
     argv += ["--model", setting.model] if setting.model else []
-    argv += ["--resume", assignment.session] if assignment.session else ["--session-id", _name_session(assignment)]
+    argv += ["--resume", assignment.session] if assignment.session else ["--session-id", name_session(assignment)]
     if assignment.instructions:
-        argv += ["--append-system-prompt-file", _write(setting.scratch / "instructions.md", assignment.instructions)]
+        instructions = write_private(setting.scratch / "instructions.md", assignment.instructions)
+        argv += ["--append-system-prompt-file", instructions]
     if assignment.output_schema is not None:
         argv += ["--json-schema", json.dumps(assignment.output_schema)]
     if setting.servers:
@@ -81,30 +81,12 @@ def _set_up(setting: Setting) -> dict[str, str]:
     return env
 
 
-def _name_session(assignment: Assignment) -> str:
-    """The id wanted, if it is one that the program takes, else a new one."""
-    try:
-        return str(uuid.UUID(assignment.new_session))
-    except ValueError:
-        return str(uuid.uuid4())
-
-
 def _write_servers(setting: Setting) -> str:
-    servers = {server.name: _describe(server) for server in setting.servers}
-    return _write(setting.scratch / "servers.json", json.dumps({"mcpServers": servers}))
-
-
-def _describe(server: McpServer) -> Mapping[str, Json]:
-    if server.url:
-        return {"type": "http", "url": server.url}
-    return {"type": "stdio", "command": server.command[0], "args": list(server.command[1:]), "env": dict(server.env)}
-
-
-def _write(path: Path, text: str) -> str:
-    """Write a file that only we can read: servers have secrets."""
-    path.touch(mode=0o600)
-    path.write_text(text, encoding="utf-8", errors="backslashreplace")
-    return str(path)
+    described = describe_servers(setting.servers, address="url")
+    # An address without a kind would be taken for a program.
+    kinds = {server.name: {"type": "http" if server.url else "stdio"} for server in setting.servers}
+    servers = {name: {**kinds[name], **read_map(table)} for name, table in described.items()}
+    return write_private(setting.scratch / "servers.json", json.dumps({"mcpServers": servers}))
 
 
 class ClaudeReader:
@@ -141,14 +123,8 @@ class ClaudeReader:
         if result is None:
             return replace(explain_end(ended, "a result"), notices=tuple(self._notices))
         outcome = self._judge(result)
-        return replace(
-            outcome,
-            usage=self._count(result),
-            source="claude",
-            model=self._model,
-            session=read_text(result.get("session_id")),
-            notices=(*self._notices, *outcome.notices),
-        )
+        told = replace(outcome, usage=self._count(result), notices=(*self._notices, *outcome.notices))
+        return finish(told, result, source="claude", model=self._model)
 
     def _judge(self, result: Mapping[str, Json]) -> Outcome:
         text = read_text(result.get("result"))
@@ -156,8 +132,8 @@ class ClaudeReader:
         if not result.get("is_error") and reason == "completed" and result.get("subtype") == "success":
             return Outcome(message=text, structured=result.get("structured_output"))
         told = "; ".join(read_text(error) for error in read_list(result.get("errors"))) or text
-        if known := ENDS.get(read_text(result.get("subtype"))):
-            return Outcome(failure=known[0].value, message=f"{known[1]}: {told}" if told else known[1])
+        if known := explain_limit(ENDS, read_text(result.get("subtype")), told):
+            return known
         status = int(read_number(result.get("api_error_status"))) or None
         outcome = explain_failure(told or f"it ended as {reason!r}", status=status, wait=self._wait)
         if outcome.failure == Failure.QUOTA.value and self._resets_at is not None:
@@ -207,16 +183,11 @@ def _count_tokens(usage: Mapping[str, Json]) -> dict[str, float]:
 def _read_blocks(event: Mapping[str, Json]) -> Iterator[Happening]:
     """What it says and does in one message; an error of the API also looks like something said."""
     own = event.get("parent_tool_use_id") is None and not event.get("is_api_error_message")
-    for item in read_list(read_map(event.get("message")).get("content")):
-        block = read_map(item)
-        given = read_map(block.get("input"))
+    for block in read_blocks(event):
         if block.get("type") == "text" and own:
             yield Happening(kind="text", text=read_text(block.get("text")))
-        elif block.get("type") == "tool_use" and block.get("name") == "Bash":
-            yield Happening(kind="command", text=read_text(given.get("command")))
         elif block.get("type") == "tool_use":
-            what = read_text(given.get("file_path")) or read_text(given.get("pattern")) or read_text(given.get("url"))
-            yield Happening(kind="tool", text=f"{read_text(block.get('name'))} {what}".strip())
+            yield describe_use(block, runner="Bash")
 
 
 PROGRAM = Program(

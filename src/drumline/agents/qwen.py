@@ -6,13 +6,18 @@ The rule: its result is believed only if it is a success and no error. Errors al
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from drumline.agents.handover import describe_servers, join_prompt, name_session, write_private
+from drumline.agents.lineups import line_up, read_settings
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_list, read_map, read_number, read_text
+from drumline.agents.resultstream import Ends, describe_use, explain_limit, find_target, finish, read_blocks
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
 from drumline.core.taxonomy import Failure
@@ -27,7 +32,11 @@ STATUS = re.compile(r"\[API Error:\s*(\d{3})\b")
 ERROR = "[API Error"
 EMPTY = "empty response"
 CUT = re.compile(rf"terminated|invalid eof|premature|{EMPTY}", re.IGNORECASE)
-ENDS: Mapping[str, tuple[Failure, str]] = {
+HOSTS: Mapping[str, re.Pattern[str]] = {
+    "dashscope": re.compile(r"dashscope(?:-[a-z]+)?\.aliyuncs\.com"),
+    "openai": re.compile(r"api\.openai\.com"),
+}
+ENDS: Ends = {
     "error_max_turns": (Failure.VALIDATION, "it took more turns than it may"),
 }
 
@@ -76,6 +85,20 @@ def _choose_tools(assignment: Assignment, setting: Setting) -> tuple[str, ...] |
     return harmless if assignment.tools is None else tuple(tool for tool in assignment.tools if tool in harmless)
 
 
+def suggest_models(folder: Path) -> Mapping[str, str]:
+    """Models for the tiers, where it talks with a provider of known models; its plans for coders have their own."""
+    home = Path(os.environ.get("QWEN_HOME") or Path.home() / ".qwen")
+    settings = read_settings(home / "settings.json")
+    if settings is None:
+        return {}
+    auth = read_map(read_map(settings.get("security")).get("auth"))
+    address = os.environ.get("OPENAI_BASE_URL") or read_text(auth.get("baseUrl"))
+    named = os.environ.get("OPENAI_MODEL") or os.environ.get("QWEN_MODEL")
+    own = bool(named or read_map(settings.get("model")).get("name"))
+    host = urlsplit(address).hostname or ""
+    return line_up(next((name for name, theirs in HOSTS.items() if theirs.fullmatch(host)), ""), own=own)
+
+
 class QwenReader:
     """Understands the stream of one run."""
 
@@ -112,22 +135,17 @@ class QwenReader:
         if result is None:
             return explain_end(ended, "a result")
         denied = [read_text(read_map(item).get("tool_name")) for item in read_list(result.get("permission_denials"))]
-        return replace(
-            self._judge(result),
-            usage=self._count(result),
-            source="qwen",
-            model=self._model,
-            session=read_text(result.get("session_id")),
-            notices=tuple(f"it was not allowed to use {tool}" for tool in denied),
-        )
+        notices = tuple(f"it was not allowed to use {tool}" for tool in denied)
+        outcome = replace(self._judge(result), usage=self._count(result), notices=notices)
+        return finish(outcome, result, source="qwen", model=self._model)
 
     def _judge(self, result: Mapping[str, Json]) -> Outcome:
         text, subtype = read_text(result.get("result")), read_text(result.get("subtype"))
         if not result.get("is_error") and subtype == "success":
             return Outcome(message=text, structured=result.get("structured_result"))
         told = read_text(read_map(result.get("error")).get("message")) or text
-        if known := ENDS.get(subtype):
-            return Outcome(failure=known[0].value, message=f"{known[1]}: {told}" if told else known[1])
+        if known := explain_limit(ENDS, subtype, told):
+            return known
         if EMPTY in told and not self._acted:
             return Outcome()
         code = STATUS.search(told)
@@ -145,8 +163,7 @@ class QwenReader:
 
     def _read_blocks(self, event: Mapping[str, Json]) -> Iterator[Happening]:
         own = event.get("parent_tool_use_id") is None
-        for item in read_list(read_map(event.get("message")).get("content")):
-            block = read_map(item)
+        for block in read_blocks(event):
             text = read_text(block.get("text"))
             if block.get("type") == "tool_use":
                 yield self._read_use(block)
@@ -155,17 +172,13 @@ class QwenReader:
 
     def _read_use(self, block: Mapping[str, Json]) -> Happening:
         self._acted = True
-        tool, given = read_text(block.get("name")), read_map(block.get("input"))
-        if tool == SHELL:
-            return Happening(kind="command", text=read_text(given.get("command")))
-        what = read_text(given.get("file_path")) or read_text(given.get("pattern")) or read_text(given.get("path"))
-        if tool in WRITERS:
-            self._edits[read_text(block.get("id"))] = what or read_text(given.get("notebook_path"))
-        return Happening(kind="tool", text=f"{tool} {what}".strip())
+        if block.get("name") in WRITERS:
+            given = read_map(block.get("input"))
+            self._edits[read_text(block.get("id"))] = find_target(block) or read_text(given.get("notebook_path"))
+        return describe_use(block, runner=SHELL)
 
     def _read_done(self, event: Mapping[str, Json]) -> Iterator[Happening]:
-        for item in read_list(read_map(event.get("message")).get("content")):
-            block = read_map(item)
+        for block in read_blocks(event):
             path = self._edits.pop(read_text(block.get("tool_use_id")), "")
             if path and not block.get("is_error"):
                 yield Happening(kind="edit", text=path)
@@ -190,6 +203,7 @@ PROGRAM = Program(
     ),
     keep=("OPENAI_*", "QWEN_*", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
     homes=("$QWEN_HOME/", "~/.qwen/"),
+    suggest=suggest_models,
     gone=("No saved session found", "is already in use"),
     install="npm install -g @qwen-code/qwen-code",
     login="qwen",

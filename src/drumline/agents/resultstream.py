@@ -1,0 +1,50 @@
+"""What Claude Code and Qwen Code have in common: a stream of messages with blocks, and a result at its end.
+
+The rule: only what both mean alike is here. How a result is believed, each says for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from drumline.agents.reading import read_list, read_map, read_text
+from drumline.core.flow.model import Json
+from drumline.core.taxonomy import Failure
+from drumline.ports.agents import Happening, Outcome
+
+Ends = Mapping[str, tuple[Failure, str]]
+"""Kinds of results that a limit of its own has ended, each with its class and what it means."""
+TARGETS = ("file_path", "pattern", "path", "url")
+
+
+def read_blocks(event: Mapping[str, Json]) -> list[Mapping[str, Json]]:
+    """The blocks of a message: text, the use of a tool, or what a tool has answered."""
+    return [read_map(item) for item in read_list(read_map(event.get("message")).get("content"))]
+
+
+def describe_use(block: Mapping[str, Json], *, runner: str) -> Happening:
+    """What the use of a tool is: a command if the tool is the `runner`, else a tool and what it is used on."""
+    tool, given = read_text(block.get("name")), read_map(block.get("input"))
+    if tool == runner:
+        return Happening(kind="command", text=read_text(given.get("command")))
+    return Happening(kind="tool", text=f"{tool} {find_target(block)}".strip())
+
+
+def find_target(block: Mapping[str, Json]) -> str:
+    """What a tool is used on; empty if it does not say."""
+    given = read_map(block.get("input"))
+    return next((target for name in TARGETS if (target := read_text(given.get(name)))), "")
+
+
+def explain_limit(ends: Ends, subtype: str, told: str) -> Outcome | None:
+    """The outcome of a result whose kind is one of `ends`; None for any other."""
+    if subtype not in ends:
+        return None
+    failure, why = ends[subtype]
+    return Outcome(failure=failure.value, message=f"{why}: {told}" if told else why)
+
+
+def finish(outcome: Outcome, result: Mapping[str, Json], *, source: str, model: str) -> Outcome:
+    """The outcome with who did the work, and in which session."""
+    return replace(outcome, source=source, model=model, session=read_text(result.get("session_id")))
