@@ -11,6 +11,11 @@ from pathlib import Path
 import pytest
 from tests.acceptance.userland import User, make_user, wait_for
 
+CONFIG = """checks = ["ls *.txt"]
+
+[agents.command]
+env = ["HOLD", "WORD"]
+"""
 SLOW = (
     'command:test -f ready-$DRUMLINE_STEP || sleep 0.2; echo good > $DRUMLINE_STEP.txt; test ! -f "$HOLD" || sleep 300'
 )
@@ -156,7 +161,7 @@ def setup(folder: Path, form: Format) -> User:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     (user.repo / ".drumline").mkdir()
-    (user.repo / ".drumline" / "config.toml").write_text('checks = ["ls *.txt"]\n')
+    (user.repo / ".drumline" / "config.toml").write_text(CONFIG)
     user.commit_all("plan")
     return user
 

@@ -131,6 +131,7 @@ def test_no_secret_is_in_a_recording_and_people_are_told_what_is_missing(user: U
         "os.path.islink('link') or os.symlink('README.md', 'link')\n"
     )
     (user.folder / "worker.py").write_text(script)
+    write_files(user, {".drumline/config.toml": '[agents.command]\nenv = ["DEPLOY_TOKEN"]\n'})
 
     ran = user.run("--record", str(record), agent=hire(user), env={"DEPLOY_TOKEN": secret})
 

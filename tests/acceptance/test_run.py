@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.flowland import write_files
 from tests.acceptance.userland import (
     PLAN,
     SCRIPTED,
@@ -66,6 +67,7 @@ def test_parallel_mode_works_on_independent_steps_at_the_same_time(user: User) -
 
 def test_one_job_is_one_step_at_a_time_even_in_parallel_mode(user: User) -> None:
     alone = "mkdir $HOME/busy && sleep 0.2 && rmdir $HOME/busy"
+    write_files(user, {".drumline/config.toml": '[agents.command]\nfolders = ["~"]\n'})
 
     ran = user.run("--mode", "parallel", "--jobs", "1", agent=f"command:{alone} && touch $DRUMLINE_STEP.txt")
 

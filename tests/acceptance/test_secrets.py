@@ -12,6 +12,7 @@ from tests.acceptance.userland import User, leaving_nothing, make_user, step_tex
 
 HUNTER = "hunter2-hunter2-hunter2"
 ENV = {"SERVICE_TOKEN": HUNTER}
+LENT = {".drumline/config.toml": '[agents.command]\nenv = ["SERVICE_TOKEN"]\n'}
 NODES = {
     "work": {
         "type": "agent",
@@ -34,7 +35,9 @@ NODES = {
 @pytest.fixture
 def user(tmp_path: Path) -> Iterator[User]:
     with leaving_nothing(tmp_path):
-        yield make_user(tmp_path, step_text("step-1", checks=("echo saw $SERVICE_TOKEN; test -f fixed",)))
+        user = make_user(tmp_path, step_text("step-1", checks=("echo saw $SERVICE_TOKEN; test -f fixed",)))
+        write_files(user, LENT)
+        yield user
 
 
 def kill_once_it_leaked(user: User, *args: str) -> None:
@@ -69,7 +72,7 @@ def test_what_an_agent_and_a_check_of_a_plan_print_is_kept_without_secrets(user:
 
 def test_what_a_flows_agent_and_check_print_is_kept_without_secrets(tmp_path: Path) -> None:
     with flow_user(tmp_path, {}) as user:
-        write_files(user, {"f.yaml": flow_text("work", NODES)})
+        write_files(user, {"f.yaml": flow_text("work", NODES), **LENT})
 
         ran = user.drumline("flow", "run", "f.yaml", "--agent", "command:echo I know $SERVICE_TOKEN", env=ENV)
 
@@ -91,7 +94,7 @@ def test_what_a_killed_driver_left_is_redacted_when_the_step_is_taken_up_again(u
 
 
 def test_what_a_killed_driver_of_a_flow_left_is_redacted_when_it_is_taken_up_again(tmp_path: Path) -> None:
-    with flow_user(tmp_path, {"f.yaml": flow_text("work", NODES)}) as user:
+    with flow_user(tmp_path, {"f.yaml": flow_text("work", NODES), **LENT}) as user:
         agent = f"command:echo I know $SERVICE_TOKEN; test -e {user.folder}/go || sleep 600"
         kill_once_it_leaked(user, "flow", "run", "f.yaml", "--agent", agent)
 
@@ -99,3 +102,12 @@ def test_what_a_killed_driver_of_a_flow_left_is_redacted_when_it_is_taken_up_aga
 
         assert ran.code == 0, ran.text
         assert find_leaks(user) == []
+
+
+def test_an_agent_does_not_see_a_secret_that_nobody_lent_it(user: User) -> None:
+    (user.repo / ".drumline" / "config.toml").unlink()
+
+    ran = user.run(agent="command:echo it is ${SERVICE_TOKEN:-unknown}; touch fixed", env=ENV)
+
+    assert ran.code == 0, ran.text
+    assert "it is unknown" in user.drumline("logs", "step-1").out

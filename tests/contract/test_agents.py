@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
+from tests.agents.seats import make_checkout
 
 from drumline.agents import open_agent
 from drumline.agents.command import CommandAgent
@@ -25,7 +26,6 @@ from drumline.profiles import Loan
 from drumline.testing.processes import FakeProcesses
 
 JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
-AUTHOR = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
 
 # What the agent is asked to be, in its own language: an act of a script, or a shell command.
 BEHAVIOURS: dict[str, tuple[dict[str, object], str]] = {
@@ -47,7 +47,7 @@ MakeAgent = Callable[[str], Agent]
 def processes(tmp_path: Path) -> FakeProcesses:
     """Real commands, with every job kept to look at."""
     (tmp_path / "driver").mkdir()
-    return FakeProcesses(SupervisedProcesses(tmp_path / "driver", DriverId("d1")).run)
+    return FakeProcesses(SupervisedProcesses(tmp_path / "driver", DriverId(uuid.uuid4().hex)).run)
 
 
 @pytest.fixture(params=["command", "scripted"])
@@ -255,12 +255,7 @@ def test_without_a_jail_it_is_told_what_a_command_changed_in_the_checkout(
     tmp_path: Path, processes: FakeProcesses
 ) -> None:
     checkout, workspace = tmp_path / "checkout", tmp_path / "trees" / "one"
-    for words in (
-        ("init", "--quiet", str(checkout)),
-        ("-C", str(checkout), *AUTHOR, "commit", "--quiet", "--allow-empty", "-m", "base"),
-        ("-C", str(checkout), "worktree", "add", "--quiet", "--detach", str(workspace)),
-    ):
-        subprocess.run(["git", *words], check=True)
+    make_checkout(checkout, workspace)
     told: list[Happening] = []
 
     async def note(happening: Happening) -> None:
