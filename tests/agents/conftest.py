@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.agents.programs import find_entry
 from tests.agents.seats import BEHIND
-from tools.agents.pins import cache_folder, read_pins
+from tools.agents.pins import Pin, cache_folder, find_reason, read_pins
 
 HERE = Path(__file__).parent
 
@@ -25,5 +25,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     name = str(callspec.params.get("name", "")) if callspec else ""
     program = BEHIND.get(name, name)
     if program and find_entry(program) is None:
-        pin = read_pins()[program]
-        pytest.skip(f"{program} {pin.version} is not in {cache_folder()}: make agents")
+        pytest.skip(explain(read_pins()[program], cache_folder()))
+
+
+def explain(pin: Pin, cache: Path) -> str:
+    """Why a program is missing: what stood in the way when it was to be installed, or that nobody has tried yet."""
+    reason = find_reason(pin, cache)
+    if reason.is_file():
+        return f"{pin.name} {pin.version} could not be installed: {reason.read_text().strip()}"
+    return f"{pin.name} {pin.version} is not in {cache}: make agents"

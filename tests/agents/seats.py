@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -97,11 +98,15 @@ def open_office(
     if not again:
         make_checkout(checkout, workspace)
     isolate(folder, monkeypatch, name, server)
-    processes = SupervisedProcesses(folder / "driver", DriverId("d1"))
-    agent = open_agent(SPECS.get(name, name), processes=processes, base=folder)
+    agent = open_agent(SPECS.get(name, name), processes=make_processes(folder), base=folder)
     assert isinstance(agent, Held)
     agent = agent if jailed else replace(agent, jail=None)
     return Office(agent=agent, checkout=checkout, workspace=workspace, log=folder / "logs" / "work.log")
+
+
+def make_processes(folder: Path) -> SupervisedProcesses:
+    """A supervisor with a name of its own: what bears the same one elsewhere on this machine would end with it."""
+    return SupervisedProcesses(folder / "driver", DriverId(f"d-{uuid.uuid4().hex[:12]}"))
 
 
 def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, server: ModelServer) -> None:
@@ -162,6 +167,11 @@ def assign(workspace: Path, log: Path, *, prompt: str = "Please do the work.", *
         log=log,
         **{"timeout": 200.0, **fields},
     )
+
+
+def make_nap() -> str:
+    """A command that sleeps for hours, unlike any other on this machine, also where the tests run twice at once."""
+    return f"sleep 7200.{uuid.uuid4().int % 10**12:012d}"
 
 
 def read_command_lines() -> list[str]:

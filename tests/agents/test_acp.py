@@ -10,13 +10,19 @@ from typing import Any
 
 import anyio
 import pytest
-from tests.agents.seats import assign, count_processes, isolate, make_checkout, wait_for_processes
+from tests.agents.seats import (
+    assign,
+    count_processes,
+    isolate,
+    make_checkout,
+    make_nap,
+    make_processes,
+    wait_for_processes,
+)
 
 from drumline.agents import open_agent
 from drumline.agents.jail import find_jail
-from drumline.core.ids import DriverId
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
-from drumline.processes.supervised import SupervisedProcesses
 from drumline.testing.modelserver import ModelServer, Refuse, Run, Scenario, Turn, Write
 
 JAILED = pytest.mark.skipif(
@@ -49,8 +55,7 @@ class Place:
 
     def open(self, name: str, server: ModelServer) -> Agent:
         isolate(self.folder, self._monkeypatch, name, server)
-        processes = SupervisedProcesses(self.folder / "driver", DriverId("d1"))
-        return open_agent(f"acp:{COMMANDS[name]}", processes=processes, base=self.folder)
+        return open_agent(f"acp:{COMMANDS[name]}", processes=make_processes(self.folder), base=self.folder)
 
     def assign(self, **fields: Any) -> Assignment:
         async def note(happening: Happening) -> None:
@@ -116,7 +121,7 @@ def test_in_a_jail_nothing_can_be_written_outside(name: str, place: Place) -> No
 
 @pytest.mark.parametrize("name", NAMES)
 def test_cancelled_in_mid_command_it_leaves_no_process(name: str, place: Place) -> None:
-    nap = f"sleep 7301.5{NAMES.index(name)}"
+    nap = make_nap()
     turns = (Turn(calls=(Run(command=f"setsid {nap} & {nap}"),)), Turn(text="x"))
     with ModelServer([Scenario(turns=turns)]) as server:
         agent = place.open(name, server)

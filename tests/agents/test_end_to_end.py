@@ -11,7 +11,7 @@ import pytest
 from tests.acceptance.test_record import move_to_a_fresh_clone, tree_of
 from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, states_of, step_of, step_text, wait_for
 from tests.agents.programs import LAUNCHES, Seat, find_entry
-from tests.agents.seats import count_processes
+from tests.agents.seats import count_processes, make_nap
 
 from drumline.testing.modelserver import ModelServer, Run, Scenario, Turn, Write
 
@@ -60,7 +60,7 @@ def list_landed(user: User) -> list[str]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_plan_is_killed_while_the_agent_works_and_still_every_step_lands_once(name: str, user: User) -> None:
-    nap = f"sleep 7301.{len(name)}5"
+    nap = make_nap()
     calls = (Write(path="half.txt", content="half\n"), Run(command=f"setsid {nap} & {nap}"))
     stuck = Scenario(name="stuck", when="(step-3)", turns=(Turn(calls=calls[:1]), Turn(calls=calls[1:])))
     with ModelServer([stuck, *WORK]) as server:
