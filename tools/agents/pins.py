@@ -66,3 +66,8 @@ def find_program(pin: Pin, cache: Path) -> Path | None:
     """The installed program's entry in its own `bin` folder, or None where it is not installed."""
     entry = cache / pin.folder / "bin" / pin.name
     return entry if entry.exists() else None
+
+
+def find_reason(pin: Pin, cache: Path) -> Path:
+    """Where the installer says why a program is missing; there is no such file while it has not tried in vain."""
+    return cache / f"{pin.folder}.missing"
