@@ -14,7 +14,7 @@ from tests.integration.worlds import RUN
 from tests.unit.flows import each, end, flow, name, script
 
 from drumline.core.events import RunParked
-from drumline.core.flow.events import AgentAsked, NodeEnded, NodeStarted, NodeSuspended
+from drumline.core.flow.events import AgentAsked, NodeEnded, NodeStarted, NodeSuspended, SessionNamed
 from drumline.core.flow.model import AgentNode, Flow, FlowSettings, Node, NodeId
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.questions import FLOW
@@ -26,7 +26,7 @@ from drumline.engine.flow.driver import FlowDriver, Perform
 from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.flow.visit import Visit
 from drumline.errors import InvalidInput
-from drumline.ports.agents import Agent, Assignment
+from drumline.ports.agents import Agent, Assignment, Happening
 from drumline.ports.agents import Outcome as Concluded
 from drumline.ports.journal import Message
 from drumline.ports.library import Callee
@@ -45,6 +45,7 @@ class Crew(FlowWorld):
     replies: Mapping[str, Reply]
     fallback: tuple[str, ...] = ()
     quota_wait: float = 900.0
+    calls_it: str = ""
     clock: FakeClock = field(default_factory=FakeClock)
     given: list[tuple[str, Assignment]] = field(default_factory=list)
 
@@ -94,6 +95,8 @@ class _Player:
     async def work(self, assignment: Assignment) -> Concluded:
         await anyio.lowlevel.checkpoint()
         self.crew.given.append((self.spec, assignment))
+        if self.crew.calls_it:
+            await assignment.report(Happening(kind="session", text=f"{self.crew.calls_it}-{assignment.node}"))
         return self.crew.replies[self.spec](assignment)
 
 
@@ -496,3 +499,45 @@ def test_the_session_of_an_attempt_that_was_lost_is_not_gone_on_with(tmp_path: P
 
     assert [session for *_, session in world.asked] == ["", "s-1", ""]
     assert "cut short\n\nThe process that drove it ended." in world.given[2][1].prompt
+
+
+def test_a_session_that_the_agent_calls_otherwise_is_known_before_the_visit_is_over(tmp_path: Path) -> None:
+    main = logging(script("s", "work"), agent("work"))
+    replies = {"ann": saying("done")}
+    world = Crew(folder=tmp_path, flows={"main": main}, act=note, replies=replies, calls_it="own")
+
+    run = world.drive()
+
+    walked = [entry.event for entry in world.store.read(Stream(RUN, FLOW))]
+    kinds = [type(event) for event in walked if getattr(event, "node", "") == "work"]
+    assert run.ended is not None
+    assert kinds == [NodeStarted, AgentAsked, SessionNamed, NodeEnded]
+
+
+def test_sessions_of_agents_beside_each_other_are_named_without_a_conflict(tmp_path: Path) -> None:
+    main = logging(script("s", "one two three"), agent("one"), agent("two"), agent("three"))
+    replies = {"ann": saying("done")}
+    world = Crew(folder=tmp_path, flows={"main": main}, act=note, replies=replies, calls_it="own")
+
+    run = world.drive()
+
+    named = [event.session for event in world.events(SessionNamed) if isinstance(event, SessionNamed)]
+    assert run.ended is not None
+    assert sorted(named) == ["own-one", "own-three", "own-two"]
+    assert len(world.given) == 3
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(2, 7))
+def test_agents_beside_each_other_end_once_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    main = logging(script("s", "one two"), agent("one"), agent("two", who="bob"))
+    replies = {"ann": asking("Which?"), "bob": saying("bob did it")}
+    world = Crew(folder=tmp_path, flows={"main": main}, act=note, replies=replies, calls_it="own")
+    world.die_at(nth, when=when)
+
+    run = drive_answering(world)
+
+    assert run.ended is not None
+    assert world.end.output == '["s#1","done","bob did it"]'
+    ended = [event.node for event in world.events(NodeEnded) if isinstance(event, NodeEnded)]
+    assert sorted(ended) == ["one", "s", "two"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.flows import begin, end, flow, script
 
-from drumline.core.flow.events import AgentAsked, NodeSuspended
+from drumline.core.flow.events import AgentAsked, NodeEnded, NodeLost, NodeStarted, NodeSuspended, SessionKept
 from drumline.core.flow.model import NodeId
 from drumline.core.flow.relay import LEAST_REST, Relay, begin_attempt, choose_agent, end_attempt, suspend
+from drumline.core.flow.state import fold_flow
 from drumline.core.routing import MOST_RESTS, Candidate
 from drumline.core.taxonomy import WAITS
 
@@ -115,3 +117,16 @@ def test_deciding_does_not_change_what_was_recorded() -> None:
     suspend(BOTH, relay, ended("quota"), now=NOW)
 
     assert (relay.attempts, relay.exhausted) == (0, {})
+
+
+def test_a_session_that_was_gone_on_with_counts_again_only_once_the_visit_has_kept_it() -> None:
+    state = begin(flow(script("work", "work"), end()))
+    kept = SessionKept(node=NODE, visit=1, session="s-1", agent="ann")
+    fold_flow(state, [kept, NodeEnded(node=NODE, visit=1, next=(NODE,))])
+    before = dict(state.sessions)
+
+    again = AgentAsked(node=NODE, visit=2, session="s-1")
+    fold_flow(state, [NodeStarted(node=NODE, visit=2), again, NodeLost(node=NODE, visit=2)])
+
+    assert before == {NODE: kept}
+    assert state.sessions == {}

@@ -10,6 +10,7 @@ A flow's own scope is "" at the top, or that of the node it was called from; the
                   that a fan-out resumes with only its unfinished branches and they see what they would have seen.
 - `NodeLost`      the same visit is due again; it costs no visit. The session that its agent had is not gone on with.
 - `AgentAsked`    intent, recorded with `NodeStarted`: which agent acts in the visit, and in which session.
+- `SessionNamed`  the agent calls its session otherwise; known from then on, should its driver die.
 - `NodeSuspended` the agent asked a person, or cannot go on. The same visit is due again, at once, at a time, or when
                   there is an answer; it costs no visit, and another agent may act in it.
 - `SessionKept`   a visit of an agent left a session that a later one goes on with; recorded with `NodeEnded`.
@@ -103,6 +104,16 @@ class AgentAsked(Event):
     agent: str = ""
     session: str = ""
     new_session: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionNamed(Event):
+    """The agent at work calls its session by another id than the one chosen for it."""
+
+    node: NodeId
+    visit: int
+    session: str
+    scope: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

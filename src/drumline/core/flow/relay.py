@@ -61,6 +61,12 @@ def begin_attempt(relay: Relay, event: AgentAsked) -> None:
     relay.asked, relay.session, relay.asks, relay.until = event, "", "", None
 
 
+def name_session(relay: Relay, session: str) -> None:
+    """The agent at work has said what its session is called."""
+    if relay.asked is not None:
+        relay.asked = replace(relay.asked, new_session=session)
+
+
 def lose_attempt(relay: Relay) -> None:
     """An attempt was lost with its driver: whoever is asked next is told, as what it had done is still there."""
     relay.cut_short = LOST

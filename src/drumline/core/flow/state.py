@@ -16,7 +16,7 @@ from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.merging import Result, merge_results
 from drumline.core.flow.model import EndNode, Json, MapNode, NodeId
-from drumline.core.flow.relay import Relay, begin_attempt, end_attempt, lose_attempt
+from drumline.core.flow.relay import Relay, begin_attempt, end_attempt, lose_attempt, name_session
 from drumline.core.flow.scopes import call_scope, parent_scope, split_item
 from drumline.core.flow.templates import resolve_raw
 from drumline.core.flow.values import is_list, name_type, overlay
@@ -204,6 +204,13 @@ def _agent_asked(state: FlowState, event: ev.AgentAsked) -> None:
         state.sessions = {node: kept for node, kept in state.sessions.items() if kept.session != event.session}
 
 
+def _session_named(state: FlowState, event: ev.SessionNamed) -> None:
+    state.check_due(event)
+    relay = state.relays.get(Key(event.scope, event.node, event.visit))
+    if relay is not None:
+        name_session(relay, event.session)
+
+
 def _node_suspended(state: FlowState, event: ev.NodeSuspended) -> None:
     key = Key(event.scope, event.node, event.visit)
     state.check_due(key)
@@ -363,6 +370,7 @@ _APPLY: dict[type[Event], Callable[[FlowState, Any], None]] = {
     ev.NodeEnded: _node_ended,
     ev.NodeLost: _node_lost,
     ev.AgentAsked: _agent_asked,
+    ev.SessionNamed: _session_named,
     ev.NodeSuspended: _node_suspended,
     ev.SessionKept: _session_kept,
     ev.FlowEnded: _flow_ended,

@@ -14,10 +14,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from drumline.core import events as ev
-from drumline.core.flow.events import FlowEnded
+from drumline.core.flow.events import FlowEnded, SessionNamed
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.questions import FLOW, find_question_id, list_answers, open_question
-from drumline.core.flow.state import FlowState, Key
+from drumline.core.flow.state import FlowState, Key, fold_flow
 from drumline.core.flow.walk import RunNode, begin_flow, count_left
 from drumline.core.ids import DriverId, GateId, RunId, Stream, Token
 from drumline.core.state import RunState, fold_run
@@ -66,6 +66,7 @@ class FlowDriver:
         self._working = 0
         self._arrived: list[Arrival] = []
         self._open: dict[GateId, Question] = {}
+        self._noted: list[SessionNamed] = []
         self._rests = Rests(clock=self.kit.clock, patience=self.kit.quota_wait)
         self._stir = anyio.Event()
         self._wake = anyio.Event()
@@ -142,7 +143,7 @@ class FlowDriver:
 
     def _reset(self) -> None:
         self._working, self._left = 0, False
-        self._arrived, self._open = [], {}
+        self._arrived, self._open, self._noted = [], {}, []
         self._rests = Rests(clock=self.kit.clock, patience=self.kit.quota_wait)
         self._time = WorkTime()
         self._read_run()
@@ -189,6 +190,9 @@ class FlowDriver:
                     tasks.start_soon(self._work, command)
                 arrived = await self._wait_arrivals()
             said, move = [], Move()
+            if self._noted:
+                move.events.extend(self._noted)
+                self._noted.clear()
             for key, outcome in arrived:
                 self._stack.conclude(key, outcome, move)
 
@@ -198,6 +202,16 @@ class FlowDriver:
         await self.kit.store.append({self._stream: addition}, token=self._token)
         self._version += len(move.events)
         self.observe(move.events)
+
+    async def _note(self, event: SessionNamed) -> None:
+        """Record what is known before a visit is over: at once if it acts alone, else with whatever comes next."""
+        fold_flow(self._stack.find_state(Key(event.scope, event.node, event.visit)), (event,))
+        if self._working:
+            self._noted.append(event)
+            self._wake.set()
+            return
+        with anyio.CancelScope(shield=True):  # nobody could tell whether an append that was cut off counts
+            await self._record(Move(events=[event]))
 
     async def _record_all(self, move: Move, said: list[ev.Event]) -> None:
         """Append a move with what belongs into the run's stream: questions, answers, and the end with its delivery."""
@@ -273,7 +287,7 @@ class FlowDriver:
         if relay is None:
             return visit
         answers = list_answers(self.run, command.key, relay.questions)
-        return visit._replace(relay=relay, answers=answers, budget=count_left(state))
+        return visit._replace(relay=relay, answers=answers, budget=count_left(state), note=self._note)
 
     # --- questions and answers ----------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import anyio.to_thread
 
-from drumline.core.flow.events import NodeSuspended, SessionKept
+from drumline.core.flow.events import NodeSuspended, SessionKept, SessionNamed
 from drumline.core.flow.model import AgentNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.relay import Relay, suspend
@@ -26,7 +26,7 @@ from drumline.engine.flow.prompts import write_assignment
 from drumline.engine.flow.visit import Visit
 from drumline.engine.kit import Price, know_no_price
 from drumline.errors import InvalidInput
-from drumline.ports.agents import Agent, Assignment
+from drumline.ports.agents import Agent, Assignment, Happening
 from drumline.ports.agents import Outcome as Concluded
 from drumline.ports.models import Answer
 from drumline.ports.schemas import Schemas
@@ -170,7 +170,17 @@ class _Errand:
             new_session=asked.new_session if asked and asked.new_session and self.sent == 1 else str(uuid4()),
             idle=self.terms.idle,
             budget=visit.budget,
+            report=self._hear,
         )
+
+    async def _hear(self, happening: Happening) -> None:
+        """The id of the session is recorded as soon as it differs from what is known."""
+        asked, key = self._history.asked, self.visit.key
+        if happening.kind != "session" or self.sent > 1 or asked is None or self.visit.note is None:
+            return
+        if happening.text and happening.text not in (asked.session, asked.new_session):
+            named = SessionNamed(node=key.node, visit=key.visit, scope=key.scope, session=happening.text)
+            await self.visit.note(named)
 
     async def _count(self, concluded: Concluded) -> Mapping[str, float]:
         """What the agent used, with its price if the agent named none but that of its model is known."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from hashlib import blake2b
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from drumline.core.flow.events import SessionNamed
 from drumline.core.flow.model import Flow, Json
 from drumline.core.flow.relay import Relay
 from drumline.core.flow.scopes import call_scope
@@ -23,8 +24,8 @@ class Visit(NamedTuple):
     """Where and with what a node acts: `values` is the state it sees, `folder` where it works, `logs` takes its logs.
 
     `agent` and `model` are the caller's, which override what the node names; empty if there are none. For an agent,
-    `relay` says who is asked and what came before, `answers` what people said to its questions, and `budget` how many
-    dollars are left.
+    `relay` says who is asked and what came before, `answers` what people said to its questions, `budget` how many
+    dollars are left, and `note` records what is known before it is over.
     """
 
     run: RunId
@@ -40,6 +41,7 @@ class Visit(NamedTuple):
     relay: Relay | None = None
     answers: tuple[tuple[str, str], ...] = ()
     budget: float | None = None
+    note: Callable[[SessionNamed], Awaitable[None]] | None = None
 
     @property
     def source(self) -> Path:
