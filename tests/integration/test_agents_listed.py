@@ -14,6 +14,7 @@ from tests.integration import acpactor
 
 from drumline.agents import open_agent
 from drumline.agents.acp import AcpAgent
+from drumline.agents.command import CommandAgent
 from drumline.agents.jail import Jail, find_jail
 from drumline.app.agents import describe_builtin, is_jailed, judge, list_agents, sort_listed, try_agent
 from drumline.cli.main import main
@@ -25,6 +26,7 @@ from drumline.ports.agents import Outcome
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.testing.modelserver import ModelServer, Scenario, Turn, Write
 
+HELD = ("acp", "builtin", "command")
 READY = (Turn(calls=(Write(path="hello.txt", content="ready\n"),)), Turn(text="done"))
 
 
@@ -80,20 +82,21 @@ def test_the_list_tells_people_what_the_built_in_agent_lacks(capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("jail", [Jail(program="bwrap"), None], ids=["jailed", "free"])
-@pytest.mark.parametrize("spec", ["acp:" + shlex.quote(sys.executable), "builtin"], ids=["acp", "builtin"])
+@pytest.mark.parametrize("spec", ["acp:" + shlex.quote(sys.executable), "builtin", "command:true"], ids=HELD)
 def test_agents_that_are_no_programs_of_ours_are_jailed_if_they_have_a_jail(
     spec: str, jail: Jail | None, tmp_path: Path
 ) -> None:
     agent = open_agent(spec, processes=SupervisedProcesses(tmp_path, DriverId("d1")), base=tmp_path)
-    assert isinstance(agent, AcpAgent | BuiltinAgent)
+    assert isinstance(agent, AcpAgent | BuiltinAgent | CommandAgent)
 
     held = replace(agent, jail=jail)
 
     assert is_jailed(held) == (jail is not None)
 
 
-def test_a_command_is_never_jailed(tmp_path: Path) -> None:
-    agent = open_agent("command:true", processes=SupervisedProcesses(tmp_path, DriverId("d1")), base=tmp_path)
+def test_a_script_is_never_jailed(tmp_path: Path) -> None:
+    (tmp_path / "play.yaml").write_text("default: {say: hello}\n")
+    agent = open_agent("scripted:play.yaml", processes=SupervisedProcesses(tmp_path, DriverId("d1")), base=tmp_path)
 
     assert not is_jailed(agent)
 

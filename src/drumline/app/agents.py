@@ -19,6 +19,7 @@ import anyio
 from drumline.agents import AGENTS, EXAMPLES, PROGRAMS, list_names, load, open_agent
 from drumline.agents.acp import AcpAgent
 from drumline.agents.cli import CliAgent, find_executable
+from drumline.agents.command import CommandAgent
 from drumline.agents.program import Abilities, Program
 from drumline.core.ids import DriverId, RunId, StepId
 from drumline.core.routing import TIERS
@@ -210,7 +211,7 @@ def try_agent(spec: str, *, timeout: float = TRIAL) -> Trial:
 
 def is_jailed(agent: Agent) -> bool:
     """Whether the kernel holds the agent; of those from other packages that is not known, so they count as free."""
-    return isinstance(agent, CliAgent | AcpAgent | BuiltinAgent) and agent.jail is not None
+    return isinstance(agent, CliAgent | AcpAgent | BuiltinAgent | CommandAgent) and agent.jail is not None
 
 
 def judge(spec: str, outcome: Outcome, *, edited: bool) -> tuple[str, str]:
