@@ -407,6 +407,28 @@ def test_a_quota_that_is_far_away_parks_the_flow_until_then(tmp_path: Path) -> N
     assert [event.until for event in stream if isinstance(event, RunParked)] == [due, due]
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, 5))
+def test_a_quota_is_waited_for_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    clock = FakeClock()
+    due = clock.now() + 500.0
+
+    def reply(assignment: Assignment) -> Concluded:
+        if clock.now() < due:
+            return Concluded(failure="quota", message="none left", resets_at=due)
+        return Concluded(message="done at last")
+
+    flows = {"main": logging(agent("call", who="child")), "child": logging(agent("work"))}
+    world = Crew(folder=tmp_path, flows=flows, act=note, replies={"ann": reply}, clock=clock)
+    world.die_at(nth, when=when)
+
+    run = world.drive_through()
+
+    assert run.ended is not None
+    assert (run.ended.state, clock.now()) == ("done", due)
+    assert len(world.events(NodeEnded)) == 2
+
+
 def test_a_quota_without_a_time_fails_the_visit(tmp_path: Path) -> None:
     world = Crew(
         folder=tmp_path, flows={"main": logging(agent("work"))}, act=note, replies={"ann": failing("quota", times=9)}
