@@ -214,8 +214,9 @@ class World:
         return [pid for pid in self.processes() if f"{census.MARK}=" in read_environ(pid)]
 
     def supervisors(self) -> list[int]:
-        """Live supervisors of this world."""
-        return [pid for pid in self.processes() if "processes.supervisor" in read_command(pid)]
+        """Live supervisors of this world; a child that one has forked and that is nothing else yet is none."""
+        found = {pid for pid in self.processes() if "processes.supervisor" in read_command(pid)}
+        return [pid for pid in sorted(found) if read_parent(pid) not in found]
 
     def wait_alone(self) -> list[int]:
         """Wait until no process of this world is left; return those that will not go."""
@@ -334,7 +335,17 @@ def read_command(pid: int) -> str:
 
 def is_stopped(pid: int) -> bool:
     """Whether the process is frozen by a signal."""
-    return _read_proc(pid, "stat").rpartition(")")[2].split()[:1] == ["T"]
+    return _read_stat(pid)[:1] == ["T"]
+
+
+def read_parent(pid: int) -> int:
+    """The process that started this one; 0 if it is gone."""
+    return int(next(iter(_read_stat(pid)[1:2]), "0"))
+
+
+def _read_stat(pid: int) -> list[str]:
+    """What follows the name: the state, the parent, and more."""
+    return _read_proc(pid, "stat").rpartition(")")[2].split()
 
 
 def _read_proc(pid: int, name: str) -> str:

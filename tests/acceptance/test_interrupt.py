@@ -93,7 +93,7 @@ def test_a_stopped_driver_leaves_the_work_of_the_others_alone(world: World) -> N
     first = world.start(*world.run_args("--jobs", "1"))
     wait_until(lambda: len(world.supervisors()) == 1, "the first agent")
     second = world.start(*world.run_args("--jobs", "1"))
-    wait_until(lambda: len(world.supervisors()) == 2, "the second agent")
+    wait_until(lambda: len(world.supervisors()) == 2 and len(world.held()) == 2, "the second agent")
 
     os.kill(first.pid, signal.SIGINT)
 
