@@ -282,7 +282,8 @@ class _Reading:
         value = table.get(key, [])
         if isinstance(value, list) and all(_is_text(text) and pattern.fullmatch(text) for text in value):
             return tuple(value)
-        self._refuse(f"{place}.{key}", value, _legal("agents.NAME", key))
+        # The value is not told: who writes NAME=VALUE here has written a secret.
+        self._tell(f"{place}.{key}", f"is not {_legal('agents.NAME', key)}")
         return ()
 
     def _choice(self, place: str, table: Mapping[str, object], key: str, legal: Sequence[str]) -> str:

@@ -244,11 +244,17 @@ def test_in_a_jail_a_command_writes_only_where_it_may(tmp_path: Path, processes:
 @JAILED
 def test_in_a_jail_a_command_that_may_only_read_cannot_write(tmp_path: Path, processes: FakeProcesses) -> None:
     assignment = replace(assign(tmp_path), read_only=True)
-    agent = open_agent("command:touch inside", processes=processes, base=tmp_path)
+    # Not even where a folder around it is lent.
+    loan = Loan(folders=(str(tmp_path),))
+    command = "touch ../beside $TMPDIR/temporary && touch inside"
+    agent = open_agent(f"command:{command}", processes=processes, base=tmp_path, loan=loan)
 
-    outcome = anyio.run(agent.work, assignment)
+    # Logs may be inside the workspace, in git's own folder, and what is temporary is beside them.
+    outcome = anyio.run(agent.work, replace(assignment, log=assignment.workspace / "log"))
 
-    assert (outcome.failure, list(assignment.workspace.iterdir())) == ("validation", [])
+    assert outcome.failure == "validation"
+    assert "cannot touch 'inside': Read-only file system" in outcome.message
+    assert (tmp_path / "beside").exists()
 
 
 def test_without_a_jail_it_is_told_what_a_command_changed_in_the_checkout(

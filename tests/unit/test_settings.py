@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from drumline.errors import InvalidInput
-from drumline.profiles import McpServer, Profile, Profiles, read_profiles
+from drumline.profiles import Loan, McpServer, Profile, Profiles, find_loan, read_profiles
 from drumline.settings import TABLES, Settings, digest, parse_duration, read_config, resolve, settings_table
 
 
@@ -270,6 +270,42 @@ def test_all_problems_of_all_tables_are_reported_at_once() -> None:
         "mcp.both.command: 'run me' is not legal here (legal: a list of texts: a program and its arguments)",
         "mcp.both.env.TOKEN: is not a text",
     ]
+
+
+def test_a_table_lends_an_agent_variables_and_folders() -> None:
+    found = read_profiles(
+        tomllib.loads(
+            """
+            [agents.mine]
+            agent = "command:./mine.sh"
+            env = ["MY_TOKEN", "OUR_*"]
+            [agents.command]
+            env = ["WORD", "MY_TOKEN"]
+            folders = ["~/.mine/", "$MINE/x", "/srv"]
+            [agents.codex]
+            env = ["ELSE"]
+            """
+        ),
+        {},
+    ).agents
+
+    lent = Loan(env=("MY_TOKEN", "OUR_*", "WORD"), folders=("~/.mine/", "$MINE/x", "/srv"))
+    assert find_loan(found, "mine", "command:./mine.sh") == lent
+    assert find_loan(found, "", "command:./mine.sh") == lent
+    assert find_loan(found, "", "command:other") == Loan(env=("WORD", "MY_TOKEN"), folders=lent.folders)
+    assert find_loan(found, "", "claude") == Loan()
+    assert (found["codex"].agent, found["mine"].agent) == ("codex", "command:./mine.sh")
+
+
+@pytest.mark.parametrize(
+    "line", ['env = ["*"]', 'env = ["TOKEN=hunter2"]', 'env = "TOKEN"', 'folders = ["here"]', "folders = [3]"]
+)
+def test_what_cannot_be_lent_is_refused_without_saying_what_may_be_a_secret(line: str) -> None:
+    found = profile_problems(f"[agents.a]\nagent = 'codex'\n{line}")
+
+    assert len(found) == 1
+    assert found[0].startswith(f"agents.a.{line.split()[0]}: is not a list of ")
+    assert "hunter2" not in found[0]
 
 
 @pytest.mark.parametrize("text", ["agents = 1", "models = 1", "mcp = 1", "[agents]\na = 1", "[mcp]\na = 1"])

@@ -46,9 +46,10 @@ class Confinement:
     def _wrap(self, argv: Sequence[str]) -> Sequence[str]:
         if self.jail is None:
             return argv
-        own = [] if self.assignment.read_only else [self.assignment.workspace]
+        workspace = self.assignment.workspace
+        own, sealed = ([], [workspace]) if self.assignment.read_only else ([workspace], [])
         writable = [*own, self.scratch, *find_homes(self.homes), *self.assignment.writable]
-        return self.jail.wrap(argv, cwd=self.assignment.workspace, writable=writable)
+        return self.jail.wrap(argv, cwd=workspace, writable=writable, sealed=sealed)
 
 
 @contextmanager

@@ -22,13 +22,21 @@ class Jail:
 
     program: str
 
-    def wrap(self, argv: Sequence[str], *, cwd: Path, writable: Sequence[Path]) -> list[str]:
-        """The command in a pid namespace of its own, on a machine that it can only read but for `writable`."""
-        binds = [part for path in dict.fromkeys(writable) for part in ("--bind", str(path), str(path))]
+    def wrap(
+        self, argv: Sequence[str], *, cwd: Path, writable: Sequence[Path], sealed: Sequence[Path] = ()
+    ) -> list[str]:
+        """The command in a pid namespace of its own, on a machine that it can only read but for `writable`.
+
+        `sealed` folders are only to be read, too, even where a folder around them may be written to; one inside them
+        that may be written to still may.
+        """
+        binds = [*(("--bind", path) for path in writable), *(("--ro-bind", path) for path in sealed)]
+        # What is mounted later lies over what is there, so the outermost come first.
+        binds.sort(key=lambda bind: len(bind[1].parts))
         return [
             self.program,
             *_GROUND,
-            *binds,
+            *(part for how, path in dict.fromkeys(binds) for part in (how, str(path), str(path))),
             "--unshare-pid",
             "--die-with-parent",
             "--chdir",

@@ -14,8 +14,10 @@ from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Process
 class Wrapper(Protocol):
     """A jail of the kernel's."""
 
-    def wrap(self, argv: Sequence[str], *, cwd: Path, writable: Sequence[Path]) -> list[str]:
-        """The command on a machine that it can only read but for `writable`."""
+    def wrap(
+        self, argv: Sequence[str], *, cwd: Path, writable: Sequence[Path], sealed: Sequence[Path] = ()
+    ) -> list[str]:
+        """The command on a machine that it can only read but for `writable`, of which it can only read `sealed`."""
         ...
 
 
@@ -23,7 +25,7 @@ class Wrapper(Protocol):
 class ConfinedProcesses:
     """Runs commands that may write to `writable` only, where there is a jail; `temp` takes their temporary files.
 
-    `keep` are variables of ours that they may see beside harmless ones.
+    `keep` are variables of ours that they may see beside harmless ones, `sealed` folders that stay as they are.
     """
 
     processes: Processes
@@ -31,6 +33,7 @@ class ConfinedProcesses:
     writable: tuple[Path, ...]
     temp: Path
     keep: tuple[str, ...] = ()
+    sealed: tuple[Path, ...] = ()
 
     async def run(self, job: Job) -> Ended:
         """Run to the end, as the port promises."""
@@ -43,5 +46,5 @@ class ConfinedProcesses:
     def _confine(self, job: Job) -> Job:
         argv = job.argv
         if self.jail is not None:
-            argv = self.jail.wrap(argv, cwd=job.cwd, writable=(*self.writable, self.temp))
+            argv = self.jail.wrap(argv, cwd=job.cwd, writable=(*self.writable, self.temp), sealed=self.sealed)
         return replace(job, argv=argv, env={**job.env, "TMPDIR": str(self.temp)}, keep=(*HARMLESS, *self.keep))

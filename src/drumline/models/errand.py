@@ -192,11 +192,13 @@ class Errand:
     def _confine(self) -> ConfinedProcesses:
         """What holds all that it starts, its commands and its servers."""
         agent, assignment = self._agent, self._assignment
-        own = () if assignment.read_only else (assignment.workspace,)
+        workspace = (assignment.workspace,)
+        own, sealed = ((), workspace) if assignment.read_only else (workspace, ())
         return ConfinedProcesses(
             processes=agent.processes,
             jail=agent.jail,
-            writable=(*own, *assignment.writable, *find_homes(agent.loan.folders)),
+            writable=(*find_homes(agent.loan.folders), *assignment.writable, *own),
+            sealed=sealed,
             temp=self._temp,
             keep=agent.loan.env,
         )
