@@ -96,6 +96,20 @@ SUBJECTS = {
     ),
 }
 NAMES = tuple(SUBJECTS)
+# They take seconds to start; what another test shows of them, too, is left to the long ones.
+SLOW = ("gemini", "opencode", "qwen", "acp")
+EITHER_WAY = [
+    pytest.param(name, jailed, marks=[JAILED] if jailed else [pytest.mark.long] if name in SLOW else [])
+    for name in NAMES
+    for jailed in (True, False)
+]
+
+
+def shown_elsewhere(*names: str) -> list[object]:
+    """All agents; the test is a long one for those named, as another test shows the same of them."""
+    return [pytest.param(name, marks=pytest.mark.long) if name in names else name for name in NAMES]
+
+
 WORK = Scenario(
     name="work",
     turns=(
@@ -130,8 +144,7 @@ def skip_for(reason: str) -> None:
         pytest.skip(reason)
 
 
-@pytest.mark.parametrize("jailed", [pytest.param(True, marks=JAILED), False])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "jailed"), EITHER_WAY)
 def test_edits_land_commands_run_and_all_of_it_is_told(name: str, jailed: bool, office: OpenOffice) -> None:
     told: list[Happening] = []
 
@@ -156,7 +169,7 @@ def test_edits_land_commands_run_and_all_of_it_is_told(name: str, jailed: bool, 
     assert not desk.log.with_name(desk.log.name + ".tmp").exists()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", shown_elsewhere("gemini", "opencode", "qwen"))
 def test_tokens_are_those_of_this_assignment(name: str, office: OpenOffice) -> None:
     with ModelServer([WORK]) as server:
         desk = office(name, server)
@@ -196,6 +209,7 @@ def test_a_session_goes_on_where_it_was(name: str, office: OpenOffice) -> None:
         outcome = desk.work("Do the SECOND thing.", session=first.session)
 
     assert (outcome.failure, outcome.message, outcome.session) == ("", "And more.", first.session)
+    assert [(o.usage["input"], o.usage["output"]) for o in (first, outcome)] == [(300, 60), (100, 20)]
     assert "Please do the work." in repr(server.turns[-1].body)
 
 
@@ -210,7 +224,7 @@ def test_a_session_that_is_gone_is_begun_anew(name: str, office: OpenOffice) -> 
     assert any(gone in notice for notice in outcome.notices)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", shown_elsewhere("opencode", "acp"))
 def test_a_session_has_the_id_that_was_wanted_where_that_can_be_had(name: str, office: OpenOffice) -> None:
     wanted = "7d9e2f70-54a5-4fbb-a3d7-0b4c11f7a111"
     with play(Turn(text="Here.")) as server:
@@ -457,8 +471,7 @@ server.run(transport="stdio")
 """
 
 
-@pytest.mark.parametrize("jailed", [pytest.param(True, marks=JAILED), False])
-@pytest.mark.parametrize("name", [name for name, subject in SUBJECTS.items() if subject.serves])
+@pytest.mark.parametrize(("name", "jailed"), [row for row in EITHER_WAY if SUBJECTS[str(row.values[0])].serves])
 def test_the_tools_of_a_server_can_be_used_and_its_secrets_stay_out_of_sight(
     name: str, jailed: bool, office: OpenOffice, tmp_path: Path
 ) -> None:

@@ -60,7 +60,7 @@ def test_a_program_that_is_not_let_in_fails(name: str, tmp_path: Path) -> None:
     assert "401" in repr(ended.events)
 
 
-@pytest.mark.parametrize("name", LAUNCHES)
+@pytest.mark.parametrize("name", ONCE)
 def test_a_program_asks_again_when_it_was_told_to_wait(name: str, tmp_path: Path) -> None:
     busy = Refuse(status=429, retry_after=1, times=1)
     with ModelServer([Scenario(turns=(Turn(text="At last.", fault=busy),))]) as server:
