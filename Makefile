@@ -8,9 +8,12 @@ STAMP  := $(VENV)/.installed
 PEERS  := .venv-bench
 UV     := uv==0.13.7
 CODE   := src tests tools $(wildcard bench)
-PYTEST := $(BIN)/pytest --numprocesses=auto --maxprocesses=4 --dist=worksteal
+PYTEST := $(BIN)/pytest --numprocesses=auto --dist=worksteal
 
-.PHONY: help setup lint format types test test-full test-agents agents demo bench docs lock clean
+# Tests start our program a thousand times: it is compiled once, whatever the caller's environment says.
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help setup lint layout types format test test-full test-agents agents demo bench docs lock clean
 
 help:
 	@echo 'make test       lint, types and all tests but the long ones'
@@ -32,20 +35,33 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-lint: $(STAMP)
+lint: layout types
+
+layout: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(STAMP)
 	$(BIN)/mypy $(CODE)
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-test: lint
-	$(PYTEST) -m 'not long and not agents'
+# mypy works beside the tests, says in one piece what it found, and both have to be content.
+# pytest's lines come last, unless mypy has found something.
+define test_beside_types
+@( said=$$($(BIN)/mypy $(CODE) 2>&1); code=$$?; printf '\nmypy: %s\n' "$$said"; exit $$code ) & types=$$!; \
+$(1); tests=$$?; \
+wait $$types || { echo 'mypy has found something: its lines are among those of the tests, make types repeats them'; exit 1; }; \
+exit $$tests
+endef
 
-test-full: lint
-	HYPOTHESIS_EXAMPLES=fresh $(PYTEST) -m 'not agents'
+test: layout
+	$(call test_beside_types,$(PYTEST) -m 'not long and not agents')
+
+test-full: layout
+	$(call test_beside_types,HYPOTHESIS_EXAMPLES=fresh $(PYTEST) -m 'not agents')
 
 # The programs go to a cache outside this folder, $$XDG_CACHE_HOME/drumline/agents, and stay there.
 agents: $(STAMP)
