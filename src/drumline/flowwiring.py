@@ -129,7 +129,7 @@ def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: 
 def check_flow_agents(site: Site, library: FlowLibrary, flow: Flow) -> None:
     """Refuse a flow before it begins if one of its agents, or one that takes over, is not there; all are named.
 
-    What the flows say that it calls counts, too, as far as they can be read.
+    Flows that it calls count, too, as far as they can be read.
     """
     problems: dict[str, str] = {}
     for place, name in _list_agent_nodes(library, flow):

@@ -77,6 +77,21 @@ def test_a_question_of_an_agent_is_answered_later_and_the_visit_goes_on(user: Us
     assert [path for path in logs.rglob("*.prompt-2.md") if "The answer: blue" in path.read_text()]
 
 
+def test_an_agent_asks_by_the_last_line_of_what_it_says(user: User) -> None:
+    play(
+        user,
+        {"match": {"attempt": 1}, "say": 'I looked around.\n{"blocked": "Which table?", "options": ["a", "b"]}'},
+        {"match": {"attempt": 2}, "say": "table a it is"},
+    )
+
+    parked = run_flow(user, "ask.yaml")
+    answered = user.drumline("answer", "work", "a", "--resume")
+
+    assert parked.code == 2
+    assert "Which table?" in parked.err
+    assert (answered.code, answered.out) == (0, "table a it is\n"), answered.err
+
+
 @pytest.mark.parametrize(("nth", "when"), [(3, "before"), (3, "after"), (4, "after"), (5, "before"), (6, "before")])
 def test_a_question_survives_a_kill(user: User, nth: int, when: str) -> None:
     begin = ("flow", "run", "ask.yaml", "--agent", "scripted:play.yaml")
