@@ -171,12 +171,20 @@ def test_a_tool_that_fails_is_told_to_the_model(tmp_path: Path, server: McpServe
     assert "fail" in answer.text
 
 
-@pytest.mark.parametrize("command", [("no-such-program",), (sys.executable, "-c", "raise SystemExit(3)")])
-def test_a_server_that_does_not_start_is_named(tmp_path: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (("no-such-program",), "no-such-program"),
+        ((sys.executable, "-c", "raise SystemExit(3)"), "it ended with exit code 3"),
+        ((sys.executable, "-c", "raise SystemExit('no token')"), "no token"),
+    ],
+)
+def test_a_server_that_does_not_start_is_named_and_says_why(tmp_path: Path, command: tuple[str, ...], why: str) -> None:
     answer, _ = ask(tmp_path, McpServer(name="broken", command=command), servers=("broken",))
 
     assert answer.failure == "permanent"
     assert answer.message.startswith("MCP server 'broken' did not start: ")
+    assert why in answer.message
 
 
 @pytest.mark.parametrize("program", ["answers", "never says hello"])

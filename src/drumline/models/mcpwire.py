@@ -22,6 +22,7 @@ from drumline.ports.processes import Conversation
 GRACE = 2.0
 """Seconds that a server has to end by itself once its stdin is closed."""
 LONGEST_LINE = 16 << 20
+TOLD = 500
 Incoming = SessionMessage | Exception
 Sender = MemoryObjectSendStream[Incoming]
 Receiver = MemoryObjectReceiveStream[SessionMessage]
@@ -47,6 +48,13 @@ class ConversationTransport(ClientTransport):
                 options.session_class(incoming, outgoing, **session_kwargs) as session,
             ):
                 yield session
+
+    async def explain_end(self) -> str:
+        """Why the server has ended, as it or the machine tells it; empty while it has not."""
+        with anyio.move_on_after(GRACE):
+            ended = await self._conversation.wait()
+            return ended.message or ended.errors.strip()[-TOLD:] or f"it ended with exit code {ended.exit_code}"
+        return ""
 
     @asynccontextmanager
     async def _carry(self, to_session: Sender, from_session: Receiver) -> AsyncGenerator[None, None]:

@@ -14,8 +14,9 @@ from drumline.ports.processes import HARMLESS, Job, Processes
 from drumline.profiles import McpServer
 
 if TYPE_CHECKING:
-    from fastmcp.client.transports import ClientTransport
     from pydantic_ai.toolsets import AbstractToolset
+
+    from drumline.models.mcpwire import ConversationTransport
 
 PREFIX = "mcp:"
 START = 30.0
@@ -51,8 +52,10 @@ async def _start(
 ) -> AbstractToolset[None]:
     from pydantic_ai.mcp import MCPToolset
 
+    transport: ConversationTransport | str = server.url
     try:
-        transport = await _connect(server, stack, processes=processes, cwd=cwd, log=log)
+        if server.command:
+            transport = await _connect(server, stack, processes=processes, cwd=cwd, log=log)
         toolset: MCPToolset[None] = MCPToolset(
             transport, id=server.name, tool_error_behavior="failed", init_timeout=START
         )
@@ -60,15 +63,15 @@ async def _start(
         await toolset.list_tools()
     except Exception as error:
         # Whatever the client library raises here means one thing to the person who configured the server.
-        raise ServerDown(f"MCP server {server.name!r} did not start: {str(error) or type(error).__name__}") from error
+        told = "" if isinstance(transport, str) else await transport.explain_end()
+        why = told or str(error) or type(error).__name__
+        raise ServerDown(f"MCP server {server.name!r} did not start: {why}") from error
     return toolset.prefixed(_spell(server))
 
 
 async def _connect(
     server: McpServer, stack: AsyncExitStack, *, processes: Processes, cwd: Path, log: Path
-) -> ClientTransport | str:
-    if not server.command:
-        return server.url
+) -> ConversationTransport:
     from drumline.models.mcpwire import ConversationTransport
 
     job = Job(
