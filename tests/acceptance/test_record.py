@@ -150,7 +150,11 @@ def test_work_that_another_agent_took_over_is_played_by_the_script_alone(
     user: User, tmp_path: Path, failure: str
 ) -> None:
     record = tmp_path / "record.yaml"
-    user.play({"match": {}, "write": {"half.txt": "h"}, "fail": {"class": failure, "message": "I cannot"}})
+    # One step is enough: whoever plays a takeover rests for ten seconds before the other agent's part.
+    user.play(
+        {"match": {"step": "step-1"}, "write": {"half.txt": "h"}, "fail": {"class": failure, "message": "I cannot"}},
+        {"match": {"step": "step-2"}, "write": {"step-2.txt": "right\n"}},
+    )
     fallback = user.folder / "other.yaml"
     fallback.write_text("default: {run: 'ln -sfn README.md link; echo right > step-2.txt', say: ok}\n")
     ran = user.run("--record", str(record), env={"DRUMLINE_FALLBACK": f"scripted:{fallback}"})
