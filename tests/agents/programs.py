@@ -232,6 +232,19 @@ def launch_goose(seat: Seat) -> Launch:
     return Launch(words=["run", *flags], env=env)
 
 
+def launch_copilot(seat: Seat) -> Launch:
+    """Copilot CLI with a provider of one's own, which needs no login."""
+    flags = ["--output-format", "json", "--allow-all", "--no-ask-user", "--no-auto-update"]
+    env = {
+        "COPILOT_HOME": str(seat.home / ".copilot"),
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_BASE_URL": f"{seat.url}/v1",
+        "COPILOT_PROVIDER_API_KEY": SECRET,
+        "COPILOT_MODEL": "scripted",
+    }
+    return Launch(words=flags, env=env)
+
+
 def read_claude(events: Events) -> dict[str, Any]:
     """The last line is the result, also for Qwen Code; without one there is none."""
     result = events[-1] if events and events[-1].get("type") == "result" else {}

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import psutil
 import pytest
-from tests.agents.programs import LAUNCHES, SECRET, Seat, find_entry
+from tests.agents.programs import LAUNCHES, SECRET, Seat, find_entry, launch_copilot
 
 from drumline.agents import open_agent
 from drumline.agents.acp import AcpAgent
@@ -35,6 +35,8 @@ SPECS: Mapping[str, str] = {
 """Agents that are not called like a program."""
 BEHIND: Mapping[str, str | None] = {"acp": "gemini", "builtin": None}
 """The programs behind these; our own agent needs none."""
+SEATS = {**LAUNCHES, "copilot": launch_copilot}
+"""How each program is pointed at a server; Copilot CLI does not overwrite files, so that it plays not all scenarios."""
 GIT = ("git", "-c", "user.name=t", "-c", "user.email=t@example.invalid")
 
 
@@ -118,7 +120,7 @@ def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, server: Mo
         "PATH": _find_path(program),
         "HOME": str(seat.home),
         "DATABASE_PASSWORD": "our-own-secret",
-        **(LAUNCHES[program](seat).env if program else _point_builtin(server)),
+        **(SEATS[program](seat).env if program else _point_builtin(server)),
     }
     for variable, value in env.items():
         monkeypatch.setenv(variable, value)

@@ -63,6 +63,7 @@ PROGRAMS: Mapping[str, str] = MappingProxyType(
         "opencode": "drumline.agents.opencode:PROGRAM",
         "qwen": "drumline.agents.qwen:PROGRAM",
         "goose": "drumline.agents.goose:PROGRAM",
+        "copilot": "drumline.agents.copilot:PROGRAM",
         "builtin": "drumline.models.builtin:open_builtin",
     }
 )

@@ -14,7 +14,7 @@ from drumline.testing.modelserver.conversation import Ask, Call, Reply, Tool, as
 from drumline.testing.modelserver.scenario import Answer, Intent, Read, Run, Turn, Use, Write
 
 # Best first: where a program offers several, its own model would take the first.
-WRITERS = ("Write", "apply_patch", "write_file", "write")
+WRITERS = ("Write", "apply_patch", "write_file", "write", "create")
 READERS = ("Read", "read_file", "read")
 SHELLS = ("Bash", "exec_command", "shell", "run_shell_command", "bash", "shell_command", "exec")
 ANSWERERS = ("StructuredOutput", "structured_output", "final_output", "final_result")
