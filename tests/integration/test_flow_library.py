@@ -21,7 +21,7 @@ from drumline.core.flow.walk import RunNode, begin_flow, conclude, start_node, w
 from drumline.errors import InvalidFlow, InvalidInput
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles import check_flow
-from drumline.flowfiles.library import SHIPPED, FlowLibrary
+from drumline.flowfiles.library import SHIPPED, FlowLibrary, list_flows, locate_flow
 from drumline.ports.library import Callee
 from drumline.profiles import Profile, Profiles
 
@@ -160,6 +160,34 @@ def test_no_name_leads_out_of_the_repository(tmp_path: Path) -> None:
     found = [library.find_callee(name, around=top).flow for name in names]
 
     assert found == [None] * len(names)
+
+
+def test_the_flows_that_can_be_named_are_listed_and_nothing_else(tmp_path: Path, caller: Path) -> None:
+    top = tmp_path / "repo"
+    write_flow(caller / "near.yaml")
+    write_flow(caller.parent / "sibling" / "graph.yaml")
+    write_flow(top / ".drumline" / "flows" / "own.yml")
+    write_flow(tmp_path / "outside" / "graph.yaml")
+    (caller / "play.yaml").write_text("default: {say: done}\n", encoding="utf-8")
+
+    found = list_flows(around=caller, top=top)
+
+    assert sorted(found) == ["code-reviewer", "coder", "near", "own", "sibling"]
+    assert list_flows(around=top, top=top).keys() == {"code-reviewer", "coder", "own"}
+
+
+def test_a_name_that_no_flow_has_is_told_the_nearest(
+    tmp_path: Path, caller: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_flow(caller / "release.yaml")
+    monkeypatch.chdir(caller)
+
+    with pytest.raises(InvalidInput, match=r"no flow is called 'relase' \(there are: .*release") as refused:
+        locate_flow(Path("relase"), top=tmp_path / "repo")
+
+    assert refused.value.hint == "drumline flow run release"
+    assert str(caller) in str(refused.value)
+    assert locate_flow(Path("gone.yaml"), top=tmp_path / "repo") == Path("gone.yaml")
 
 
 def test_a_flow_with_errors_is_refused_with_all_of_them(tmp_path: Path) -> None:
