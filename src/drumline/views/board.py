@@ -11,10 +11,12 @@ from collections.abc import Mapping
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
+from drumline.core.spending import sum_run
 from drumline.core.state import Gate
 from drumline.views.activity import activity, checks
 from drumline.views.causes import SHORT_COMMIT, cause
 from drumline.views.cells import cut, fit, flatten, width
+from drumline.views.cost import describe_cost
 from drumline.views.duration import duration
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import STEP_STATES, elapsed, run_state, step_state
@@ -89,7 +91,8 @@ def _footer(snapshot: Snapshot, states: Mapping[StepId, str], wide: int) -> Row:
     counts = Counter(states.values())
     branch = flatten(snapshot.run.begun.branch)
     there = [state for state in reversed(STEP_STATES) if counts[state]]
-    words = " · ".join([*(f"{counts[state]:,} {state}" for state in there), branch])
+    cost = describe_cost(sum_run(snapshot.run))
+    words = " · ".join([*(f"{counts[state]:,} {state}" for state in there), *([cost] if cost else []), branch])
     if width(words) > wide:
         words = " ".join([*(f"{SYMBOLS[state]}{counts[state]:,}" for state in there), branch])
     return [(cut(words, wide), "dim")]
