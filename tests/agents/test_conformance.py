@@ -87,6 +87,7 @@ SUBJECTS = {
         tells_late=True,
         forgets="Gemini CLI loads no session over ACP, although it has saved it; others do, see test_acp.py",
     ),
+    "copilot": Subject(hides_keys=True, idle=8.0, tool="tracker-close"),
     "builtin": Subject(
         tells_reset=True,
         hides_keys=True,

@@ -103,6 +103,15 @@ def test_without_a_result_or_with_one_that_is_none_it_has_broken_down(tmp_path: 
     assert [outcome.failure for outcome in (cut, failed, outsider)] == ["crash", "crash", "auth"]
 
 
+def test_an_empty_answer_of_the_model_is_no_breakdown_but_nothing_done(tmp_path: Path) -> None:
+    told = "No response was returned. Send your message again to retry."
+    error: Json = {"errorType": "query", "message": told}
+
+    outcome, _ = play(copilot.PROGRAM, tmp_path, {"type": "session.error", "data": error})
+
+    assert (outcome.failure, outcome.message) == ("", "")
+
+
 def test_what_it_was_denied_is_a_notice(tmp_path: Path) -> None:
     outcome, told = replay(tmp_path, "denied")
 

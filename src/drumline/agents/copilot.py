@@ -25,6 +25,7 @@ from drumline.profiles import McpServer
 SHELLS = ("bash", "powershell")
 WRITERS = ("create", "edit", "str_replace_editor", "apply_patch")
 KINDS = {"input": "inputTokens", "output": "outputTokens", "cached": "cacheReadTokens"}
+EMPTY = "No response was returned"
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 BESIDE = ("../copilot-*/copilot", "node_modules/@github/copilot-*/copilot")
 """Where npm has the program itself, from the folder of the wrapper that it puts on PATH."""
@@ -78,6 +79,7 @@ class CopilotReader:
     def __init__(self, assignment: Assignment) -> None:
         self._wants_value = assignment.output_schema is not None
         self._session = assignment.session or assignment.new_session
+        self._told_session = self._acted = False
         self._before = _count_session(assignment.session) if assignment.session else {}
         self._result: Mapping[str, Json] | None = None
         self._text = ""
@@ -88,11 +90,15 @@ class CopilotReader:
 
     def read(self, event: Mapping[str, Json]) -> Iterable[Happening]:
         """What an event means; those of its own helpers count, but for what they say."""
+        if self._session and not self._told_session:
+            self._told_session = True
+            yield Happening(kind="session", text=self._session)
         data = read_map(event.get("data"))
         match event.get("type"):
             case "assistant.message":
                 yield from self._read_message(data)
             case "tool.execution_start":
+                self._acted = True
                 yield self._read_use(data)
             case "tool.execution_complete":
                 yield from self._read_done(data)
@@ -103,7 +109,6 @@ class CopilotReader:
             case "result":
                 self._result = event
                 self._session = read_text(event.get("sessionId")) or self._session
-                yield Happening(kind="session", text=self._session)
                 yield Happening(kind="usage", usage=self._count())
 
     def conclude(self, ended: Ended) -> Outcome:
@@ -122,6 +127,8 @@ class CopilotReader:
         if self._error is not None:
             status = int(read_number(self._error.get("statusCode"))) or None
             told = read_text(self._error.get("message")) or "an error without words"
+            if told.startswith(EMPTY) and not self._acted:
+                return Outcome()
             return explain_failure(told, status=status)
         if self._result is None or self._result.get("exitCode") != 0:
             return explain_end(ended, "a result that is a success")

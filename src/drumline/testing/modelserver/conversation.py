@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from drumline.core.flow.model import Json
 
+TAGGED = re.compile(r"\s*(?:<([\w-]+)>.*?</\1>\s*)*", re.DOTALL)
 Kind = Literal["user", "note", "assistant", "result"]
 
 
@@ -72,7 +74,9 @@ class Reply:
 
 def told(text: str) -> Entry:
     """Text in the user's name. What stands in a tag was added by the program and is not what the user asked."""
-    return Entry(kind="note" if text.lstrip().startswith("<") else "user", text=text)
+    added = TAGGED.match(text)
+    asked = text[added.end() :] if added else text
+    return Entry(kind="note" if not asked or asked.startswith("<") else "user", text=text)
 
 
 def as_map(value: object) -> Mapping[str, Json]:
