@@ -22,7 +22,7 @@ def user(tmp_path: Path) -> Iterator[User]:
         yield make_user(tmp_path, step_text("step-1"))
 
 
-@pytest.mark.parametrize("name", ["gemini"])
+@pytest.mark.parametrize("name", ["gemini", "goose"])
 def test_a_step_parks_until_the_time_the_program_names_and_a_retry_starts_it_at_once(name: str, user: User) -> None:
     with ModelServer([Scenario(turns=(Turn(fault=EXHAUSTED),))]) as server:
         env = equip(user, name, server)

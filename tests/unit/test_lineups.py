@@ -11,6 +11,7 @@ import pytest
 from drumline.agents import goose, opencode, qwen
 from drumline.agents.lineups import LINEUPS, line_up
 from drumline.agents.program import Program
+from drumline.cli.agents import describe_tiers
 from drumline.core.flow.model import Json
 from drumline.models.prices import find_price
 
@@ -144,3 +145,14 @@ def test_qwen_has_models_where_it_talks_with_a_known_provider(
     write(home / ".qwen/settings.json", settings)
 
     assert list(qwen.suggest_models(home)) == tiers
+
+
+@pytest.mark.parametrize(
+    ("tiers", "words"),
+    [
+        ({"fast": "", "standard": "", "strong": ""}, "its own model for all of them"),
+        ({"fast": "a", "standard": "", "strong": "b"}, "fast a, standard its own model, strong b"),
+    ],
+)
+def test_people_are_told_which_tiers_have_no_model_of_ours(tiers: Mapping[str, str], words: str) -> None:
+    assert describe_tiers(tiers) == words

@@ -108,7 +108,9 @@ def _look_at(name: str) -> Listed:
     except DrumlineError as error:
         return Listed(name=name, spec=name, installed=False, origin=origin, fault=str(error), next=error.hint)
     if not isinstance(found, Program):
-        return Listed(name=name, spec=EXAMPLES.get(name, name), origin=origin)
+        # Programs behind the protocol have models, but none that anybody else could name.
+        tiers = dict.fromkeys(TIERS, "") if name == "acp" else {}
+        return Listed(name=name, spec=EXAMPLES.get(name, name), tiers=tiers, origin=origin)
     place = find_executable(found)
     return Listed(
         name=name,

@@ -92,10 +92,10 @@ def _show_usable(listed: Listed) -> None:
     click.echo(f"{click.style('✓', fg='green')} {listed.name}{version}{place}{origin}, as --agent {listed.spec}")
     _show_abilities(listed)
     if listed.tiers:
-        click.echo(f"    tiers: {_describe_tiers(listed.tiers)}")
+        click.echo(f"    tiers: {describe_tiers(listed.tiers)}")
 
 
-def _describe_tiers(tiers: Mapping[str, str]) -> str:
+def describe_tiers(tiers: Mapping[str, str]) -> str:
     """The models of the tiers; where none is known the program takes the one that it is configured for."""
     if not any(tiers.values()):
         return "its own model for all of them"
