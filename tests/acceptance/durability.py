@@ -22,12 +22,15 @@ from pathlib import Path
 from typing import TypeVar
 
 import yaml
+from tests.acceptance.userland import standing_in
 
+from drumline.cli.sights import open_sight
 from drumline.core.events import StepClaimed
 from drumline.core.ids import DriverId, RunId
 from drumline.core.recorded import Recorded
 from drumline.processes import census
 from drumline.store.sqlite import SqliteStore
+from drumline.wiring import open_site
 
 WORLD = "ACCEPTANCE_WORLD"
 PLAN = "plans/p"
@@ -133,8 +136,16 @@ class World:
 
     def state(self) -> str:
         """How the newest run is; empty if there is none."""
-        runs = self.read_runs()
-        return runs[0]["state"] if runs else ""
+        with standing_in(self.repo, self.env):
+            site = open_site()
+            if not site.has_store():
+                return ""
+            store = site.open_store(read_only=True)
+            try:
+                runs = store.runs()
+                return open_sight(site, store, runs[-1]).look() if runs else ""
+            finally:
+                store.close()
 
     @property
     def store(self) -> Path:

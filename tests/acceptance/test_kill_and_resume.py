@@ -71,7 +71,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 def drive_on(world: World) -> subprocess.Popen[str]:
     """Begin the run, or resume it if it was begun before the last kill."""
-    return world.start("resume") if world.read_runs() else world.start(*world.run_args())
+    return world.start("resume") if world.state() else world.start(*world.run_args())
 
 
 def drive_with_kills(world: World, moments: random.Random, longest: float) -> int:
