@@ -15,15 +15,15 @@ import anyio
 import psutil
 import pytest
 from tests.agents.programs import LAUNCHES, SECRET, Seat, find_entry, launch_copilot
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
 from drumline.agents.acp import AcpAgent
 from drumline.agents.cli import CliAgent
 from drumline.agents.program import Abilities
-from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.ids import RunId, StepId
 from drumline.models.builtin import BuiltinAgent
 from drumline.ports.agents import Assignment, Outcome
-from drumline.processes.supervised import SupervisedProcesses
 from drumline.testing.modelserver import ModelServer
 
 Held = CliAgent | AcpAgent | BuiltinAgent
@@ -100,15 +100,10 @@ def open_office(
     if not again:
         make_checkout(checkout, workspace)
     isolate(folder, monkeypatch, name, server)
-    agent = open_agent(SPECS.get(name, name), processes=make_processes(folder), base=folder)
+    agent = open_agent(SPECS.get(name, name), processes=supervise(folder), base=folder)
     assert isinstance(agent, Held)
     agent = agent if jailed else replace(agent, jail=None)
     return Office(agent=agent, checkout=checkout, workspace=workspace, log=folder / "logs" / "work.log")
-
-
-def make_processes(folder: Path) -> SupervisedProcesses:
-    """A supervisor with a name of its own: what bears the same one elsewhere on this machine would end with it."""
-    return SupervisedProcesses(folder / "driver", DriverId(f"d-{uuid.uuid4().hex[:12]}"))
 
 
 def isolate(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, server: ModelServer) -> None:

@@ -16,9 +16,9 @@ from tests.agents.seats import (
     isolate,
     make_checkout,
     make_nap,
-    make_processes,
     wait_for_processes,
 )
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
 from drumline.agents.jail import find_jail
@@ -57,7 +57,7 @@ class Place:
 
     def open(self, name: str, server: ModelServer) -> Agent:
         isolate(self.folder, self._monkeypatch, name, server)
-        return open_agent(f"acp:{COMMANDS[name]}", processes=make_processes(self.folder), base=self.folder)
+        return open_agent(f"acp:{COMMANDS[name]}", processes=supervise(self.folder), base=self.folder)
 
     def assign(self, **fields: Any) -> Assignment:
         async def note(happening: Happening) -> None:

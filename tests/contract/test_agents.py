@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,17 +10,17 @@ from pathlib import Path
 import anyio
 import pytest
 from tests.agents.seats import make_checkout
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
 from drumline.agents.command import CommandAgent
 from drumline.agents.jail import find_jail
-from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.ids import RunId, StepId
 from drumline.core.taxonomy import Failure
 from drumline.engine.outside import UNJAILED
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
-from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import Loan
 from drumline.testing.processes import FakeProcesses
 
@@ -47,7 +46,7 @@ MakeAgent = Callable[[str], Agent]
 def processes(tmp_path: Path) -> FakeProcesses:
     """Real commands, with every job kept to look at."""
     (tmp_path / "driver").mkdir()
-    return FakeProcesses(SupervisedProcesses(tmp_path / "driver", DriverId(uuid.uuid4().hex)).run)
+    return FakeProcesses(supervise(tmp_path).run)
 
 
 @pytest.fixture(params=["command", "scripted"])

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.supervision import supervise
 
-from drumline.core.ids import DriverId
 from drumline.core.redaction import Redaction
 from drumline.engine.redacted import RedactedProcesses
 from drumline.ports.processes import Conversation, Ended, Job, Processes
-from drumline.processes.supervised import SupervisedProcesses
 from drumline.testing.processes import FakePartner, FakeProcesses
 
 GRUMBLE = ("bash", "-c", "echo out; echo err >&2; exit 4")
@@ -39,7 +38,7 @@ def refuse(job: Job) -> Ended:
 def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Processes:
     if request.param == "fake":
         return FakeProcesses(refuse, play)
-    supervised = SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+    supervised = supervise(tmp_path)
     return RedactedProcesses(processes=supervised, redaction=Redaction()) if request.param == "redacted" else supervised
 
 

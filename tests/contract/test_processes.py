@@ -7,12 +7,11 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.supervision import supervise
 
-from drumline.core.ids import DriverId
 from drumline.core.redaction import Redaction
 from drumline.engine.redacted import RedactedProcesses
 from drumline.ports.processes import PRINTED_LIMIT, Ended, Job, Processes
-from drumline.processes.supervised import SupervisedProcesses
 from drumline.testing.processes import FakeProcesses
 
 TABLE = {
@@ -49,7 +48,7 @@ def print_as(argv: Sequence[str]) -> bytes:
 def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Processes:
     if request.param == "fake":
         return FakeProcesses(play)
-    supervised = SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+    supervised = supervise(tmp_path)
     return RedactedProcesses(processes=supervised, redaction=Redaction()) if request.param == "redacted" else supervised
 
 

@@ -10,17 +10,17 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
 from drumline.agents.cli import CliAgent
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.core.blocked import OFFER
 from drumline.core.flow.model import Json
-from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.ids import RunId, StepId
 from drumline.engine.questions import AskingAgent
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
-from drumline.processes.supervised import SupervisedProcesses
 
 LINE = '{"blocked": "Tabs or spaces?"}'
 SAID = f"I looked at both.\n{LINE}"
@@ -55,7 +55,7 @@ def make_stand_in(said: str) -> Program:
 @pytest.fixture(params=["command", "scripted", "program"])
 def make_agent(request: pytest.FixtureRequest, tmp_path: Path) -> MakeAgent:
     """Opens the agent under test with what it is going to say."""
-    processes = SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+    processes = supervise(tmp_path)
 
     def make(said: str) -> Agent:
         (tmp_path / "said.txt").write_text(said)

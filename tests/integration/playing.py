@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
 from drumline.core.events import Event, FlowPinned, RunStarted
@@ -24,7 +25,6 @@ from drumline.flowfiles.library import FlowLibrary
 from drumline.models import open_models
 from drumline.ports.agents import Agent
 from drumline.ports.journal import Addition, Message
-from drumline.processes.supervised import SupervisedProcesses
 from drumline.schemas.checking import JsonSchemas
 from drumline.skills.folders import FolderSkills, search_path
 from drumline.testing.clock import FakeClock
@@ -125,10 +125,8 @@ class Stage:
             equip=self._equip,
         )
 
-    def _equip(self, driver: DriverId) -> Hands:
-        home = self.logs / "driver"
-        home.mkdir(parents=True, exist_ok=True)
-        processes = SupervisedProcesses(home, driver)
+    def _equip(self, _driver: DriverId) -> Hands:
+        processes = supervise(self.logs)
 
         def open_here(spec: str) -> Agent:
             return open_agent(spec, processes=processes, base=self.repo)

@@ -13,7 +13,9 @@ from typing import Any
 import anyio
 import psutil
 import pytest
+from tests.agents.seats import make_nap
 from tests.integration import acpactor
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
 from drumline.agents.acp import AcpAgent
@@ -21,10 +23,9 @@ from drumline.agents.acp_programs import PROVIDERS, find_own, name_program
 from drumline.agents.acp_talk import UNHELD
 from drumline.agents.acp_verdict import EMPTY
 from drumline.agents.jail import find_jail
-from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.ids import RunId, StepId
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
-from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import Loan, McpServer
 
 ACTOR = Path(acpactor.__file__)
@@ -46,7 +47,7 @@ class Stage:
 
     def open(self, *words: str, jailed: bool = False) -> AcpAgent:
         spec = shlex.join(["acp:" + sys.executable, str(ACTOR), str(self.memory), *words])
-        processes = SupervisedProcesses(self.folder / "driver", DriverId(f"d-{self.folder.name}"))
+        processes = supervise(self.folder)
         agent = open_agent(spec.replace("'", "", 2) if spec.startswith("'") else spec, processes=processes, base=ACTOR)
         assert isinstance(agent, AcpAgent)
         return agent if jailed else replace(agent, jail=None)
@@ -370,7 +371,7 @@ def test_a_silent_agent_is_told_to_stop_and_its_work_is_kept(stage: Stage) -> No
 
 
 def test_an_agent_that_takes_too_long_is_stopped_with_all_it_started(stage: Stage) -> None:
-    nap = f"sleep 8101.{len(stage.folder.name)}"
+    nap = make_nap()
     command = call("execute", rawInput={"command": nap})
 
     outcome = stage.work({"update": command}, {"shell": f"setsid {nap} & {nap}"}, timeout=15.0)
@@ -427,7 +428,7 @@ def test_four_work_at_once(stage: Stage) -> None:
 @pytest.mark.parametrize("spec", ["acp:no-such-program --acp", "acp:'open quote", "acp", "acp: "])
 def test_a_command_that_cannot_be_started_is_refused_at_once(spec: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as caught:
-        open_agent(spec, processes=SupervisedProcesses(tmp_path, DriverId("d")), base=tmp_path)
+        open_agent(spec, processes=supervise(tmp_path), base=tmp_path)
 
     assert "--agent" in caught.value.hint
 

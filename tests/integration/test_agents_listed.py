@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration import acpactor
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
 from drumline.agents.acp import AcpAgent
@@ -18,12 +19,10 @@ from drumline.agents.command import CommandAgent
 from drumline.agents.jail import Jail, find_jail
 from drumline.app.agents import describe_builtin, is_jailed, judge, list_agents, sort_listed, try_agent
 from drumline.cli.main import main
-from drumline.core.ids import DriverId
 from drumline.core.taxonomy import Failure
 from drumline.models.builtin import BuiltinAgent
 from drumline.models.tiers import KEYS
 from drumline.ports.agents import Outcome
-from drumline.processes.supervised import SupervisedProcesses
 from drumline.testing.modelserver import ModelServer, Scenario, Turn, Write
 
 HELD = ("acp", "builtin", "command")
@@ -86,7 +85,7 @@ def test_the_list_tells_people_what_the_built_in_agent_lacks(capsys: pytest.Capt
 def test_agents_that_are_no_programs_of_ours_are_jailed_if_they_have_a_jail(
     spec: str, jail: Jail | None, tmp_path: Path
 ) -> None:
-    agent = open_agent(spec, processes=SupervisedProcesses(tmp_path, DriverId("d1")), base=tmp_path)
+    agent = open_agent(spec, processes=supervise(tmp_path), base=tmp_path)
     assert isinstance(agent, AcpAgent | BuiltinAgent | CommandAgent)
 
     held = replace(agent, jail=jail)
@@ -96,7 +95,7 @@ def test_agents_that_are_no_programs_of_ours_are_jailed_if_they_have_a_jail(
 
 def test_a_script_is_never_jailed(tmp_path: Path) -> None:
     (tmp_path / "play.yaml").write_text("default: {say: hello}\n")
-    agent = open_agent("scripted:play.yaml", processes=SupervisedProcesses(tmp_path, DriverId("d1")), base=tmp_path)
+    agent = open_agent("scripted:play.yaml", processes=supervise(tmp_path), base=tmp_path)
 
     assert not is_jailed(agent)
 

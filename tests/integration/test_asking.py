@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
 from drumline.agents.asking import MOST, NAME, ConnectedAgent, Servers, connect, read_notes, takes_servers
@@ -22,11 +23,10 @@ from drumline.agents.jail import find_jail
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.core.blocked import LONGEST, OFFER
 from drumline.core.flow.model import Json
-from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.ids import RunId, StepId
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
-from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import McpServer
 
 CLIENT = """
@@ -104,7 +104,7 @@ def assign(folder: Path, *, prompt: str = f"Greet.\n\n{OFFER}", **fields: Any) -
 
 def work(folder: Path, program: Program, *, jailed: bool = False, **fields: Any) -> Outcome:
     """Let the program do an assignment, with the tool if the prompt offers to ask."""
-    processes = SupervisedProcesses(folder / "driver", DriverId(f"d-{folder.name}"))
+    processes = supervise(folder)
     jail = find_jail() if jailed else None
     plain = CliAgent(program=program, executable=Path(sys.executable), processes=processes, jail=jail)
 
@@ -188,7 +188,7 @@ def test_only_agents_that_take_servers_can_have_the_tool(spec: str, expected: bo
 
 @pytest.mark.parametrize(("spec", "tool"), [("builtin:openai:x", False), ("command:cat", True)])
 def test_without_the_setting_or_the_ability_an_agent_is_opened_as_it_is(spec: str, tool: bool, tmp_path: Path) -> None:
-    processes = SupervisedProcesses(tmp_path / "driver", DriverId("d1"))
+    processes = supervise(tmp_path)
     open_with = partial(open_agent, spec, processes=processes, base=tmp_path)
 
     agent = connect(spec, open_with=open_with, servers={}, tool=tool)

@@ -13,16 +13,16 @@ from typing import Any
 import anyio
 import psutil
 import pytest
-from tests.agents.seats import make_checkout
+from tests.agents.seats import make_checkout, make_nap
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
 from drumline.agents.jail import find_jail
-from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.ids import RunId, StepId
 from drumline.engine.outside import UNJAILED
 from drumline.errors import InvalidInput
 from drumline.models.builtin import BuiltinAgent
 from drumline.ports.agents import Assignment, Happening, Outcome
-from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import Loan, McpServer
 from drumline.testing.modelserver import Answer, Cut, Hang, ModelServer, Read, Refuse, Run, Scenario, Turn, Use, Write
 
@@ -61,7 +61,7 @@ class Bench:
         self._monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
         self._monkeypatch.setenv("OPENAI_API_KEY", KEY)
         self._monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
-        processes = SupervisedProcesses(self.folder / "driver", DriverId(f"d-{self.folder.name}"))
+        processes = supervise(self.folder)
         agent = open_agent(spec, processes=processes, base=self.folder)
         assert isinstance(agent, BuiltinAgent)
         return agent if jailed else replace(agent, jail=None)
@@ -230,7 +230,7 @@ def test_a_silent_model_is_given_up_and_the_work_is_kept(bench: Bench) -> None:
 
 
 def test_work_that_takes_too_long_is_stopped_with_all_it_started(bench: Bench) -> None:
-    nap = "sleep 8401.5"
+    nap = make_nap()
     with play(Turn(calls=(Run(command=f"setsid {nap} & {nap}"),)), Turn(text="x")) as server:
         outcome = bench.work(server, timeout=12.0)
 
@@ -415,7 +415,7 @@ def test_without_a_key_and_without_a_model_it_says_what_to_set(bench: Bench) -> 
 @pytest.mark.parametrize("spec", ["builtin:", "builtin:gpt", "builtin:openai:", "builtin::x"])
 def test_a_spec_that_names_no_model_is_refused(spec: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
-        open_agent(spec, processes=SupervisedProcesses(tmp_path, DriverId("d")), base=tmp_path)
+        open_agent(spec, processes=supervise(tmp_path), base=tmp_path)
 
 
 def count_processes(word: str) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.supervision import supervise
 
 from drumline.agents import AGENTS, PROGRAMS, list_names, open_agent
 from drumline.agents.cli import CliAgent, find_executable
@@ -22,7 +23,7 @@ from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.verdicts import explain_end
 from drumline.app.agents import ask_version, list_agents, try_agent
 from drumline.core.flow.model import Json
-from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.ids import RunId, StepId
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
@@ -72,7 +73,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def processes(tmp_path: Path) -> SupervisedProcesses:
     """Real commands under supervisors."""
-    return SupervisedProcesses(tmp_path / "driver", DriverId("d1"))
+    return supervise(tmp_path)
 
 
 def assign(folder: Path, prompt: str, **fields: Any) -> Assignment:

@@ -12,16 +12,16 @@ from typing import get_args
 import anyio
 import pytest
 from pydantic_ai.models import KnownModelName
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
-from drumline.core.ids import DriverId, RunId
+from drumline.core.ids import RunId
 from drumline.core.routing import TIERS
 from drumline.errors import InvalidInput
 from drumline.models import ChosenModels, open_models
 from drumline.models.tiers import PROVIDERS
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.models import Answer, Question
-from drumline.processes.supervised import SupervisedProcesses
 
 
 class Recorder:
@@ -39,7 +39,7 @@ class Recorder:
 
 def choose(folder: Path, opened: Agent | None = None, /, **given: object) -> ChosenModels:
     """Models that open the given agent for any spec but scripts, and know no key unless told so."""
-    processes = SupervisedProcesses(folder / "driver", DriverId(f"d-{folder.name}"))
+    processes = supervise(folder)
 
     def open_one(spec: str) -> Agent:
         if opened is not None and not spec.startswith("scripted:"):

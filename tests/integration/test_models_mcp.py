@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,12 +13,12 @@ import psutil
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from tests.supervision import supervise
 
-from drumline.core.ids import DriverId, RunId
+from drumline.core.ids import RunId
 from drumline.models import McpServer
 from drumline.models.providers import PydanticModels
 from drumline.ports.models import Answer, Question
-from drumline.processes.supervised import SupervisedProcesses
 
 SERVER = """
 import os, pathlib, sys
@@ -93,11 +92,6 @@ def server(tmp_path: Path) -> McpServer:
     (tmp_path / "server.py").write_text(SERVER)
     command = (sys.executable, str(tmp_path / "server.py"), str(tmp_path / "pid"))
     return McpServer(name="my words", command=command, env={"MARK": "!"})
-
-
-def supervise(folder: Path) -> SupervisedProcesses:
-    """A driver of its own: two with one name would sweep each other's processes away."""
-    return SupervisedProcesses(folder / "driver", DriverId(uuid.uuid4().hex))
 
 
 def ask(

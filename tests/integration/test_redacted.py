@@ -7,15 +7,15 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.supervision import supervise
 
-from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.ids import RunId, StepId
 from drumline.core.redaction import HIDDEN, Redaction, Secrets
 from drumline.engine.redacted import RedactedAgent, RedactedModels, RedactedProcesses
 from drumline.engine.transcripts import SMALL, list_logs, redact_file
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.models import Answer, Question
 from drumline.ports.processes import Job
-from drumline.processes.supervised import SupervisedProcesses
 
 HUNTER = "hunter2-hunter2"
 KEY = "ghp_" + "a1" * 18
@@ -93,7 +93,7 @@ def test_a_models_answer_and_transcript_are_redacted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("filler", [0, 20_000, 2 * SMALL])
 def test_a_commands_log_and_tail_are_redacted_but_not_what_a_program_reads(tmp_path: Path, filler: int) -> None:
-    supervised = SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+    supervised = supervise(tmp_path)
     command = f"echo {HUNTER}; printf '%*s' {filler} ''; echo {HUNTER}; echo {HUNTER} >&2; exit 3"
     job = Job(argv=["bash", "-c", command], cwd=tmp_path, log=tmp_path / "check.log", printed=tmp_path / "printed")
 
@@ -109,7 +109,7 @@ def test_a_commands_log_and_tail_are_redacted_but_not_what_a_program_reads(tmp_p
 
 
 def test_a_tail_that_begins_inside_a_secret_shows_no_rest_of_it(tmp_path: Path) -> None:
-    supervised = SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+    supervised = supervise(tmp_path)
     # The tail is the last 8,192 bytes, so that it begins five characters into the secret.
     filler = 8192 - len(HUNTER) + 5
     job = Job(argv=["bash", "-c", f"printf '%s%*s' {HUNTER} {filler} ''"], cwd=tmp_path, log=tmp_path / "check.log")
@@ -120,7 +120,7 @@ def test_a_tail_that_begins_inside_a_secret_shows_no_rest_of_it(tmp_path: Path) 
 
 
 def test_a_conversations_log_is_redacted_when_it_is_over(tmp_path: Path) -> None:
-    supervised = SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+    supervised = supervise(tmp_path)
     job = Job(argv=["bash", "-c", f"echo {HUNTER} >&2; cat"], cwd=tmp_path, log=tmp_path / "talk.stderr")
 
     async def talk() -> bytes:

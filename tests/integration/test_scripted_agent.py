@@ -7,12 +7,12 @@ from pathlib import Path
 import anyio
 import psutil
 import pytest
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
-from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.ids import RunId, StepId
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Outcome
-from drumline.processes.supervised import SupervisedProcesses
 
 
 def play(
@@ -28,7 +28,7 @@ def play(
     """Let an agent play a script in `folder/work`."""
     (folder / "play.yaml").write_text(script)
     (folder / "work").mkdir(exist_ok=True)
-    processes = SupervisedProcesses(folder / "driver", DriverId("d1"))
+    processes = supervise(folder)
     (folder / "driver").mkdir(exist_ok=True)
     agent = open_agent("scripted:play.yaml", processes=processes, base=folder)
     assignment = Assignment(
@@ -50,7 +50,7 @@ def play(
 def problems_of(folder: Path, script: str | bytes) -> list[str]:
     """What is wrong with a script, one line each, without the folder."""
     (folder / "play.yaml").write_bytes(script if isinstance(script, bytes) else script.encode())
-    processes = SupervisedProcesses(folder, DriverId("d1"))
+    processes = supervise(folder)
     with pytest.raises(InvalidInput) as caught:
         open_agent("scripted:play.yaml", processes=processes, base=folder)
 
@@ -264,7 +264,7 @@ def test_a_malformed_script_is_refused_with_its_line(tmp_path: Path, script: str
 
 
 def test_a_missing_script_is_refused_by_name(tmp_path: Path) -> None:
-    processes = SupervisedProcesses(tmp_path, DriverId("d1"))
+    processes = supervise(tmp_path)
 
     with pytest.raises(InvalidInput, match=r"nowhere\.yaml: cannot be read"):
         open_agent("scripted:nowhere.yaml", processes=processes, base=tmp_path)
