@@ -48,7 +48,7 @@ class Subject:
     the tool `close` of an MCP server, `model` one with which it offers that at once. Where it may only read and has no
     jail, commands are refused one by one, or it `offers_no_shell`. Only one that `serves` takes MCP servers from us.
     One that `tells_late` tells a command when it is over; one that `warms_up` must begin alone.
-    `forgets` and `overlooks` say why it cannot go on with a session, or see what changed beside its workspace.
+    `forgets` says why it cannot go on with a session.
     """
 
     tells_reset: bool = False
@@ -62,7 +62,6 @@ class Subject:
     tells_late: bool = False
     warms_up: bool = False
     forgets: str = ""
-    overlooks: str = ""
 
 
 SUBJECTS = {
@@ -93,7 +92,6 @@ SUBJECTS = {
         hides_keys=True,
         tool="tracker_close",
         offers_no_shell=True,
-        overlooks="without a jail the built-in agent says that its commands are not held, and does not look after them",
     ),
 }
 NAMES = tuple(SUBJECTS)
@@ -362,7 +360,6 @@ def test_in_a_jail_nothing_can_be_written_outside(name: str, office: OpenOffice,
 def test_without_a_jail_a_file_of_the_checkout_that_changed_is_told_or_was_not_let_through(
     name: str, office: OpenOffice, tmp_path: Path
 ) -> None:
-    skip_for(SUBJECTS[name].overlooks)
     stray = tmp_path / "checkout" / "stray.txt"
     turns = (Turn(calls=(Run(command=f"echo x > {shlex.quote(str(stray))}"),)), Turn(text="Tried."))
     with play(*turns) as server:
