@@ -12,6 +12,7 @@ from pathlib import Path
 
 from drumline.agents import list_names, open_agent
 from drumline.agents.asking import connect
+from drumline.agents.jail import find_jail
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.flow.model import AgentNode, Flow
@@ -41,6 +42,8 @@ from drumline.store.sqlite import SqliteStore
 from drumline.wiring import Site, SystemClock, find_price
 from drumline.workspace.workspaces import GitWorkspaces
 from drumline.workspace.worktrees import file_name
+
+BUILTIN = "builtin"
 
 
 def describe_surroundings(
@@ -188,6 +191,9 @@ def _equip(site: Site, driver: DriverId, profiles: Profiles, *, agent: str) -> H
         tiers=profiles.tiers,
         servers=list(profiles.mcp.values()),
         agent=agent,
+        find_jail=find_jail,
+        # A model with our tools is what the built-in agent is: what that is lent, its commands may have here.
+        loan=find_loan(profiles.agents, "", BUILTIN),
     )
     redacted = RedactedModels(models=models, redaction=site.redaction)
     return Hands(processes=processes, models=redacted, open_agent=open_named)

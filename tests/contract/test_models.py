@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from tests.supervision import supervise
 
 from drumline.agents import open_agent
-from drumline.core.ids import DriverId, RunId
+from drumline.agents.jail import find_jail
+from drumline.core.ids import RunId
 from drumline.models.agency import AgentModels, ScriptedModels
 from drumline.models.providers import PydanticModels
 from drumline.ports.agents import Agent
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.processes import Processes
-from drumline.processes.supervised import SupervisedProcesses
+from drumline.profiles import Loan
 from drumline.testing.models import FakeModels
 
 # What whoever is asked shall do: an act of a script, and a shell command for an agent.
@@ -30,6 +33,7 @@ BEHAVIOURS: dict[str, tuple[dict[str, object], str]] = {
     "takes long": ({"sleep": 60}, "exec sleep 60"),
 }
 
+JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
 MakeModels = Callable[[str], Models]
 
 
@@ -59,7 +63,7 @@ def play_model(behaviour: str) -> FunctionModel:
 
 @pytest.fixture
 def processes(tmp_path: Path) -> Processes:
-    return SupervisedProcesses(tmp_path / "driver", DriverId(f"d-{tmp_path.name}"))
+    return supervise(tmp_path)
 
 
 @pytest.fixture(params=["fake", "pydantic", "scripted", "agent"])
@@ -162,7 +166,7 @@ def test_a_provider_offers_the_skills_of_a_question_as_a_tool(tmp_path: Path) ->
         return ModelResponse(parts=[TextPart("done")])
 
     models = PydanticModels(
-        processes=SupervisedProcesses(tmp_path / "driver", DriverId("d-1")),
+        processes=supervise(tmp_path),
         find_model=lambda _name: FunctionModel(answer),
     )
     asked = Question(
@@ -172,3 +176,57 @@ def test_a_provider_offers_the_skills_of_a_question_as_a_tool(tmp_path: Path) ->
     anyio.run(models.ask, asked)
 
     assert offered == [["skill_load"]]
+
+
+def run_command(models: PydanticModels, question: Question, command: str) -> str:
+    """What a model hears that runs a command with its tool."""
+
+    def play(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        heard = [part for message in messages for part in message.parts if isinstance(part, ToolReturnPart)]
+        call = ToolCallPart("execute_command", {"command": command})
+        return ModelResponse(parts=[TextPart(f"heard: {heard[0].content}") if heard else call])
+
+    asked = replace(models, find_model=lambda _name: FunctionModel(play))
+    answer = anyio.run(asked.ask, replace(question, tools=("exec",)))
+    assert answer.failure == "", answer.message
+    return answer.text
+
+
+def test_commands_of_a_provider_see_harmless_variables_and_what_is_lent(
+    processes: Processes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "DATABASE_URL", "OURS_REGION"):
+        monkeypatch.setenv(name, name.lower())
+    models = PydanticModels(processes=processes, loan=Loan(env=("OURS_*",)))
+
+    heard = run_command(
+        models, ask_about(tmp_path), 'echo "[$OPENAI_API_KEY|$DATABASE_URL|$OURS_REGION|${HOME:+home}]"'
+    )
+
+    assert "[||ours_region|home]" in heard
+
+
+def test_commands_of_a_provider_have_a_temporary_folder_that_goes_with_the_question(
+    processes: Processes, tmp_path: Path
+) -> None:
+    question = ask_about(tmp_path)
+
+    heard = run_command(PydanticModels(processes=processes), question, 'touch "$TMPDIR/mine" && echo "$TMPDIR"')
+
+    temp = question.log.with_name(f"{question.log.name}.tmp")
+    assert str(temp) in heard
+    assert not temp.exists()
+
+
+@JAILED
+def test_in_a_jail_commands_of_a_provider_write_to_the_workspace_and_to_what_is_lent_only(
+    processes: Processes, tmp_path: Path
+) -> None:
+    question, lent, outside = ask_about(tmp_path), tmp_path / "lent", tmp_path / "outside.txt"
+    lent.mkdir()
+    models = PydanticModels(processes=processes, jail=find_jail(), loan=Loan(folders=(str(lent),)))
+
+    heard = run_command(models, question, f"echo x > in.txt; echo x > '{lent}/in.txt'; echo x > '{outside}'")
+
+    assert "Read-only file system" in heard
+    assert [path.exists() for path in (question.workspace / "in.txt", lent / "in.txt", outside)] == [True, True, False]

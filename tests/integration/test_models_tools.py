@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
 import pytest
+from tests.supervision import supervise
 
-from drumline.core.ids import DriverId
 from drumline.errors import InvalidInput
 from drumline.models.filetools import ANSWER, ENTRIES, FileTools, fits
 from drumline.models.shelltools import ShellTools
 from drumline.models.toolbox import LEGAL, build_skill_tool, build_tools, choose_tools
-from drumline.processes.supervised import SupervisedProcesses
 
 
 @pytest.fixture
@@ -32,10 +30,10 @@ def work(tmp_path: Path) -> Path:
     return folder
 
 
-def call(work: Path, name: str, /, *, blank: Mapping[str, str] | None = None, **args: object) -> str:
+def call(work: Path, name: str, /, **args: object) -> str:
     """Call a tool as a model would."""
-    processes = SupervisedProcesses(work.parent / "driver", DriverId(f"d-{work.parent.name}"))
-    shell = ShellTools(workspace=work, processes=processes, log=work.parent / "logs/ask.log", blank=blank or {})
+    processes = supervise(work.parent)
+    shell = ShellTools(workspace=work, processes=processes, log=work.parent / "logs/ask.log")
     tool = build_tools(LEGAL, FileTools(workspace=work), shell)[name]
 
     async def use() -> str:
@@ -208,12 +206,14 @@ def test_much_output_keeps_its_beginning_and_its_end(work: Path) -> None:
     assert len(said) < ANSWER + 100
 
 
-def test_a_command_does_not_know_hidden_variables(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_sees_only_harmless_variables(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789")
+    monkeypatch.setenv("DATABASE_URL", "postgres://me:word@here")
+    monkeypatch.setenv("LANG", "C")
 
-    said = call(work, "execute_command", command='echo "[$OPENAI_API_KEY]"', blank={"OPENAI_API_KEY": ""})
+    said = call(work, "execute_command", command='echo "[$OPENAI_API_KEY|$DATABASE_URL|$LANG]"')
 
-    assert said == "exit code 0\n[]\n"
+    assert said == "exit code 0\n[||C]\n"
 
 
 def test_names_come_with_or_without_a_suffix_and_ours_stand_for_them() -> None:

@@ -6,7 +6,6 @@ The rule: it is held to the promises of every other agent. The libraries of prov
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -48,25 +47,21 @@ class BuiltinAgent:
         return await (work() if self.jail else look_on(assignment, work))
 
     async def _work_with(self, assignment: Assignment, model: str) -> Outcome:
-        temp = assignment.log.with_name(assignment.log.name + ".tmp").absolute()
-        temp.mkdir(parents=True, exist_ok=True)
         try:
-            return replace(await self._work(assignment, model, temp), model=model)
+            return replace(await self._work(assignment, model), model=model)
         except InvalidInput as error:
             return Outcome(failure=Failure.PERMANENT.value, message=str(error))
-        finally:
-            shutil.rmtree(temp, ignore_errors=True)
 
     def choose_model(self, assignment: Assignment) -> str:
         """The model asked for, else that of the tier: the configured one, or that of a provider whose key is set."""
         tier = assignment.tier
         return assignment.model or self.model or self.tiers.get(tier) or find_default(tier, self.environ)
 
-    async def _work(self, assignment: Assignment, model: str, temp: Path) -> Outcome:
+    async def _work(self, assignment: Assignment, model: str) -> Outcome:
         from drumline.models.errand import Errand
 
         secrets = find_secrets(self.environ, *(server.env.values() for server in self.servers.values()))
-        errand = Errand(self, assignment, model=model, secrets=secrets, temp=temp)
+        errand = Errand(self, assignment, model=model, secrets=secrets)
         found: list[Outcome] = []
         silent = False
         async with anyio.create_task_group() as tasks:

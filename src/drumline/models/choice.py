@@ -15,11 +15,12 @@ from drumline.core.routing import TIERS
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.models.agency import AgentModels, ScriptedModels, refuse
+from drumline.models.confined import Wrapper
 from drumline.models.tiers import KEYS, find_default
 from drumline.ports.agents import Agent
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.processes import Processes
-from drumline.profiles import McpServer
+from drumline.profiles import NOTHING, Loan, McpServer
 
 SCRIPTED = "scripted:"
 AGENT = "agent:"
@@ -38,7 +39,7 @@ def find_name_fault(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChosenModels:
-    """Passes each question on to who is to answer it."""
+    """Passes each question on to who is to answer it; `find_jail` is asked when commands may be started."""
 
     open_agent: Callable[[str], Agent]
     processes: Processes
@@ -47,6 +48,8 @@ class ChosenModels:
     servers: Sequence[McpServer] = ()
     agent: str = ""
     environ: Mapping[str, str] = field(default_factory=dict)
+    find_jail: Callable[[], Wrapper | None] = lambda: None
+    loan: Loan = NOTHING
 
     async def ask(self, question: Question) -> Answer:
         """The answer of who was chosen; nobody to ask, or a name that means nothing, is a failure."""
@@ -89,7 +92,9 @@ class ChosenModels:
         from drumline.models.providers import PydanticModels
 
         secrets = find_secrets(self.environ, *(server.env.values() for server in self.servers))
-        return PydanticModels(processes=self.processes, servers=self.servers, environ=self.environ, secrets=secrets)
+        return PydanticModels(
+            processes=self.processes, servers=self.servers, secrets=secrets, jail=self.find_jail(), loan=self.loan
+        )
 
 
 def open_models(
@@ -101,11 +106,14 @@ def open_models(
     servers: Sequence[McpServer] = (),
     agent: str = "",
     environ: Mapping[str, str] | None = None,
+    find_jail: Callable[[], Wrapper | None] = lambda: None,
+    loan: Loan = NOTHING,
 ) -> ChosenModels:
     """Models as configured.
 
     `default` is any legal name, `tiers` maps a tier to one, `agent` is the spec of the agent that answers when there is
     no model. `open_agent` opens a spec; files in it are relative to whatever it says. `environ` is ours by default.
+    The commands and servers of a provider's model are held by the jail that is found, and are lent the `loan`.
     """
     return ChosenModels(
         open_agent=open_agent,
@@ -115,4 +123,6 @@ def open_models(
         servers=tuple(servers),
         agent=agent,
         environ=dict(os.environ if environ is None else environ),
+        find_jail=find_jail,
+        loan=loan,
     )

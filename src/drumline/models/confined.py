@@ -1,14 +1,17 @@
-"""Commands of an agent of ours, held like those of any other. The rule: they write where it may, and see no secret."""
+"""What a model starts, commands and servers, held like an agent. The rule: it writes where it may, sees no secret."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from drumline.engine.homes import find_homes
 from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
+from drumline.profiles import NOTHING, Loan
 
 
 class Wrapper(Protocol):
@@ -48,3 +51,31 @@ class ConfinedProcesses:
         if self.jail is not None:
             argv = self.jail.wrap(argv, cwd=job.cwd, writable=(*self.writable, self.temp), sealed=self.sealed)
         return replace(job, argv=argv, env={**job.env, "TMPDIR": str(self.temp)}, keep=(*HARMLESS, *self.keep))
+
+
+@contextmanager
+def confine(
+    processes: Processes,
+    *,
+    jail: Wrapper | None,
+    workspace: Path,
+    log: Path,
+    loan: Loan = NOTHING,
+    writable: Sequence[Path] = (),
+    read_only: bool = False,
+) -> Iterator[ConfinedProcesses]:
+    """Processes that are held to a workspace; their temporary files lie beside `log`, and go when this is left."""
+    temp = log.with_name(log.name + ".tmp").absolute()
+    own, sealed = ((), (workspace,)) if read_only else ((workspace,), ())
+    try:
+        temp.mkdir(parents=True, exist_ok=True)
+        yield ConfinedProcesses(
+            processes=processes,
+            jail=jail,
+            writable=(*find_homes(loan.folders), *writable, *own),
+            sealed=sealed,
+            temp=temp,
+            keep=loan.env,
+        )
+    finally:
+        shutil.rmtree(temp, ignore_errors=True)

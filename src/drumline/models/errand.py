@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -23,9 +22,8 @@ from pydantic_ai.usage import RunUsage, UsageLimits
 from drumline.core.flow.model import Json
 from drumline.core.redaction import Secrets
 from drumline.core.taxonomy import Failure
-from drumline.engine.homes import find_homes
 from drumline.errors import InvalidInput
-from drumline.models.confined import ConfinedProcesses
+from drumline.models.confined import ConfinedProcesses, confine
 from drumline.models.faults import judge
 from drumline.models.filetools import FileTools
 from drumline.models.lifetime import hold
@@ -73,14 +71,11 @@ class Spent(Exception):
 class Errand:
     """Runs one assignment; `heard` is when something happened last."""
 
-    def __init__(
-        self, agent: BuiltinAgent, assignment: Assignment, *, model: str, secrets: Secrets, temp: Path
-    ) -> None:
+    def __init__(self, agent: BuiltinAgent, assignment: Assignment, *, model: str, secrets: Secrets) -> None:
         self._agent = agent
         self._assignment = assignment
         self._model = model
         self._secrets = secrets
-        self._temp = temp
         self._usage = RunUsage()
         self._memory = Memory(assignment, secrets)
         self._narration = Narration(assignment, Transcript(assignment.log, secrets), secrets)
@@ -123,12 +118,12 @@ class Errand:
 
     async def _converse(self) -> Outcome:
         assignment, memory = self._assignment, self._memory
-        processes = self._confine()
-        tools = self._build_tools(processes)
         known = list(self._agent.servers.values())
         servers = choose_servers(name_servers(assignment.tools or (), assignment.mcp_servers), known)
-        await self._narration.begin(memory.id, self._model)
         async with AsyncExitStack() as stack:
+            processes = stack.enter_context(self._confine())
+            tools = self._build_tools(processes)
+            await self._narration.begin(memory.id, self._model)
             model = await stack.enter_async_context(hold(infer_model(spell(self._model))))
             toolsets = await start_servers(
                 servers, stack, processes=processes, cwd=assignment.workspace, log=assignment.log
@@ -189,18 +184,17 @@ class Errand:
             return Outcome(failure=Failure.QUOTA.value, message=said, resets_at=resets_at)
         return Outcome(failure=failure.value, message=said)
 
-    def _confine(self) -> ConfinedProcesses:
+    def _confine(self) -> AbstractContextManager[ConfinedProcesses]:
         """What holds all that it starts, its commands and its servers."""
         agent, assignment = self._agent, self._assignment
-        workspace = (assignment.workspace,)
-        own, sealed = ((), workspace) if assignment.read_only else (workspace, ())
-        return ConfinedProcesses(
-            processes=agent.processes,
+        return confine(
+            agent.processes,
             jail=agent.jail,
-            writable=(*find_homes(agent.loan.folders), *assignment.writable, *own),
-            sealed=sealed,
-            temp=self._temp,
-            keep=agent.loan.env,
+            workspace=assignment.workspace,
+            log=assignment.log,
+            loan=agent.loan,
+            writable=assignment.writable,
+            read_only=assignment.read_only,
         )
 
     def _build_tools(self, processes: ConfinedProcesses) -> list[Tool[None]]:

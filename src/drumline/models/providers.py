@@ -5,7 +5,7 @@ This module is imported only when such a model is asked: it brings the provider'
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
@@ -26,10 +26,10 @@ from pydantic_ai.usage import RunUsage, UsageLimits
 from drumline.core.redaction import Secrets
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
+from drumline.models.confined import Wrapper, confine
 from drumline.models.faults import judge
 from drumline.models.filetools import FileTools
 from drumline.models.lifetime import hold
-from drumline.models.secrets import blank_keys
 from drumline.models.servers import choose_servers, start_servers
 from drumline.models.shelltools import ShellTools
 from drumline.models.tiers import spell
@@ -37,7 +37,7 @@ from drumline.models.toolbox import build_skill_tool, build_tools, choose_tools,
 from drumline.models.transcript import Transcript
 from drumline.ports.models import Answer, Question
 from drumline.ports.processes import Processes
-from drumline.profiles import McpServer
+from drumline.profiles import NOTHING, Loan, McpServer
 
 EFFORTS = {
     "none": False,
@@ -52,11 +52,15 @@ EFFORTS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PydanticModels:
-    """Asks the model that a question names as `provider:model`."""
+    """Asks the model that a question names as `provider:model`.
+
+    What is started for it is held by the `jail`, if there is one; `loan` is what it may see and write to beside.
+    """
 
     processes: Processes
     servers: Sequence[McpServer] = ()
-    environ: Mapping[str, str] = field(default_factory=dict)
+    jail: Wrapper | None = None
+    loan: Loan = NOTHING
     secrets: Secrets = field(default_factory=Secrets)
     find_model: Callable[[str], Model] = infer_model
 
@@ -80,13 +84,16 @@ class PydanticModels:
         return answer
 
     async def _converse(self, question: Question, usage: RunUsage, transcript: Transcript) -> str:
-        tools = self._build_tools(question)
         servers = choose_servers(name_servers(question.tools, question.mcp_servers), self.servers)
         settings = read_settings(question)
         async with AsyncExitStack() as stack:
+            processes = stack.enter_context(
+                confine(self.processes, jail=self.jail, workspace=question.workspace, log=question.log, loan=self.loan)
+            )
+            tools = _build_tools(question, processes)
             model = await stack.enter_async_context(hold(self.find_model(spell(question.model))))
             toolsets = await start_servers(
-                servers, stack, processes=self.processes, cwd=question.workspace, log=question.log
+                servers, stack, processes=processes, cwd=question.workspace, log=question.log
             )
             agent = _build_agent(question, tools, toolsets)
             limits = UsageLimits(request_limit=question.max_iterations)
@@ -101,16 +108,12 @@ class PydanticModels:
                 told = len(messages)
             return _read_last(run.all_messages())
 
-    def _build_tools(self, question: Question) -> list[Tool[None]]:
-        shell = ShellTools(
-            workspace=question.workspace,
-            processes=self.processes,
-            log=question.log,
-            blank=blank_keys(self.environ),
-        )
-        functions = build_tools(choose_tools(question.tools), FileTools(workspace=question.workspace), shell)
-        functions |= build_skill_tool(question.skills)
-        return [Tool(function, takes_ctx=False, name=name) for name, function in functions.items()]
+
+def _build_tools(question: Question, processes: Processes) -> list[Tool[None]]:
+    shell = ShellTools(workspace=question.workspace, processes=processes, log=question.log)
+    functions = build_tools(choose_tools(question.tools), FileTools(workspace=question.workspace), shell)
+    functions |= build_skill_tool(question.skills)
+    return [Tool(function, takes_ctx=False, name=name) for name, function in functions.items()]
 
 
 def read_settings(question: Question) -> ModelSettings:

@@ -1,15 +1,15 @@
-"""Tools that run a command in a workspace. The rule: a command runs supervised, ends in time, and knows no API key."""
+"""Tools that run a command in a workspace. The rule: a command runs supervised, ends in time, and sees no secret."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
 from drumline.engine.containment import contain
 from drumline.models.filetools import ANSWER
-from drumline.ports.processes import Ended, Job, Processes
+from drumline.ports.processes import HARMLESS, Ended, Job, Processes
 
 LONGEST = 600.0
 USUAL = 120.0
@@ -21,12 +21,11 @@ NOTHING_FOUND = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ShellTools:
-    """Runs commands below one folder; `log` names the files that take their output, `blank` hides variables."""
+    """Runs commands below one folder; `log` names the files that take their output."""
 
     workspace: Path
     processes: Processes
     log: Path
-    blank: Mapping[str, str] = field(default_factory=dict)
     numbers: count[int] = field(default_factory=lambda: count(1))
 
     async def execute(self, command: str, timeout: float = USUAL) -> str:
@@ -53,7 +52,7 @@ class ShellTools:
 
     async def _run(self, argv: Sequence[str], timeout: float) -> tuple[Ended, str]:
         log = self.log.with_name(f"{self.log.name}.run-{next(self.numbers)}")
-        job = Job(argv=argv, cwd=self.workspace, log=log, env=self.blank, timeout=timeout)
+        job = Job(argv=argv, cwd=self.workspace, log=log, timeout=timeout, keep=HARMLESS)
         ended = await self.processes.run(job)
         return ended, _read_ends(log, ended)
 
