@@ -129,17 +129,19 @@ def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: 
     return replace(kit, prepare=delivery.prepare, deliver=delivery.deliver)
 
 
-def check_flow_agents(site: Site, library: FlowLibrary, flow: Flow) -> None:
+def check_flow_agents(site: Site, library: FlowLibrary, flow: Flow) -> list[str]:
     """Refuse a flow before it begins if one of its agents, or one that takes over, is not there; all are named.
 
-    Flows that it calls count, too, as far as they can be read.
+    Flows that it calls count, too, as far as they can be read. Returns the agents that the nodes name.
     """
     problems: dict[str, str] = {}
+    specs: list[str] = []
     for place, name in _list_agent_nodes(library, flow):
         try:
             callee = library.find_callee(name, around=Path(place.path).parent)
             if callee.flow is None:
                 site.check_agent(callee.agent)
+                specs.append(callee.agent)
         except InvalidInput as error:
             problems.setdefault(str(error), error.hint)
     for name, callee in _find_fallback(site.settings.fallback, site.profiles, agent=site.settings.agent).items():
@@ -149,6 +151,7 @@ def check_flow_agents(site: Site, library: FlowLibrary, flow: Flow) -> None:
             problems.setdefault(f"the setting fallback: {name}: {error}", error.hint)
     if problems:
         raise InvalidInput("\n".join(problems), hint=next(iter(problems.values())))
+    return specs
 
 
 def _list_agent_nodes(library: FlowLibrary, flow: Flow) -> Iterator[tuple[Flow, str]]:

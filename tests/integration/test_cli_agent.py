@@ -260,6 +260,21 @@ def test_in_a_jail_it_can_write_to_its_workspace_and_what_it_is_lent(
 
 
 @pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
+def test_who_works_in_a_whole_checkout_cannot_touch_the_records_of_runs(
+    tmp_path: Path, processes: SupervisedProcesses
+) -> None:
+    records = tmp_path / "work" / ".git" / "drumline"
+    records.mkdir(parents=True)
+    (records / "journal.db").write_text("kept")
+    agent = CliAgent(program=PLAIN, executable=Path("bash"), processes=processes, jail=find_jail())
+
+    anyio.run(agent.work, assign(tmp_path, f"touch .git/in; echo x > {records}/journal.db\n" + say(done="ok")))
+
+    assert (tmp_path / "work" / ".git" / "in").exists()
+    assert (records / "journal.db").read_text() == "kept"
+
+
+@pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
 def test_a_variable_that_is_empty_lends_nothing(
     tmp_path: Path, processes: SupervisedProcesses, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.agents.jail import Jail
-from drumline.engine.homes import find_homes
+from drumline.engine.homes import find_homes, find_records
 from drumline.ports.agents import Assignment
 from drumline.ports.processes import HARMLESS, Job
 
@@ -47,7 +47,7 @@ class Confinement:
         if self.jail is None:
             return argv
         workspace = self.assignment.workspace
-        own, sealed = ([], [workspace]) if self.assignment.read_only else ([workspace], [])
+        own, sealed = ([], [workspace]) if self.assignment.read_only else ([workspace], find_records(workspace))
         writable = [*own, self.scratch, *find_homes(self.homes), *self.assignment.writable]
         return self.jail.wrap(argv, cwd=workspace, writable=writable, sealed=sealed)
 

@@ -18,6 +18,7 @@ from drumline.cli.flowsession import FlowSession
 from drumline.cli.options import json_option
 from drumline.cli.output import say
 from drumline.cli.recordings import check_record, record_flow, record_option
+from drumline.cli.warning import say_unjailed
 from drumline.core.ids import Commit
 from drumline.errors import InvalidInput
 from drumline.flowfiles.library import locate_flow
@@ -56,7 +57,7 @@ def command(
         run = new_run_id(time.time())
         library = open_library(site, site.logs(run) / "flows", override=agents.agent)
         found = library.load(locate_flow(Path(flow), top=site.repository.top))
-        check_flow_agents(site, library, found)
+        specs = check_flow_agents(site, library, found)
         order = Order(
             run=run,
             flow=found,
@@ -73,6 +74,7 @@ def command(
             profiles=site.profiles if site.settings.fallback else {},
         )
         anyio.run(begin_flow_run, store, order)
+        say_unjailed(specs)
         where = f"{order.folder}, a worktree of its own" if worktree else f"{order.folder}; nothing there is reset"
         say(f"run {run}: walking {found.name} in {where}")
         with record_flow(run, place) as recorder:

@@ -21,6 +21,7 @@ from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview
 from drumline.cli.recordings import check_record, record_option, record_plan
 from drumline.cli.session import Session
+from drumline.cli.warning import say_unjailed
 from drumline.core.ids import RunId, StepId
 from drumline.core.plan import Reading, Status
 from drumline.core.profile import profile
@@ -31,7 +32,6 @@ from drumline.views.duration import duration
 from drumline.wiring import Site, open_site
 
 MODES = ("parallel", "sequential", "ask")
-OWN = ("scripted",)
 AUTONOMY = ("autopilot", "critical", "verbose")
 
 
@@ -269,7 +269,8 @@ def _say_once(request: Request, *, first: bool) -> None:
     if changed:
         word = "change is" if len(changed) == 1 else "changes are"
         say(f"{len(changed)} uncommitted {word} not part of the run and untouched in your checkout")
-    _say_unjailed(request)
+    settings, profiles = site.settings, site.profiles
+    say_unjailed([profiles.get(name, {}).get("agent", name) for name in (settings.agent, *settings.fallback)])
     if first:
         commands = dict.fromkeys(c.command for step in plan.steps for c in step.checks if not step.elsewhere)
         shown = [*commands, *site.settings.checks]
@@ -282,18 +283,6 @@ def _say_once(request: Request, *, first: bool) -> None:
             say(f"  {text}")
         if len(shown) > 20:
             say(f"  … and {len(shown) - 20} more (drumline run {plan.path} --dry-run shows all)")
-
-
-def _say_unjailed(request: Request) -> None:
-    """Say what a real agent could do where the kernel does not hold it; a script is the user's own."""
-    settings, profiles = request.site.settings, request.site.profiles
-    specs = [profiles.get(name, {}).get("agent", name) for name in (settings.agent, *settings.fallback)]
-    if all(spec.partition(":")[0] in OWN for spec in specs):
-        return
-    from drumline.agents.jail import find_jail
-
-    if find_jail() is None:
-        say("bubblewrap does not work here: what agents write outside their workspace is detected, not prevented")
 
 
 def _plan_paths(reading: Reading) -> list[str]:

@@ -13,6 +13,12 @@ from pathlib import Path
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 
 
+def find_records(workspace: Path) -> list[Path]:
+    """Our own records in a workspace that is a whole checkout: whoever works there has no business in them."""
+    records = workspace / ".git" / "drumline"
+    return [records] if records.is_dir() else []
+
+
 def find_homes(homes: Sequence[str]) -> list[Path]:
     """Those of the folders, with `~` and `$NAME`, that are there; one whose name ends with a slash is made.
 

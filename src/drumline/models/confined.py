@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from drumline.engine.homes import find_homes
+from drumline.engine.homes import find_homes, find_records
 from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
 from drumline.profiles import NOTHING, Loan
 
@@ -66,7 +66,7 @@ def confine(
 ) -> Iterator[ConfinedProcesses]:
     """Processes that are held to a workspace; their temporary files lie beside `log`, and go when this is left."""
     temp = log.with_name(log.name + ".tmp").absolute()
-    own, sealed = ((), (workspace,)) if read_only else ((workspace,), ())
+    own, sealed = ((), (workspace,)) if read_only else ((workspace,), tuple(find_records(workspace)))
     try:
         temp.mkdir(parents=True, exist_ok=True)
         yield ConfinedProcesses(
