@@ -60,7 +60,7 @@ def leave_only_git(user: User) -> Mapping[str, str]:
 def test_the_built_in_agent_is_not_looked_for_on_path_but_told_with_the_key_it_lacks(user: User) -> None:
     told = user.drumline("doctor", env=leave_only_git(user)).out
 
-    assert "none of claude, codex, gemini, opencode, qwen, goose is on PATH" in told
+    assert "none of claude, codex, gemini, opencode, qwen, goose, copilot is on PATH" in told
     assert "· builtin: has no API key: set one of ANTHROPIC_API_KEY, OPENAI_API_KEY" in told
     assert "next: export ANTHROPIC_API_KEY=" in told
 

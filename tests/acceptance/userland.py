@@ -29,6 +29,10 @@ SCRIPTED = "scripted:agent.yaml"
 Rule = Mapping[str, object]
 
 
+NO_RUN: dict[str, object] = {"ok": False}
+"""What is seen before there is a run."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ran:
     """A command line that has ended."""
@@ -104,8 +108,12 @@ class User:
         """The run as scripts see it: what `status --json` does, without a process, since tests look so often."""
         with standing_in(self.repo, self.env):
             site = open_site()
+            if not site.has_store():
+                return NO_RUN
             store = site.open_store(read_only=True)
             try:
+                if not store.runs():
+                    return NO_RUN
                 sight = open_sight(site, store, find_run(store, run))
                 sight.look()
                 found: dict[str, object] = json.loads(json.dumps(sight.report()))
