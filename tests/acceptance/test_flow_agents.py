@@ -34,6 +34,14 @@ LOOP = flow_text(
         "done": {"type": "end", "output": "done"},
     },
 )
+TWICE = flow_text(
+    "work",
+    {
+        "work": {"type": "agent", "agent": "default", "prompt": "Go.", "next": "more"},
+        "more": {"type": "agent", "agent": "default", "prompt": "Go on.", "next": "done"},
+        "done": {"type": "end", "output": "done"},
+    },
+)
 FILES = {
     "ask.yaml": ASKING,
     "loop.yaml": LOOP,
@@ -147,3 +155,17 @@ def test_a_node_of_a_loop_goes_on_with_its_session_where_it_asks_for_that(user: 
     assert [event.session for event in asked] == ["", "s-1"]
     assert asked[0].new_session
     assert "work#2 goes on with session s-1" in ran.err
+
+
+def test_a_person_is_asked_before_more_than_the_budget_is_spent(user: User) -> None:
+    play(user, {"match": {}, "say": "painted", "usage": {"cost_usd": 3.0}, "write": {"second": "x"}})
+    write_files(user, {"twice.yaml": TWICE})
+    parked = run_flow(user, "twice.yaml", env={"DRUMLINE_BUDGET": "3"})
+    asked = gates_of(user.status())
+
+    answered = user.drumline("answer", "budget-1", "yes", "--resume")
+
+    assert parked.code == 2, parked.err
+    assert asked == ["budget-1"]
+    assert "The run has spent $3.00 of the $3.00 it may" in parked.err
+    assert (answered.code, answered.out) == (0, "done\n"), answered.err

@@ -87,6 +87,7 @@ class FlowWorld(Mortals):
     act: Act
     variables: Mapping[str, str] = field(default_factory=dict)
     pauses: Mapping[str, int] = field(default_factory=dict)
+    budget: float | None = None
 
     def __post_init__(self) -> None:
         self.flows = {name: replace(flow, path=name, digest=f"digest of {name}") for name, flow in self.flows.items()}
@@ -147,6 +148,7 @@ class FlowWorld(Mortals):
             mode="sequential",
             autonomy="critical",
             retries=0,
+            budget=self.budget,
         )
         pinned = FlowPinned(
             flow=main.name,

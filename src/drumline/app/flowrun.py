@@ -35,6 +35,7 @@ class Order:
     config_digest: str = ""
     fallback: tuple[str, ...] = ()
     profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    budget: float | None = None
 
 
 async def begin_flow_run(store: Journal, order: Order) -> None:
@@ -53,6 +54,7 @@ async def begin_flow_run(store: Journal, order: Order) -> None:
         retries=0,
         fallback=order.fallback,
         profiles=order.profiles,
+        budget=order.budget,
     )
     pinned = FlowPinned(
         flow=flow.name,

@@ -71,6 +71,7 @@ def command(
             worktree=worktree,
             config_digest=digest(site.settings),
             fallback=site.settings.fallback,
+            budget=site.settings.budget,
             profiles=site.profiles if site.settings.fallback else {},
         )
         anyio.run(begin_flow_run, store, order)

@@ -61,19 +61,20 @@ def count_left(run: RunState, step: StepId, own: Iterable[Usage]) -> float | Non
 
 def count_allowed(run: RunState, budget: float) -> float:
     """Dollars that the run may spend in all: the budget once, and once more for every yes."""
-    return budget * (1 + sum(1 for answer in _answers(run) if answer == gates.YES))
+    return budget * (1 + list_answers(run).count(gates.YES))
 
 
 def is_refused(run: RunState) -> bool:
     """Whether a person said that no more money may be spent, and has not tried a step again since."""
-    return gates.NO in _answers(run)
+    return gates.NO in list_answers(run)
 
 
 def count_asked(run: RunState) -> int:
     """How many questions about the budget were answered."""
-    return len(_answers(run))
+    return len(list_answers(run))
 
 
-def _answers(run: RunState) -> list[str]:
+def list_answers(run: RunState) -> list[str]:
+    """What was answered to the questions about the budget, oldest first."""
     asked = (gate for gate in run.gates.values() if gate.opened.kind == gates.BUDGET)
     return [gate.answer.choice for gate in asked if gate.answer is not None]

@@ -202,5 +202,7 @@ class Flow:
 
 ASKING = (ApprovalNode, InputNode)
 """Nodes that put a question to a person; while it is open they are neither at work nor over."""
+SPENDING = (AgentNode, LlmNode)
+"""Nodes whose work may cost money."""
 COMPUTING = (RouteNode, SetNode)
 """Nodes whose outcome follows from the values alone."""

@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from drumline.core import events as ev
-from drumline.core.flow.events import FlowEnded, SessionNamed
+from drumline.core.flow.events import SessionNamed
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.questions import FLOW, find_question_id, list_answers, open_question
 from drumline.core.flow.state import FlowState, Key, fold_flow
@@ -23,8 +23,10 @@ from drumline.core.ids import DriverId, GateId, RunId, Stream, Token
 from drumline.core.state import RunState, fold_run
 from drumline.engine.flow.acts import FlowActs
 from drumline.engine.flow.calls import FlowCalls
-from drumline.engine.flow.endings import end_run, find_sole
+from drumline.engine.flow.claiming import claim_flow
+from drumline.engine.flow.endings import end_run, find_sole, hear_cancel
 from drumline.engine.flow.kit import FlowKit
+from drumline.engine.flow.purse import REFUSED, Purse
 from drumline.engine.flow.rests import Rests
 from drumline.engine.flow.stack import Move, Question, Stack
 from drumline.engine.flow.visit import Visit
@@ -33,7 +35,6 @@ from drumline.engine.messages import take_answer
 from drumline.engine.transcripts import list_logs, redact_files
 from drumline.errors import Conflict, DrumlineError, InvalidInput, NotAllowed, StaleToken
 from drumline.ports.journal import Addition
-from drumline.ports.roster import Standing
 
 POLL = 0.2
 """Seconds between two looks at the store's position: one for all questions of a process."""
@@ -103,7 +104,7 @@ class FlowDriver:
         self._stir.set()
 
     async def _drive_once(self, resuming: bool) -> None:
-        self._token = await self._claim()
+        self._token = await claim_flow(self.kit, self.run_id, self._me)
         try:
             self._reset()
             if self.run.ended is not None:
@@ -127,18 +128,6 @@ class FlowDriver:
         finally:
             self.kit.store.release(self.run_id, FLOW, self._token)
 
-    async def _claim(self) -> Token:
-        store, roster = self.kit.store, self.kit.roster
-        token = store.take(self.run_id, FLOW, self._me)
-        held = store.held(self.run_id).get(FLOW)
-        gone = token is None and held is not None and roster.standing(held.driver) is not Standing.LIVE
-        # An eviction may wait for seconds until everything the other had started has ended.
-        if gone and held is not None and await anyio.to_thread.run_sync(roster.evict, held.driver):
-            token = store.take(self.run_id, FLOW, self._me, over=held.token)
-        if token is None:
-            raise NotAllowed(f"run {self.run_id} is driven by another process", hint=f"drumline attach {self.run_id}")
-        return token
-
     # --- taking up ----------------------------------------------------------------------------------------------
 
     def _reset(self) -> None:
@@ -151,6 +140,8 @@ class FlowDriver:
         self._logs = self.kit.logs / FLOW
         calls = FlowCalls(kit=self.kit, run=self.run, warn=self.warn)
         self._stack = Stack(calls=calls, evaluate=self.kit.expressions.evaluate, take_time=self._time.take)
+        self._purse = Purse.of(self.run, self._stack.count_cost)
+        self._stack.has_money = self._purse.has_money
         recorded = self.kit.store.read(self._stream)
         self._version = len(recorded)
         self._stack.load(entry.event for entry in recorded)
@@ -287,7 +278,9 @@ class FlowDriver:
         if relay is None:
             return visit
         answers = list_answers(self.run, command.key, relay.questions)
-        return visit._replace(relay=relay, answers=answers, budget=count_left(state), note=self._note)
+        return visit._replace(
+            relay=relay, answers=answers, budget=self._purse.limit(count_left(state)), note=self._note
+        )
 
     # --- questions and answers ----------------------------------------------------------------------------------
 
@@ -296,6 +289,9 @@ class FlowDriver:
         opened: list[ev.Event] = []
         while move.questions:
             question = move.questions.pop(0)
+            if question.poor:
+                opened += self._ask_for_money(question, move)
+                continue
             if self._rests.take(question):
                 continue
             gate = find_question_id(question.state, question.key)
@@ -315,9 +311,23 @@ class FlowDriver:
         self._open[gate] = question
         return [] if gate in self.run.gates else [opens]
 
+    def _ask_for_money(self, question: Question, move: Move) -> list[ev.Event]:
+        if self._purse.is_refused:
+            self._stack.conclude(question.key, Outcome(failure=REFUSED, failure_class="permanent"), move)
+            return []
+        if self._purse.has_money():
+            self._stack.resume(question, move)
+            return []
+        opens = self._purse.hold(question)
+        known = opens.gate in self._open or opens.gate in self.run.gates
+        self._open.setdefault(opens.gate, question)
+        return [] if known else [opens]
+
     def _lead_on(self, question: Question, answer: str, move: Move) -> None:
         """A node that asked is over with the answer; an agent goes on with it."""
-        if question.key in question.state.relays:
+        if question.poor:
+            move.questions += self._purse.hear(answer)
+        elif question.key in question.state.relays:
             self._stack.resume(question, move)
         else:
             self._stack.conclude(question.key, Outcome(output=answer), move)
@@ -370,7 +380,8 @@ class FlowDriver:
             if self.run.ended is not None:
                 return
             move = Move(events=list(self._stack.close_lost(self._me)))
-            said, settled = self._hear_cancel(move)
+            ends, said, settled = hear_cancel(self.run, self.kit.store.unread(self.run_id))
+            move.events.extend(ends)
             batch = {self._stream: Addition(events=move.events, expected=self._version)} if move.events else {}
             if said:
                 batch[Stream(self.run_id)] = Addition(events=said)
@@ -382,14 +393,3 @@ class FlowDriver:
             fold_run(self.run, said)
             self.observe([*move.events, *said])
             return
-
-    def _hear_cancel(self, move: Move) -> tuple[list[ev.Event], list[int]]:
-        if self.run.cancel is not None:
-            move.events.append(FlowEnded(status="cancelled", reason=self.run.cancel.reason))
-            return [ev.RunEnded(state="cancelled", reason=self.run.cancel.reason)], []
-        for number, message in self.kit.store.unread(self.run_id):
-            if message.kind == "cancel":
-                move.events.append(FlowEnded(status="cancelled", reason=message.comment))
-                asked = ev.CancelRequested(by=message.by, reason=message.comment)
-                return [asked, ev.RunEnded(state="cancelled", reason=message.comment)], [number]
-        return [], []

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from drumline.core import events as ev
 from drumline.core.flow.events import FlowEnded
+from drumline.core.state import RunState
+from drumline.ports.journal import Message
 
 
 def end_run(ended: FlowEnded) -> ev.RunEnded:
@@ -11,6 +15,21 @@ def end_run(ended: FlowEnded) -> ev.RunEnded:
     state = "failed" if ended.status == "rejected" else ended.status
     reason = ended.reason or ("rejected" if ended.status == "rejected" else "")
     return ev.RunEnded(state=state, reason=reason)
+
+
+def hear_cancel(
+    run: RunState, unread: Sequence[tuple[int, Message]]
+) -> tuple[list[FlowEnded], list[ev.Event], list[int]]:
+    """What ends the flow and the run if somebody has cancelled it, and the message that is settled by it."""
+    if run.cancel is not None:
+        reason = run.cancel.reason
+        return [FlowEnded(status="cancelled", reason=reason)], [ev.RunEnded(state="cancelled", reason=reason)], []
+    for number, message in unread:
+        if message.kind == "cancel":
+            asked = ev.CancelRequested(by=message.by, reason=message.comment)
+            ended = ev.RunEnded(state="cancelled", reason=message.comment)
+            return [FlowEnded(status="cancelled", reason=message.comment)], [asked, ended], [number]
+    return [], [], []
 
 
 def find_sole(group: BaseExceptionGroup[BaseException]) -> BaseException:

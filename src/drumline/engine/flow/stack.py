@@ -13,12 +13,13 @@ from typing import NamedTuple, Protocol
 from drumline.core.events import Event
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import AgentAsked, FlowStarted, NodeLost
-from drumline.core.flow.model import ASKING, AgentNode
+from drumline.core.flow.model import ASKING, SPENDING, AgentNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.scopes import call_scope, parent_scope
 from drumline.core.flow.state import FlowState, Key, fold_flow, fold_flows
 from drumline.core.flow.walk import Evaluate, RunNode, close_lost, conclude, next_nodes, start_node, walk_on
 from drumline.core.ids import DriverId
+from drumline.core.spending import COST
 from drumline.errors import InvalidInput
 
 
@@ -46,10 +47,11 @@ class Caller(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A visit that a person has to answer, or an agent that waits for an answer or a time."""
+    """A visit that a person has to answer, or that waits for an answer, a time, or money."""
 
     state: FlowState
     key: Key
+    poor: bool = False
 
 
 @dataclass(kw_only=True, slots=True)
@@ -63,11 +65,15 @@ class Move:
 
 @dataclass(kw_only=True, slots=True)
 class Stack:
-    """The flows of one run by scope. `take_time` gives the working time of a scope since it was taken last."""
+    """The flows of one run by scope. `take_time` gives the working time of a scope since it was taken last.
+
+    `has_money` tells whether a node that costs money may begin.
+    """
 
     calls: Calls
     evaluate: Evaluate
     take_time: Callable[[str], float] = lambda scope: 0.0
+    has_money: Callable[[], bool] = lambda: True
     flows: dict[str, FlowState] = field(default_factory=dict)
     callers: dict[str, Caller] = field(default_factory=dict)
 
@@ -75,6 +81,10 @@ class Stack:
     def root(self) -> FlowState:
         """The flow that nobody called."""
         return self.flows[""]
+
+    def count_cost(self) -> float:
+        """Dollars that all flows have spent; what a called flow spent is its caller's once it is over."""
+        return sum(state.usage.get(COST, 0.0) for state in self.flows.values())
 
     def find_state(self, key: Key) -> FlowState:
         """The flow in which a visit happens; an item of a map happens in the flow of the map."""
@@ -114,7 +124,7 @@ class Stack:
 
     def resume(self, question: Question, move: Move) -> Move:
         """Let an agent's visit go on for which an answer or a time has come."""
-        state, key = question
+        state, key, _ = question
         commands = [command for command in next_nodes(state) if isinstance(command, RunNode) and command.key == key]
         moved = [self._start(state, command, move, called_for=True) for command in commands]
         return self.go_on([child for child in moved if child is not None], move)
@@ -142,12 +152,15 @@ class Stack:
         if isinstance(command.node, ASKING):
             move.questions.append(Question(state, command.key))
             return None
+        relay = state.relays.get(command.key) if state.relays else None
+        if relay is not None and relay.is_held and not called_for:
+            move.questions.append(Question(state, command.key))
+            return None
+        if isinstance(command.node, SPENDING) and not self.has_money():
+            move.questions.append(Question(state, command.key, poor=True))
+            return None
         started = None
         if isinstance(command.node, AgentNode):
-            relay = state.relays.get(command.key)
-            if relay is not None and relay.is_held and not called_for:
-                move.questions.append(Question(state, command.key))
-                return None
             try:
                 started = self.calls.begin(state, command)
             except InvalidInput as error:
