@@ -1,19 +1,17 @@
 """What every test relies on: the examples of property tests, and how many tests run at once.
 
-The rule: `make test` tries the same examples every time, `make test-full` fresh ones.
+The rule: what is chosen here decides how long the tests take, never which of them there are.
 """
 
 from __future__ import annotations
 
 import os
 
-from hypothesis import settings
+from tests.examples import choose_examples
 
 MOST_WORKERS = 4
 
-settings.register_profile("same", derandomize=True)
-settings.register_profile("fresh", derandomize=False)
-settings.load_profile(os.environ.get("HYPOTHESIS_EXAMPLES", "same"))
+choose_examples()
 
 
 def pytest_xdist_auto_num_workers() -> int:

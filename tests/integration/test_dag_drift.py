@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import MANY
 from tests.integration.mutated import mutate
 
 from drumline.core.ids import StepId
@@ -303,7 +304,7 @@ def test_a_command_reads_back_as_it_was_written() -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=MANY, deadline=None)
 def test_no_accident_to_a_plans_files_is_more_than_a_problem(seed: int) -> None:
     root, step = mutate(ROOT, seed), mutate(step_text(2, "step-1"), seed)
 

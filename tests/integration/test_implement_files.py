@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tests.examples import MANY
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Status, Step
@@ -408,7 +409,7 @@ def neutral(found: Parsed) -> dict[StepId, str]:
     return {step.id: step.text_digest for step in found.steps}
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=MANY, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=documents(), marks=st.sampled_from(ALL_MARKS), pick=st.integers(0, 9))
 @example(text="### Step 1: A\n---\n", marks=BLOCKED, pick=0)
 @example(text="## Step 2Second ##\n**Verification:** `make b`\n## Step 3: Third [In Progress]\n", marks=CLAIMED, pick=0)

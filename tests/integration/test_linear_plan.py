@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import MANY
 from tests.integration.mutated import mutate
 
 from drumline.core.ids import StepId
@@ -199,7 +200,7 @@ def test_a_document_without_phases_and_criteria_is_not_taken_for_one(tmp_path: P
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=MANY, deadline=None)
 def test_no_accident_to_a_document_is_more_than_a_problem(seed: int) -> None:
     found = LinearDialect().parse(mutate(PLAN, seed), "plan.md")
 

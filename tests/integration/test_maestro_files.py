@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import MANY
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Severity, Status, Step
@@ -708,7 +709,7 @@ def mutated(draw: st.DrawFn) -> tuple[str, str]:
     return name, text
 
 
-@settings(max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=MANY, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(mutated(), st.sampled_from([True, False, False, False]))
 def test_no_accident_breaks_the_reader_or_the_writer(document: tuple[str, str], writes: bool) -> None:
     name, text = document

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import MANY
 from tests.integration.mutated import mutate
 
 from drumline.core.ids import StepId
@@ -335,7 +336,7 @@ def test_a_path_that_is_no_step_of_the_plan_is_refused(tmp_path: Path, path: str
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=MANY, deadline=None)
 def test_no_accident_to_a_plans_files_is_more_than_a_problem(seed: int) -> None:
     layout = PhasedLayout()
     text, beside = mutate(step_text(2, "[1]"), seed), {"handoffs/02-a.md": mutate(handoff("partial"), seed)}

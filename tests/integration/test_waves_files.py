@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import MANY
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Status
@@ -221,7 +222,7 @@ def documents(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=MANY, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=documents())
 def test_any_document_is_read_or_told(text: str) -> None:
     found = WavesDialect().parse(text, "chunks.json")

@@ -1,0 +1,20 @@
+"""How many examples a property test tries, and which.
+
+The rule: `make test` tries the same ones every time and fewer of them, `make test-full` fresh ones and more.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+FRESH = os.environ.get("HYPOTHESIS_EXAMPLES") == "fresh"
+MANY = 2_000 if FRESH else 500
+"""For a test that throws broken documents at a reader: most are alike, and it is there for the rare ones."""
+
+
+def choose_examples() -> None:
+    """Load the profile that was asked for."""
+    settings.register_profile("chosen", derandomize=not FRESH)
+    settings.load_profile("chosen")
