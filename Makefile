@@ -13,12 +13,13 @@ PYTEST := $(BIN)/pytest --numprocesses=auto --dist=worksteal
 # Tests start our program a thousand times: it is compiled once, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup lint layout types format test test-full test-agents agents demo bench docs lock clean
+.PHONY: help setup lint layout types format test test-full test-agents test-agents-full agents demo bench docs lock clean
 
 help:
 	@echo 'make test       lint, types and all tests but the long ones'
 	@echo 'make test-full  the same with the long tests'
-	@echo 'make test-agents  the tests with real agent programs; make agents installs those'
+	@echo 'make test-agents       the tests with real agent programs; make agents installs those'
+	@echo 'make test-agents-full  the same with the long tests'
 	@echo 'make demo       run a small plan in a temporary repository'
 	@echo 'make bench      measure, beside other engines, and print a table'
 	@echo 'make lint       ruff and mypy only;  make format  rewrite the layout'
@@ -69,9 +70,16 @@ agents: $(STAMP)
 
 # What could not be installed is skipped, and the skip says why. The tests wait for programs half of the time, so there
 # are more of them at once than cores; they are handed out one by one, as some take a hundred times as long as others.
+define test_agents
+@$(MAKE) --no-print-directory agents || echo 'test-agents: what is missing is skipped'
+$(BIN)/pytest --numprocesses=4 --dist=load --maxschedchunk=1 -m '$(1)' --durations=15 tests/agents
+endef
+
 test-agents: $(STAMP)
-	@$(MAKE) --no-print-directory agents || echo 'test-agents: what is missing is skipped'
-	$(BIN)/pytest --numprocesses=4 --dist=load --maxschedchunk=1 -m 'agents and not long' --durations=15 tests/agents
+	$(call test_agents,agents and not long)
+
+test-agents-full: $(STAMP)
+	$(call test_agents,agents)
 
 demo: $(STAMP)
 	$(BIN)/python -m drumline.demo

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.agents.extras import find_agent, mark_extras
 from tests.agents.programs import find_entry
 from tests.agents.seats import BEHIND
 from tools.agents.pins import Pin, cache_folder, find_reason, read_pins
@@ -13,16 +14,16 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what stands in this folder, so that `make test` leaves it out."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.agents)
+    """Mark what stands in this folder, so that `make test` leaves it out, and what of it is long."""
+    ours = [item for item in items if HERE in item.path.parents]
+    for item in ours:
+        item.add_marker(pytest.mark.agents)
+    mark_extras(ours)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip a test of an agent, named by its parameter `name`, whose program is not installed."""
-    callspec = getattr(item, "callspec", None)
-    name = str(callspec.params.get("name", "")) if callspec else ""
+    name = find_agent(item)
     program = BEHIND.get(name, name)
     if program and find_entry(program) is None:
         pytest.skip(explain(read_pins()[program], cache_folder()))

@@ -1,11 +1,12 @@
 """What every agent promises behind its adapter: one body of tests, the real programs, a scripted model.
 
 An adapter joins by a row in SUBJECTS; how its program finds the scripted model is in `programs.py`, what agents that
-are not called like a program are opened by in `seats.py`.
+are not called like a program are opened by in `seats.py`, how much of an extra one is tried each time in `extras.py`.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 import shlex
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.agents.extras import EXTRAS, MINIMUM
 from tests.agents.seats import (
     Office,
     assign,
@@ -143,6 +145,13 @@ def skip_for(reason: str) -> None:
         pytest.skip(reason)
 
 
+def test_what_is_tried_with_extra_programs_each_time_is_in_this_suite() -> None:
+    parameters = {test: set(inspect.signature(globals()[test]).parameters) for test in MINIMUM}
+
+    assert {test: set(given) - parameters[test] for test, given in MINIMUM.items()} == {test: set() for test in MINIMUM}
+    assert set(EXTRAS) <= set(NAMES)
+
+
 @pytest.mark.parametrize(("name", "jailed"), EITHER_WAY)
 def test_edits_land_commands_run_and_all_of_it_is_told(name: str, jailed: bool, office: OpenOffice) -> None:
     told: list[Happening] = []
@@ -168,7 +177,7 @@ def test_edits_land_commands_run_and_all_of_it_is_told(name: str, jailed: bool, 
     assert not desk.log.with_name(desk.log.name + ".tmp").exists()
 
 
-@pytest.mark.parametrize("name", shown_elsewhere("gemini", "opencode", "qwen"))
+@pytest.mark.parametrize("name", shown_elsewhere("gemini", "opencode"))
 def test_tokens_are_those_of_this_assignment(name: str, office: OpenOffice) -> None:
     with ModelServer([WORK]) as server:
         desk = office(name, server)
@@ -239,7 +248,8 @@ def test_a_session_has_the_id_that_was_wanted_where_that_can_be_had(name: str, o
         (Refuse(status=401), "auth"),
         (Refuse(status=402, message="Payment required: your credit balance is too low"), "billing"),
         (Refuse(status=429, retry_after=1), "quota"),
-        (Refuse(status=500), "transient"),
+        # Told when to ask again, none waits longer by itself: one of them for over a minute.
+        (Refuse(status=500, retry_after=1), "transient"),
         (Cut(), "transient"),
     ],
     ids=["401", "402", "429", "500", "cut"],
