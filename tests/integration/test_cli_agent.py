@@ -242,6 +242,19 @@ def test_variables_get_through_only_by_name(
     assert outcome.message == "its own|"
 
 
+def test_what_an_attempt_that_was_killed_had_printed_is_not_taken_for_its_successors_words(
+    tmp_path: Path, processes: SupervisedProcesses
+) -> None:
+    left = tmp_path / "work.log.tmp"
+    left.mkdir()
+    for name in ("stream.jsonl", "leftover"):
+        (left / name).write_text(say(done="the old work") + "\n")
+
+    outcome = work(tmp_path, processes, """printf '{"done": "%s"}' "$(ls "$TMPDIR/.." | tr '\\n' ' ')" """)
+
+    assert outcome.message.split() == ["stream.jsonl", "tmp"]
+
+
 @pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
 def test_in_a_jail_it_can_write_to_its_workspace_and_what_it_is_lent(
     tmp_path: Path, processes: SupervisedProcesses

@@ -5,7 +5,6 @@ Starting the tool takes about a second of work, each time: hence it is not given
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Protocol
 from drumline.agents import load
 from drumline.core.blocked import OFFER, find_question
 from drumline.core.taxonomy import Failure
+from drumline.engine.scratch import open_scratch
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.profiles import McpServer
@@ -96,12 +96,8 @@ def read_notes(notes: Path) -> str:
 @contextmanager
 def _keep_notes(log: Path) -> Iterator[Path]:
     """A file in a folder of its own beside the transcript, which a jail can open for the agent alone."""
-    folder = log.with_name(f"{log.name}.asked").absolute()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
+    with open_scratch(log.with_name(f"{log.name}.asked").absolute()) as folder:
         yield folder / "questions.jsonl"
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _choose_name(servers: Servers) -> str:

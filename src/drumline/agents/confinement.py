@@ -5,14 +5,14 @@ The rule: every program of ours is started through here, so that none can be hel
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.agents.jail import Jail
 from drumline.engine.homes import find_homes, find_records
+from drumline.engine.scratch import open_scratch
 from drumline.ports.agents import Assignment
 from drumline.ports.processes import HARMLESS, Job
 
@@ -52,12 +52,6 @@ class Confinement:
         return self.jail.wrap(argv, cwd=workspace, writable=writable, sealed=sealed)
 
 
-@contextmanager
-def make_scratch(assignment: Assignment) -> Iterator[Path]:
+def make_scratch(assignment: Assignment) -> AbstractContextManager[Path]:
     """A folder beside the transcript, gone with all that is in it when the work is over."""
-    scratch = assignment.log.with_name(assignment.log.name + ".tmp").absolute()
-    scratch.mkdir(parents=True, exist_ok=True)
-    try:
-        yield scratch
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+    return open_scratch(assignment.log.with_name(assignment.log.name + ".tmp").absolute())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from drumline.engine.homes import find_homes, find_records
+from drumline.engine.scratch import open_scratch
 from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
 from drumline.profiles import NOTHING, Loan
 
@@ -65,10 +65,8 @@ def confine(
     read_only: bool = False,
 ) -> Iterator[ConfinedProcesses]:
     """Processes that are held to a workspace; their temporary files lie beside `log`, and go when this is left."""
-    temp = log.with_name(log.name + ".tmp").absolute()
     own, sealed = ((), (workspace,)) if read_only else ((workspace,), tuple(find_records(workspace)))
-    try:
-        temp.mkdir(parents=True, exist_ok=True)
+    with open_scratch(log.with_name(log.name + ".tmp").absolute()) as temp:
         yield ConfinedProcesses(
             processes=processes,
             jail=jail,
@@ -77,5 +75,3 @@ def confine(
             temp=temp,
             keep=loan.env,
         )
-    finally:
-        shutil.rmtree(temp, ignore_errors=True)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from drumline.core.flow.extraction import read_object
@@ -18,6 +17,7 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.values import render
 from drumline.engine.flow.interpreters import build_argv
 from drumline.engine.flow.visit import Visit
+from drumline.engine.scratch import open_scratch
 from drumline.errors import InvalidInput
 from drumline.ports.processes import PRINTED_LIMIT, Ended, Job, Processes
 
@@ -38,7 +38,7 @@ async def run_script(node: ScriptNode, visit: Visit, processes: Processes) -> Ou
     try:
         script = _find_script(node, visit)
         log = visit.log("script")
-        with _open_scratch(log.with_suffix(".tmp")) as scratch:
+        with open_scratch(log.with_suffix(".tmp")) as scratch:
             argv = await build_argv(script, folder=visit.folder, ask=_Prober(processes, scratch).ask)
             job = Job(
                 argv=argv,
@@ -66,17 +66,6 @@ def _find_script(node: ScriptNode, visit: Visit) -> Path:
     except OSError as error:
         raise InvalidInput(f"Script file cannot be looked for: {error}") from error
     raise InvalidInput(f"Script file not found: {str(path)!r}; its path starts at the flow's folder")
-
-
-@contextmanager
-def _open_scratch(folder: Path) -> Iterator[Path]:
-    """A folder for us alone, gone afterwards; what a visit that was killed left there goes first."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Prober:
