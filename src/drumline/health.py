@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.agents.jail import find_jail
-from drumline.app.agents import Listed, list_agents
+from drumline.app.agents import UNCONFIGURED, Configured, Listed, list_agents
 from drumline.errors import DrumlineError
 from drumline.ports.roster import Standing
+from drumline.profiles import read_profiles
 from drumline.wiring import STORE, Site, open_site
 from drumline.workspace.git import require_git
 
@@ -43,7 +44,7 @@ def examine() -> list[Finding]:
         findings.append(Finding(name="repository", level="problem", text=str(error), hint=error.hint))
     if site is not None:
         findings += [_commit(site), _config(site), *_store(site), *_drivers(site), _worktrees(site)]
-    return [*findings, *_agents(), _sandbox()]
+    return [*findings, *_agents(site), _sandbox()]
 
 
 def _python() -> Finding:
@@ -71,6 +72,10 @@ def _config(site: Site) -> Finding:
         return Finding(
             name="config", level="note", text="no .drumline/config.toml; defaults are used", hint="drumline init"
         )
+    try:
+        read_profiles(site.config)
+    except DrumlineError as error:
+        return Finding(name="config", level="problem", text=str(error), hint=error.hint)
     agent = site.settings.agent or "none set"
     return Finding(name="config", level="ok", text=f"{site.config_path} (agent: {agent})")
 
@@ -120,13 +125,23 @@ def _worktrees(site: Site) -> Finding:
     return Finding(name="worktrees", level=level, text=f"{root} ({free >> 20:,} MiB free)")
 
 
-def _agents() -> Iterator[Finding]:
-    found = list_agents()
+def _agents(site: Site | None) -> Iterator[Finding]:
+    found = list_agents(_configured(site))
     yield from filter(None, map(_agent, found))
     if not any(agent.path for agent in found):
-        missing = [agent.name for agent in found if not agent.installed and not agent.fault]
+        missing = [agent.name for agent in found if not (agent.installed or agent.fault or agent.agent)]
         text = f"none of {', '.join(missing)} is on PATH; any command can be an agent"
         yield Finding(name="agents", level="note", text=text, hint="drumline agents")
+
+
+def _configured(site: Site | None) -> Configured:
+    """What the repository says of agents; nothing if it says it wrongly, which is a finding of its own."""
+    if site is None:
+        return UNCONFIGURED
+    try:
+        return Configured(tables=read_profiles(site.config).agents, own=site.settings.agent)
+    except DrumlineError:
+        return UNCONFIGURED
 
 
 def _agent(agent: Listed) -> Finding | None:
@@ -137,8 +152,8 @@ def _agent(agent: Listed) -> Finding | None:
         return Finding(name=agent.name, level="note", text=f"{agent.path} does not say its version")
     if agent.path:
         return Finding(name=agent.name, level="ok", text=f"{agent.version} at {agent.path}")
-    if agent.installed and agent.tiers:
-        models = ", ".join(f"{tier} {model}" for tier, model in agent.tiers.items())
+    if agent.installed and any(agent.tiers.values()):
+        models = ", ".join(f"{tier} {model}" for tier, model in agent.tiers.items() if model)
         return Finding(name=agent.name, level="ok", text=f"has a key ({models})")
     return None
 

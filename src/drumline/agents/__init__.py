@@ -153,13 +153,19 @@ def _load_foreign(name: str) -> Program | Opener | None:
         return None
     try:
         found = point.load()
-    except (ImportError, AttributeError) as error:
-        raise InvalidInput(f"the agent {name!r} cannot be loaded from {point.value}: {error}", hint=HINT) from error
+    except (Exception, SystemExit) as error:  # what runs there is theirs, and so is whatever it raises
+        why = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        message = f"the agent {name!r} cannot be loaded from {point.value}{_name_package(point)}: {why}"
+        raise InvalidInput(message, hint=HINT) from error
     from drumline.agents.program import Program
 
     if isinstance(found, Program) or callable(found):
         return cast("Program | Opener", found)
     raise InvalidInput(f"the agent {name!r} is neither a Program nor an Opener: {point.value}", hint=HINT)
+
+
+def _name_package(point: EntryPoint) -> str:
+    return f" of the package {point.dist.name}" if point.dist is not None else ""
 
 
 def _find_foreign() -> dict[str, EntryPoint]:

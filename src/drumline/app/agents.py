@@ -9,9 +9,9 @@ import shlex
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import anyio
@@ -24,11 +24,16 @@ from drumline.agents.program import Abilities, Program
 from drumline.core.ids import DriverId, RunId, StepId
 from drumline.core.routing import TIERS
 from drumline.core.taxonomy import Failure
+from drumline.engine.kit import Worker
+from drumline.engine.questions import AskingAgent
+from drumline.engine.redacted import RedactedAgent
 from drumline.errors import DrumlineError
 from drumline.models.builtin import BuiltinAgent
 from drumline.models.tiers import KEYS, find_default
 from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.ports.processes import Processes
 from drumline.processes.supervised import SupervisedProcesses
+from drumline.profiles import PLACE, Profile
 
 PATIENCE = 15.0
 """Seconds a program may take to say its version: some start slowly the first time."""
@@ -38,6 +43,7 @@ TASK = (
     "folder. Change nothing else, and do not commit. Then say: done."
 )
 VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
+CHEAPEST = "fast"
 BUILTIN = "builtin"
 BUILTIN_ABILITIES = Abilities(
     resumes=True,
@@ -53,11 +59,39 @@ NO_KEY = f"has no API key: set one of {', '.join(KEYS)}, or name a model of anot
 SET_KEY = f"export {KEYS[0]}=…"
 
 
+def open_plainly(spec: str, processes: Processes) -> Worker:
+    """The agent of a spec where nothing is configured."""
+    return Worker(agent=open_agent(spec, processes=processes, base=Path.cwd()))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Configured:
+    """What the configuration says of agents: `own` is the default one, `tables` are those of `[agents.NAME]`.
+
+    `open` opens one by its name or its spec, as a run would.
+    """
+
+    tables: Mapping[str, Profile] = field(default_factory=dict)
+    own: str = ""
+    open: Callable[[str, Processes], Worker] = open_plainly
+
+    def find_spec(self, name: str) -> str:
+        """What a name stands for; a table that names no agent is about the default one, which may be none."""
+        if name not in self.tables:
+            return name
+        own = self.tables[self.own].agent if self.own in self.tables else self.own
+        return self.tables[name].agent or own
+
+
+UNCONFIGURED = Configured()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Listed:
     """An agent as people see it. `abilities` are words; `next` is what to type if it cannot be used.
 
-    One that is installed may still have a `fault`, such as a key that is missing.
+    One that is installed may still have a `fault`, such as a key that is missing. `agent` is what a name of the
+    configuration stands for.
     """
 
     name: str
@@ -70,6 +104,7 @@ class Listed:
     origin: str = "drumline"
     fault: str = ""
     next: str = ""
+    agent: str = ""
 
     @property
     def usable(self) -> bool:
@@ -93,10 +128,28 @@ class Trial:
     next: str = ""
 
 
-def list_agents() -> list[Listed]:
+def list_agents(configured: Configured = UNCONFIGURED) -> list[Listed]:
     """Every agent, with what is installed of it; programs are asked for their versions at the same time."""
+    kinds = list_names()
+    names = [*kinds, *(name for name in configured.tables if name not in kinds)]
     with ThreadPoolExecutor(max_workers=4) as pool:
-        return list(pool.map(_look_at, list_names()))
+        return list(pool.map(lambda name: _look_for(name, configured), names))
+
+
+def _look_for(name: str, configured: Configured) -> Listed:
+    """What there is of an agent, with the models that the configuration gives to its tiers."""
+    spec = configured.find_spec(name)
+    if not spec:
+        fault = "names no agent, and there is no default one"
+        return Listed(name=name, spec=name, installed=False, origin=PLACE, fault=fault, next=f"set agent in {PLACE}")
+    kind, _, argument = spec.partition(":")
+    found = _look_at(kind)
+    table = configured.tables.get(name, Profile())
+    model = table.model or (argument if kind in PROGRAMS else "")
+    tiers = dict.fromkeys(found.tiers, model) if model else {**found.tiers, **table.tiers}
+    if spec == name:
+        return replace(found, tiers=tiers)
+    return replace(found, name=name, spec=name, tiers=tiers, origin=PLACE, agent=spec)
 
 
 def _look_at(name: str) -> Listed:
@@ -107,6 +160,9 @@ def _look_at(name: str) -> Listed:
         found = load(name)
     except DrumlineError as error:
         return Listed(name=name, spec=name, installed=False, origin=origin, fault=str(error), next=error.hint)
+    if found is None:
+        fault = f"there is no agent {name!r}"
+        return Listed(name=name, spec=name, installed=False, origin=origin, fault=fault, next="drumline agents")
     if not isinstance(found, Program):
         # Programs behind the protocol have models, but none that anybody else could name.
         tiers = dict.fromkeys(TIERS, "") if name == "acp" else {}
@@ -187,25 +243,26 @@ def _write_cache(cache: Path, known: Mapping[str, str]) -> None:
         return
 
 
-def try_agent(spec: str, *, timeout: float = TRIAL) -> Trial:
+def try_agent(name: str, *, timeout: float = TRIAL, configured: Configured = UNCONFIGURED) -> Trial:
     """Let the agent do a tiny task in a temporary repository, and tell what came of it."""
-    with tempfile.TemporaryDirectory(prefix="drumline-agent-") as name:
-        folder = Path(name).resolve()
+    table = configured.tables.get(name, Profile())
+    with tempfile.TemporaryDirectory(prefix="drumline-agent-") as place:
+        folder = Path(place).resolve()
         workspace = folder / "work"
         subprocess.run(["git", "init", "--quiet", str(workspace)], check=True, capture_output=True)
-        processes = SupervisedProcesses(folder / "driver", DriverId("agents-test"))
-        agent = open_agent(spec, processes=processes, base=Path.cwd())
+        worker = configured.open(name, SupervisedProcesses(folder / "driver", DriverId("agents-test")))
+        task = replace(_assign(workspace, folder, timeout), tier=table.tier or CHEAPEST, model=worker.model)
         began = time.monotonic()
-        outcome = anyio.run(agent.work, _assign(workspace, folder, timeout))
+        outcome = anyio.run(worker.agent.work, task)
         seconds = time.monotonic() - began
         edited = _read(workspace / "hello.txt").strip() == "ready"
-    fault, advice = judge(spec, outcome, edited=edited)
+    fault, advice = judge(configured.find_spec(name), outcome, edited=edited, name=name)
     return Trial(
-        spec=spec,
+        spec=name,
         edited=edited,
         seconds=seconds,
         outcome=outcome,
-        jailed=is_jailed(agent),
+        jailed=is_jailed(worker.agent),
         fault=fault,
         next=advice,
     )
@@ -213,17 +270,22 @@ def try_agent(spec: str, *, timeout: float = TRIAL) -> Trial:
 
 def is_jailed(agent: Agent) -> bool:
     """Whether the kernel holds the agent; of those from other packages that is not known, so they count as free."""
+    while isinstance(agent, RedactedAgent | AskingAgent):
+        agent = agent.agent
     return isinstance(agent, CliAgent | AcpAgent | BuiltinAgent | CommandAgent) and agent.jail is not None
 
 
-def judge(spec: str, outcome: Outcome, *, edited: bool) -> tuple[str, str]:
-    """What is wrong with an agent that has tried, and what to do about it; both empty if nothing is."""
+def judge(spec: str, outcome: Outcome, *, edited: bool, name: str = "") -> tuple[str, str]:
+    """What is wrong with an agent that has tried, and what to do about it; both empty if nothing is.
+
+    `name` is what a person calls it, if that is not its spec.
+    """
     if not outcome.failure:
         said = f"; it said: {outcome.message[:300]}" if outcome.message else ""
         return (
             ("", "") if edited else (f"it says that it is done, but hello.txt is not as it was asked to be{said}", "")
         )
-    again = f"drumline agents test {shlex.quote(spec)}"
+    again = f"drumline agents test {shlex.quote(name or spec)}"
     advice = {
         Failure.AUTH.value: _find_login(spec.partition(":")[0]),
         Failure.TRANSIENT.value: again,
@@ -251,7 +313,7 @@ def _assign(workspace: Path, folder: Path, timeout: float) -> Assignment:
         prompt_file=prompt_file,
         workspace=workspace,
         log=folder / "agent.log",
-        tier="fast",
+        tier=CHEAPEST,
         timeout=timeout,
     )
 

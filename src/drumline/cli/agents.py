@@ -5,12 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import click
 
-from drumline.app.agents import TRIAL, Listed, Trial, list_agents, sort_listed, try_agent
+from drumline.app.agents import TRIAL, UNCONFIGURED, Configured, Listed, Trial, list_agents, sort_listed, try_agent
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
+from drumline.engine.kit import Worker
+from drumline.errors import DrumlineError
+from drumline.ports.processes import Processes
+from drumline.profiles import read_profiles
+from drumline.wiring import Crew, Site, open_site
+from drumline.workspace.repository import find_repository
 
 
 @click.group("agents", invoke_without_command=True)
@@ -20,7 +27,7 @@ def command(context: click.Context, as_json: bool) -> None:
     """List the agents: what is installed, in which version, what each can do."""
     if context.invoked_subcommand is not None:
         return
-    found = list_agents()
+    found = list_agents(find_configured())
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "agents": [listed_json(listed) for listed in found]})
     else:
@@ -34,16 +41,43 @@ def command(context: click.Context, as_json: bool) -> None:
 def test(name: str, timeout: float, as_json: bool) -> int:
     """Let the agent NAME, such as claude or codex:MODEL, do a tiny task in a temporary repository.
 
-    This asks its model, which costs a little.
+    This asks its model, which costs a little. In a repository its configuration counts, and NAME may be one of its.
     """
+    configured = find_configured()
     if not as_json:
         say(f"{name} is asked to write a word into a file …")
-    trial = try_agent(name, timeout=timeout)
+    trial = try_agent(name, timeout=timeout, configured=configured)
     if as_json:
         print_json(trial_json(trial))
     else:
         _show_trial(trial)
     return 1 if trial.fault else 0
+
+
+def find_configured() -> Configured:
+    """What the repository around here says of agents; outside of one there is nothing to say."""
+    try:
+        find_repository(Path.cwd())
+    except DrumlineError:
+        return UNCONFIGURED
+    site = open_site()
+    tables = read_profiles(site.config).agents
+    return Configured(tables=tables, own=site.settings.agent, open=lambda name, processes: _open(site, name, processes))
+
+
+def _open(site: Site, name: str, processes: Processes) -> Worker:
+    """An agent as a run would open it."""
+    configured = read_profiles(site.config)
+    crew = Crew(
+        agent=site.settings.agent,
+        profiles=site.profiles,
+        processes=processes,
+        base=site.repository.top,
+        servers=configured.mcp,
+        tables=configured.agents,
+        redaction=site.redaction,
+    )
+    return crew.open(name if name in site.profiles else site.anchor(name, typed=True))
 
 
 def listed_json(listed: Listed) -> dict[str, object]:
@@ -89,7 +123,9 @@ def _show_usable(listed: Listed) -> None:
     version = f" {listed.version}" if listed.version else ""
     place = f" at {listed.path}" if listed.path else ""
     origin = "" if listed.origin == "drumline" else f" ({listed.origin})"
-    click.echo(f"{click.style('✓', fg='green')} {listed.name}{version}{place}{origin}, as --agent {listed.spec}")
+    stands = f" is {listed.agent}" if listed.agent else ""
+    sign = click.style("✓", fg="green")
+    click.echo(f"{sign} {listed.name}{stands}{version}{place}{origin}, as --agent {listed.spec}")
     _show_abilities(listed)
     if listed.tiers:
         click.echo(f"    tiers: {describe_tiers(listed.tiers)}")
