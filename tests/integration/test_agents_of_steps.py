@@ -378,7 +378,7 @@ def test_a_spent_budget_asks_a_person_before_the_next_launch(tmp_path: Path) -> 
     assert [(g.gate, g.person_only) for g in asked_for] == [("budget-1", True)]
     assert state_of(done) == "done"
     assert asked(agent) == [["a1", "b1", "c1"]]
-    assert [a.budget for a in agent.assignments] == [1.0, 0.25, 0.75]
+    assert [a.budget for a in agent.assignments] == [1.0, 0.25, 1.0]
 
 
 def test_a_person_who_does_not_proceed_blocks_what_is_left(tmp_path: Path) -> None:

@@ -58,7 +58,17 @@ def test_a_yes_allows_as_much_again_and_is_told_to_the_agent(tmp_path: Path) -> 
 
     assert run.ended is not None
     assert run.ended.state == "done"
-    assert [(given.node, given.budget) for _, given in world.given] == [("one", 5.0), ("two", 4.0)]
+    assert [(given.node, given.budget) for _, given in world.given] == [("one", 5.0), ("two", 5.0)]
+
+
+def test_one_yes_is_enough_however_much_was_spent(tmp_path: Path) -> None:
+    world = make_world(tmp_path, budget=1.0, dollars=3.0)
+
+    run = drive_answering(world, "yes")
+
+    assert run.ended is not None
+    assert list(run.gates) == ["budget-1"]
+    assert [gate.opened.spent for gate in run.gates.values()] == [3.0]
 
 
 def test_after_a_no_nothing_that_costs_money_begins(tmp_path: Path) -> None:

@@ -195,9 +195,9 @@ def test_money_is_counted_over_all_steps_and_each_yes_allows_as_much_again() -> 
     left = [count_left(run, STEP.id, [{"cost_usd": 0.25}]) for run in (free, broke, allowed)]
     commands = [follow(state_of(), run) for run in (free, broke, allowed)]
 
-    assert left == [None, -0.75, 0.25]
+    assert left == [None, -0.75, 0.75]
     assert commands[1] == Park(gate=GateId("budget-1"), opens=asks)
-    assert [c.budget for c in commands if isinstance(c, Attempt)] == [None, 0.5]
+    assert [c.budget for c in commands if isinstance(c, Attempt)] == [None, 1.0]
 
 
 def test_after_a_no_who_tries_a_step_again_is_asked_again_at_another_gate() -> None:
@@ -214,7 +214,34 @@ def test_after_a_no_who_tries_a_step_again_is_asked_again_at_another_gate() -> N
     assert isinstance(blocked, Finish)
     assert parked == Park(gate=GateId("budget-2"), opens=asks[1])
     assert isinstance(goes_on, Attempt)
-    assert goes_on.budget == pytest.approx(0.5)
+    assert goes_on.budget == pytest.approx(1.0)
+
+
+def test_a_yes_counts_from_what_was_spent_when_it_was_asked() -> None:
+    spent = ev.UsageCounted(step=StepId("b"), agent="x", usage={"cost_usd": 0.03, "attempts": 1.0})
+    poor = run_of(begin(budget=0.01), spent)
+    parked = follow(state_of(), poor)
+    assert isinstance(parked, Park)
+    assert parked.opens is not None
+    yes = ev.GateAnswered(gate=parked.gate, choice="yes")
+
+    goes_on = follow(state_of(), run_of(begin(budget=0.01), spent, parked.opens, yes))
+
+    assert parked.opens.spent == pytest.approx(0.03)
+    assert isinstance(goes_on, Attempt)
+    assert goes_on.budget == pytest.approx(0.01)
+
+
+def test_a_yes_of_an_older_journal_allows_what_it_allowed_then() -> None:
+    asked = decode(
+        "GateOpened", 1, '{"gate":"budget-1","kind":"budget","question":"?","options":["yes","no"],"person_only":true}'
+    )
+    spent = ev.UsageCounted(step=StepId("b"), agent="x", usage={"cost_usd": 1.5, "attempts": 1.0})
+    yes = ev.GateAnswered(gate=GateId("budget-1"), choice="yes")
+
+    run = run_of(begin(budget=1.0), spent, asked, yes)
+
+    assert count_left(run, STEP.id, []) == pytest.approx(0.5)
 
 
 def test_a_count_replaces_the_one_before_it_and_agents_are_told_apart() -> None:

@@ -133,13 +133,14 @@ def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 
 
 def _afford(attempt: Attempt, orders: Orders, state: StepState, run: RunState) -> Command:
     """The attempt with what it may cost; a question where the money is spent."""
-    left = spending.count_left(run, orders.step.id, state.spent.values())
+    step, own = orders.step.id, state.spent.values()
+    left = spending.count_left(run, step, own)
     if left is None or left > 0:
         return replace(attempt, budget=left)
     if spending.is_refused(run):
         return Finish(state="blocked", reason="the budget is spent; a person said not to proceed")
-    allowed = spending.count_allowed(run, run.begun.budget or 0.0)
-    asks = gates.budget(spending.count_asked(run) + 1, spent=allowed - left, allowed=allowed)
+    spent = spending.count_spent(run, step, own)
+    asks = gates.budget(spending.count_asked(run) + 1, spent=spent, allowed=spent + left)
     return Park(gate=asks.gate, opens=None if asks.gate in run.gates else asks)
 
 

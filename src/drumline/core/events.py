@@ -110,7 +110,7 @@ class StepsDeclared(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateOpened(Event):
-    """A durable question to a person.
+    """A durable question to a person; `spent` is what the run had spent by then, if it is about its money.
 
     With `free` any text is an answer, if it keeps the `rule` on its length; an empty one stands for the `default`.
     """
@@ -125,6 +125,7 @@ class GateOpened(Event):
     free: bool = False
     rule: str = ""
     default: str = ""
+    spent: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

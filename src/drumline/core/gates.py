@@ -26,6 +26,8 @@ def check_reply(opened: GateOpened, text: str) -> None:
     """Refuse an answer that is no option, or too long or short where any text is one: it has to be asked again."""
     if opened.free:
         said = text or opened.default
+        if not said.strip() and (opened.kind == QUESTION or (opened.rule and not said)):
+            _check_blank(opened)
         if opened.rule and not parse_length_rule(opened.rule).holds(said):
             size = len(said.encode("utf-8", "surrogatepass"))
             message = f"the answer to {opened.gate!r} has {size} bytes; legal is {opened.rule.strip()}"
@@ -35,6 +37,13 @@ def check_reply(opened: GateOpened, text: str) -> None:
             f"{text!r} is no option of gate {opened.gate!r} (legal: {', '.join(opened.options)})",
             hint=f"drumline answer {quote(opened.gate)} {quote(opened.options[0])}",
         )
+
+
+def _check_blank(opened: GateOpened) -> None:
+    """Refuse nothing but spaces where an agent asks, and nothing at all where the rule of a node asks for more."""
+    if opened.kind == QUESTION or not parse_length_rule(opened.rule).holds(""):
+        message = f"an answer must not be empty; gate {opened.gate!r} takes any other text"
+        raise InvalidInput(message, hint=f"drumline answer {quote(opened.gate)} TEXT")
 
 
 def proceed_id(step: StepId) -> GateId:
@@ -132,12 +141,17 @@ def question_id(step: StepId, attempt: int) -> GateId:
     return GateId(f"question-{step}" if attempt <= 1 else f"question-{step}.{attempt}")
 
 
+def introduce(step: Step) -> str:
+    """The words before the question of an agent at a step."""
+    return f"The agent at {step.id} ({step.title}) asks: "
+
+
 def question(step: Step, attempt: int, text: str) -> GateOpened:
     """An agent cannot go on before a person has told it something."""
     return GateOpened(
         gate=question_id(step.id, attempt),
         kind=QUESTION,
-        question=f"The agent at {step.id} ({step.title}) asks: {text}",
+        question=f"{introduce(step)}{text}",
         options=(),
         step=step.id,
         free=True,
@@ -146,11 +160,12 @@ def question(step: Step, attempt: int, text: str) -> GateOpened:
 
 
 def budget(number: int, *, spent: float, allowed: float) -> GateOpened:
-    """The run has spent its money; each yes allows as much again as the budget says."""
+    """The run has spent its money; each yes allows as much again as the budget says, from what is spent by then."""
     return GateOpened(
         gate=GateId(f"{BUDGET}-{number}"),
         kind=BUDGET,
         question=f"The run has spent ${spent:.2f} of the ${allowed:.2f} it may. Proceed anyway?",
         options=(YES, NO),
         person_only=True,
+        spent=spent,
     )

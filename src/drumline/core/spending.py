@@ -6,6 +6,7 @@ The rule: work whose cost nobody knows is unpriced. It counts as nothing against
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from drumline.core import gates
 from drumline.core.ids import StepId
@@ -15,6 +16,14 @@ COST = "cost_usd"
 ATTEMPTS = "attempts"
 UNPRICED = "unpriced"
 Usage = Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Leave:
+    """What a person said about further spending, and what was spent when it was asked; old journals do not tell."""
+
+    choice: str
+    spent: float | None = None
 
 
 def add_up(usages: Iterable[Usage]) -> dict[str, float]:
@@ -53,28 +62,35 @@ def sum_agents(run: RunState) -> dict[str, dict[str, float]]:
 def count_left(run: RunState, step: StepId, own: Iterable[Usage]) -> float | None:
     """Dollars that may still be spent; None without a budget. `own` is the step's count, newer than the run's."""
     budget = run.begun.budget
-    if budget is None:
-        return None
+    return None if budget is None else count_allowed(budget, list_leaves(run)) - count_spent(run, step, own)
+
+
+def count_spent(run: RunState, step: StepId, own: Iterable[Usage]) -> float:
+    """Dollars that the whole run has spent. `own` is the step's count, newer than the run's."""
     others = add_up(usage for name, agents in run.usage.items() if name != step for usage in agents.values())
-    return count_allowed(run, budget) - others.get(COST, 0.0) - add_up(own).get(COST, 0.0)
+    return others.get(COST, 0.0) + add_up(own).get(COST, 0.0)
 
 
-def count_allowed(run: RunState, budget: float) -> float:
-    """Dollars that the run may spend in all: the budget once, and once more for every yes."""
-    return budget * (1 + list_answers(run).count(gates.YES))
+def count_allowed(budget: float, leaves: Iterable[Leave]) -> float:
+    """Dollars that may be spent in all: the budget once, and after each yes once more than what was spent by then."""
+    allowed = budget
+    for leave in leaves:
+        if leave.choice == gates.YES:
+            allowed = budget + (allowed if leave.spent is None else max(allowed, leave.spent))
+    return allowed
 
 
 def is_refused(run: RunState) -> bool:
     """Whether a person said that no more money may be spent, and has not tried a step again since."""
-    return gates.NO in list_answers(run)
+    return any(leave.choice == gates.NO for leave in list_leaves(run))
 
 
 def count_asked(run: RunState) -> int:
     """How many questions about the budget were answered."""
-    return len(list_answers(run))
+    return len(list_leaves(run))
 
 
-def list_answers(run: RunState) -> list[str]:
+def list_leaves(run: RunState) -> list[Leave]:
     """What was answered to the questions about the budget, oldest first."""
     asked = (gate for gate in run.gates.values() if gate.opened.kind == gates.BUDGET)
-    return [gate.answer.choice for gate in asked if gate.answer is not None]
+    return [Leave(choice=gate.answer.choice, spent=gate.opened.spent) for gate in asked if gate.answer is not None]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from drumline.core import gates
 from drumline.core.events import GateOpened
-from drumline.core.spending import list_answers
+from drumline.core.spending import Leave, count_allowed, list_leaves
 from drumline.core.state import RunState
 from drumline.engine.flow.stack import Question
 
@@ -19,18 +19,23 @@ REFUSED = "the budget is spent; a person said not to proceed"
 
 @dataclass(kw_only=True, slots=True)
 class Purse:
-    """What is left of a budget; without one there is always enough. `count_spent` tells what all flows have used."""
+    """What is left of a budget; without one there is always enough. `count_spent` tells what all flows have used.
+
+    `asked` is the question that is open: it says what was spent when it was put, and a yes counts from there.
+    """
 
     budget: float | None
     count_spent: Callable[[], float]
-    answers: list[str] = field(default_factory=list)
+    leaves: list[Leave] = field(default_factory=list)
+    asked: GateOpened | None = None
     held: list[Question] = field(default_factory=list)
 
     @classmethod
     def of(cls, run: RunState, count_spent: Callable[[], float]) -> Purse:
         """The purse of a run as its journal has it."""
         budget = run.started.budget if run.started else None
-        return cls(budget=budget, count_spent=count_spent, answers=list_answers(run))
+        asked = next((gate.opened for gate in run.open_gates if gate.opened.kind == gates.BUDGET), None)
+        return cls(budget=budget, count_spent=count_spent, leaves=list_leaves(run), asked=asked)
 
     @property
     def left(self) -> float | None:
@@ -40,11 +45,11 @@ class Purse:
     @property
     def is_refused(self) -> bool:
         """Whether a person said no."""
-        return gates.NO in self.answers
+        return any(leave.choice == gates.NO for leave in self.leaves)
 
     @property
     def _allowed(self) -> float:
-        return (self.budget or 0.0) * (1 + self.answers.count(gates.YES))
+        return count_allowed(self.budget or 0.0, self.leaves)
 
     def has_money(self) -> bool:
         """Whether something that costs money may begin."""
@@ -59,10 +64,13 @@ class Purse:
         """Keep a visit until somebody has answered; the gate at which it waits."""
         if all(question.key != one.key for one in self.held):
             self.held.append(question)
-        return gates.budget(len(self.answers) + 1, spent=self.count_spent(), allowed=self._allowed)
+        if self.asked is None:
+            self.asked = gates.budget(len(self.leaves) + 1, spent=self.count_spent(), allowed=self._allowed)
+        return self.asked
 
     def hear(self, choice: str) -> list[Question]:
         """Somebody has answered: the visits that waited for it are to be looked at again."""
-        self.answers.append(choice)
+        self.leaves.append(Leave(choice=choice, spent=self.asked.spent if self.asked else None))
+        self.asked = None
         waited, self.held = self.held, []
         return waited
