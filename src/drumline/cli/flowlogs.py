@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from drumline.cli.logfiles import print_log
 from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.core.flow.questions import FLOW
 from drumline.core.flow.state import Key
@@ -54,20 +55,14 @@ def show_flow_logs(site: Site, store: SqliteStore, run: RunId, wanted: Wanted) -
         click.echo(click.style(title, bold=True))
         print_lines(wrote)
         print_lines(state_lines(moment) if wanted.state and moment else ())
-        _print_files([folder / name for name in logs[key]])
+        for name in logs[key]:
+            print_log(folder / name)
 
 
 def _list_files(folder: Path) -> list[str]:
     """The names of all logs, oldest first."""
     files = [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
     return [file.name for file in sorted(files, key=lambda file: (file.stat().st_mtime_ns, file.name))]
-
-
-def _print_files(files: Sequence[Path]) -> None:
-    for file in files:
-        click.echo(click.style(f"==> {file.name} <==", bold=True))
-        click.echo(file.read_text(encoding="utf-8", errors="replace").rstrip("\n"))
-        click.echo("")
 
 
 def _print_data(

@@ -9,6 +9,7 @@ import click
 
 from drumline.app.catalog import find_run, read_run
 from drumline.app.say import check_step
+from drumline.cli.logfiles import print_log
 from drumline.cli.options import json_option, run_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.core.ids import RunId, StepId, Stream
@@ -71,17 +72,14 @@ def _show(files: Sequence[Path], told: Mapping[int, Attempt], run: RunId, step: 
         say(f"{step} has no logs yet")
         say(f"  next: drumline why {step}")
     for file in files:
-        click.echo(click.style(f"==> {file.name} <==", bold=True))
         tried = told.get(_attempt_of(file) or 0) if file.name.startswith(WORKED) else None
-        for line in attempt_lines(tried) if tried else ():
-            click.echo(click.style(f"  {line}", dim=True))
-        click.echo(file.read_text(encoding="utf-8", errors="replace").rstrip("\n"))
-        click.echo("")
+        print_log(file, attempt_lines(tried) if tried else ())
 
 
 def _files(folder: Path, *, attempt: int | None, prompts: bool) -> list[Path]:
     kinds = ("setup", WORKED, "check", "prompt") if prompts else ("setup", WORKED, "check")
-    found = [file for file in folder.glob("*") if file.name.startswith(kinds)] if folder.is_dir() else []
+    # While an agent works, it has a folder beside its log.
+    found = [file for file in folder.glob("*") if file.name.startswith(kinds) and file.is_file()]
     if attempt is not None:
         found = [file for file in found if _attempt_of(file) == attempt]
     return sorted(found, key=lambda file: (file.stat().st_mtime_ns, file.name))
