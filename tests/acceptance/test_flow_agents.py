@@ -141,6 +141,19 @@ def test_a_quota_that_is_far_away_parks_the_flow_and_says_until_when(user: User)
     assert user.drumline("resume").code == 2
 
 
+def test_a_flow_that_waits_for_a_quota_goes_on_at_once_after_a_retry(user: User) -> None:
+    play(user, {"match": {"node": "work"}, "fail": {"class": "quota", "message": "come back", "resets_in": 5000}})
+    run_flow(user, "ask.yaml")
+    play(user, {"match": {"node": "work"}, "say": "painted"})
+
+    refused = user.drumline("retry", "before")
+    ran = user.drumline("retry", "work", "--resume")
+
+    assert refused.code == 3
+    assert "only a visit that waits for a quota can be retried" in refused.err
+    assert (ran.code, ran.out) == (0, "painted\n"), ran.err
+
+
 def test_a_node_of_a_loop_goes_on_with_its_session_where_it_asks_for_that(user: User) -> None:
     play(
         user,

@@ -407,6 +407,31 @@ def test_a_quota_that_is_far_away_parks_the_flow_until_then(tmp_path: Path) -> N
     assert [event.until for event in stream if isinstance(event, RunParked)] == [due, due]
 
 
+def test_a_retry_lets_a_visit_go_on_before_its_time(tmp_path: Path) -> None:
+    clock = FakeClock()
+    world = Crew(
+        folder=tmp_path,
+        flows={"main": logging(agent("work"))},
+        act=note,
+        replies={"ann": failing("quota", resets_in=LONG, clock=clock)},
+        clock=clock,
+    )
+    before = clock.now()
+
+    parked = world.drive()
+    world.say(Message(kind="retry", subject="other"))
+    still = world.drive()
+    world.say(Message(kind="retry", subject="work"))
+    run = world.drive()
+
+    assert parked.parked
+    assert still.parked
+    assert run.ended is not None
+    assert world.end.output == '["done at last"]'
+    assert clock.now() == before
+    assert not world.store.unread(RUN)
+
+
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("nth", range(1, 5))
 def test_a_quota_is_waited_for_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:

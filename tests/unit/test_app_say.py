@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from os import getuid
+from pwd import getpwuid
 
 import anyio
 import pytest
@@ -19,9 +21,11 @@ from drumline.app.say import (
     check_skip,
     check_speaker,
     check_step,
+    name_person,
     say,
 )
 from drumline.core import events as ev
+from drumline.core.gates import question
 from drumline.core.ids import DriverId, GateId, StepId, Stream, Token
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
@@ -97,6 +101,31 @@ def test_an_answer_to_an_open_gate_is_fine() -> None:
 def test_a_retry_of_what_is_done_or_in_work_is_refused(events: list[ev.Event], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         check_retry(run_of(*events), "a")
+
+
+@pytest.mark.parametrize(("parked", "more"), [(False, ""), (True, " --resume")])
+def test_a_retry_of_a_step_that_asks_names_the_gate_and_how_to_answer(parked: bool, more: str) -> None:
+    asks = question(STEPS[0], 1, "Which?")
+    run = run_of(WORKING, asks, *([ev.RunParked(gates=(asks.gate,))] if parked else []))
+
+    with pytest.raises(InvalidInput, match="a waits for an answer to gate question-a") as refused:
+        check_retry(run, "a")
+
+    assert refused.value.hint == f"drumline answer question-a TEXT{more}"
+
+
+def test_a_flow_has_no_steps_to_skip() -> None:
+    run = run_of(ev.FlowPinned(flow="f", path="f.yaml", digest="d", prompt="", folder="."))
+
+    with pytest.raises(InvalidInput, match="walks a flow, which has no steps"):
+        check_skip(run, "a")
+
+
+def test_who_speaks_is_known_without_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("USER", "LOGNAME", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+
+    assert name_person() == getpwuid(getuid()).pw_name
 
 
 @pytest.mark.parametrize(

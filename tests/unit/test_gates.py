@@ -9,8 +9,9 @@ from tests.unit.builders import step_of
 
 from drumline.core import gates
 from drumline.core.events import GateOpened
-from drumline.core.ids import StepId
+from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks
+from drumline.errors import InvalidInput
 
 STEP = replace(step_of("a", title="Parser", manual=["looks right"]), text_digest="0123456789abcdef")
 ALL = [
@@ -35,6 +36,23 @@ ALL = [
 def test_a_gate_has_a_name_to_type_and_its_options(gate: GateOpened, name: str, options: tuple[str, ...]) -> None:
     assert (gate.gate, gate.options) == (name, options)
     assert gate.kind == name.split("-")[0]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\t\n"])
+def test_an_agent_s_question_takes_no_blank_answer(text: str) -> None:
+    asked = gates.question(STEP, 1, "Which?")
+
+    with pytest.raises(InvalidInput, match="an answer must not be empty; gate 'question-a' takes any other text"):
+        gates.check_reply(asked, text)
+    gates.check_reply(asked, " x ")
+
+
+def test_nothing_is_refused_in_words_where_a_rule_asks_for_more() -> None:
+    asked = GateOpened(gate=GateId("g"), kind="input", question="q", options=(), free=True, rule="len(input) > 0")
+
+    with pytest.raises(InvalidInput, match="must not be empty"):
+        gates.check_reply(asked, "")
+    gates.check_reply(asked, " ")
 
 
 def test_only_proceeding_anyway_is_for_a_person_alone() -> None:

@@ -56,8 +56,14 @@ def test_a_step_whose_quota_is_there_again_is_ready() -> None:
     assert step_json(status_json(later), "a")["until"] is None
 
 
-@pytest.mark.parametrize(("now", "told"), [(NOW, "for another 10m 00s"), (NOW + 900, "which is there again")])
-def test_a_run_parked_for_a_quota_says_so(now: float, told: str) -> None:
+@pytest.mark.parametrize(
+    ("now", "told", "hint"),
+    [
+        (NOW, "for another 10m 00s", "drumline retry a --resume"),
+        (NOW + 900, "which is there again", "drumline resume r1"),
+    ],
+)
+def test_a_run_parked_for_a_quota_says_so_and_what_leads_on(now: float, told: str, hint: str) -> None:
     parked = ev.RunParked(gates=(), until=WAITS.until)
     snapshot = scene(WAITS, parked, live=(), now=now).snapshot()
 
@@ -65,7 +71,8 @@ def test_a_run_parked_for_a_quota_says_so(now: float, told: str) -> None:
 
     assert (status["state"], status["parked_until"]) == ("parked", WAITS.until)
     assert status["reason"] == f"waiting for a quota, {told}"
-    assert "drumline resume r1" in summary(snapshot).next
+    assert summary(snapshot).next == ("drumline status r1", hint)
+    assert [why(snapshot, step).hint for step in (A, StepId("b"))] == [hint.removesuffix(" r1")] * 2
     assert why(snapshot, StepId("b")).sentence == "b is ready: the run is parked at a quota"
 
 

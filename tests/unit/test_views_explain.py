@@ -17,7 +17,8 @@ def test_a_command_of_several_lines_is_shown_on_one() -> None:
 
     lines = explain(Reading(plan=plan, marks={}, digests={}), profile(plan.steps))
 
-    assert "  checks: 1 different commands decide (test -s \\ a.txt)" in lines
+    assert "  checks: 1 command decides (test -s \\ a.txt)" in lines
+    assert "  order: 1 batch, at most 1 step in one; longest chain a" in lines
 
 
 def test_steps_of_other_repositories_are_named_and_not_counted() -> None:

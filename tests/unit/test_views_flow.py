@@ -532,6 +532,14 @@ def test_progress_tells_what_happens_in_the_words_of_visits() -> None:
     assert len(json.dumps([line.data for line in lines])) < 4_000
 
 
+def test_what_is_lost_as_the_flow_ends_is_not_said_to_be_begun_again() -> None:
+    lost, over = NodeLost(node=NodeId("fix"), visit=2), FlowEnded(status="cancelled")
+
+    lines = FlowProgress().feed([lost, over])
+
+    assert [line.text for line in lines] == ["fix#2 was cut short with its driver", "flow cancelled"]
+
+
 def test_a_line_as_data_names_node_scope_and_visit() -> None:
     (line,) = FlowProgress().feed([started("implement", "coder#1")])
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from tests.unit.flows import end, flow
 from tests.unit.flowscenes import STARTED, begin_main, call, history_of, seen
 
+from drumline.app.flowsay import check_rest
 from drumline.core import events as ev
 from drumline.core.flow.events import AgentAsked, NodeStarted, NodeSuspended
 from drumline.core.flow.model import NodeId
 from drumline.core.ids import GateId
+from drumline.core.state import fold_run
 from drumline.docs.contracts import FLOW_PROGRESS
+from drumline.errors import InvalidInput
 from drumline.views.flowboard import flow_board
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowsnapshot import FlowSnapshot
@@ -69,7 +74,41 @@ def test_status_has_what_waits_for_a_time() -> None:
     assert data["resting"] == [{"visit": "work", "until": DUE, "reason": "quota: none\nleft"}]
     assert data["parked_until"] == DUE
     assert flow_summary_lines(resting())[0] == "run r1 parked: work goes on in 1h 05m: quota: none left"
-    assert flow_summary_lines(resting())[-2:] == ["  next: drumline resume r1", "  next: drumline logs --run r1"]
+
+
+@pytest.mark.parametrize(("after", "hint"), [(100.0, "drumline retry work --resume"), (5_000.0, "drumline resume r1")])
+def test_before_its_time_only_a_retry_leads_on(after: float, hint: str) -> None:
+    snapshot = resting(after=after)
+
+    assert [flow_why(snapshot, name).hint for name in ("", "work")] == [hint, hint]
+    assert flow_summary_lines(snapshot)[-2:] == [f"  next: {hint}", "  next: drumline logs --run r1"]
+
+
+def test_a_visit_that_rests_can_be_retried_and_no_other() -> None:
+    assert check_rest(resting(), "work") == "work"
+
+    with pytest.raises(InvalidInput, match=r"work is parked: gate work#1\.2 asks: Which else") as refused:
+        check_rest(asked(), "work")
+    assert refused.value.hint == "drumline answer 'work#1.2' TEXT --resume"
+
+
+@pytest.mark.parametrize("before", [asked, resting])
+def test_nothing_is_asked_or_waited_for_after_the_end(before: Callable[[], FlowSnapshot]) -> None:
+    snapshot = before()
+    over = ev.RunEnded(state="cancelled")
+    fold_run(snapshot.run, [over])
+
+    found = flow_why(snapshot, "work")
+
+    assert (found.kind, found.gate, found.until) == ("finished", None, None)
+    assert found.hint.startswith("drumline logs")
+
+
+def test_a_question_of_the_first_visit_is_no_empty_board() -> None:
+    lines = flow_board(asked(), width=80, height=24, tick=0)
+
+    assert "work is the first, and not over yet" in lines
+    assert "any text with" not in "".join(lines)
 
 
 def test_the_board_shows_what_waits_for_a_time() -> None:

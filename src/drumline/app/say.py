@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
+from getpass import getuser
 from shlex import quote
 
 from drumline.app.catalog import read_run
@@ -14,8 +16,17 @@ from drumline.engine.messages import outcome_of
 from drumline.errors import Conflict, InvalidInput
 from drumline.ports.journal import Addition, Message, Store
 from drumline.ports.roster import Roster
+from drumline.views.causes import answer_hint
 
 TRIES = 20
+
+
+def name_person() -> str:
+    """Who speaks at this terminal, by the name they are logged in with; empty if nobody knows."""
+    try:
+        return os.environ.get("USER") or getuser()
+    except (KeyError, OSError):  # no variable says it, and the machine has no such user
+        return ""
 
 
 def check_speaker(run: RunId, mark: str, drivers: Collection[DriverId]) -> None:
@@ -49,8 +60,17 @@ def check_retry(run: RunState, name: str) -> StepId:
         path = run.plan.by_id[step].path
         raise InvalidInput(f"{path} declares {step} done", hint=f"set its status to ready in {path}")
     if finished is None and step in run.working and step not in run.deferred:
+        _check_unasked(run, step)
         raise InvalidInput(f"{step} is in work and will be tried again by itself", hint=f"drumline why {step}")
     return step
+
+
+def _check_unasked(run: RunState, step: StepId) -> None:
+    """Refuse to retry a step in work that waits for an answer: only that lets it go on."""
+    gate = next((gate.opened for gate in run.open_gates if gate.opened.step == step), None)
+    if gate is not None:
+        message = f"{step} waits for an answer to gate {gate.gate}, and goes on with that"
+        raise InvalidInput(message, hint=answer_hint(gate, driven=not run.parked))
 
 
 def check_skip(run: RunState, name: str) -> StepId:
@@ -130,6 +150,8 @@ async def settle(store: Store, run: RunId) -> None:
 
 def check_step(run: RunState, name: str) -> StepId:
     """Return the step of this name; refuse one the run's plan does not have."""
+    if run.flow is not None:
+        raise InvalidInput(f"run {run.id} walks a flow, which has no steps", hint=f"drumline why {quote(name)}")
     step = find_step(run.plan, name)
     if step is None:
         legal = ", ".join(s.id for s in run.plan.steps[:10])

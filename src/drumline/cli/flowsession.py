@@ -16,6 +16,7 @@ import anyio
 from drumline.app.catalog import read_run
 from drumline.app.drive import INTERRUPTED, drive
 from drumline.app.flowlook import FlowWatcher
+from drumline.app.say import name_person
 from drumline.app.say import say as leave_message
 from drumline.cli.output import is_terminal, print_json, say
 from drumline.core.events import Event, GateOpened
@@ -177,7 +178,7 @@ class FlowSession:
             say(lookout.tell())
         if reply.kind != "typed":
             return reply.kind == "settled"
-        who = os.environ.get("USER", "")
+        who = name_person()
         message = Message(kind="answer", subject=opened.gate, value=reply.text, by=who, channel="terminal")
         try:
             anyio.run(leave_message, self.store, self.site.roster, self.run, message)

@@ -9,7 +9,7 @@ import click
 
 from drumline.app.catalog import find_run, read_run
 from drumline.app.foreign import foreign_jobs
-from drumline.app.say import check_mode, check_retry, say
+from drumline.app.say import check_mode, check_retry, name_person, say
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import say as tell
 from drumline.cli.session import Session
@@ -43,7 +43,7 @@ def command(
         if state.ended is not None and state.ended.state in ("done", "cancelled"):
             raise InvalidInput(f"run {found} is {state.ended.state}; nothing is left to do", hint="drumline run PLAN")
         site = site.with_settings({"jobs": jobs}, {}, foreign=foreign_jobs(state.plan.format, os.environ))
-        who = os.environ.get("USER", "")
+        who = name_person()
         for name in steps:
             step = check_retry(state, name)
             anyio.run(say, store, site.roster, found, Message(kind="retry", subject=step, by=who))

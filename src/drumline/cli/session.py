@@ -16,6 +16,7 @@ import click
 from drumline.app.catalog import read_run
 from drumline.app.drive import INTERRUPTED, drive
 from drumline.app.look import Watcher
+from drumline.app.say import name_person
 from drumline.app.say import say as leave_message
 from drumline.cli.output import is_terminal, print_json, print_lines, problem_json, say
 from drumline.core.events import GateOpened
@@ -178,7 +179,7 @@ class Session:
             subject=gate.opened.gate,
             value=choice,
             comment=comment,
-            by=os.environ.get("USER", ""),
+            by=name_person(),
             channel="terminal",
         )
         anyio.run(leave_message, self.store, self.site.roster, self.run, message)
@@ -191,7 +192,7 @@ class Session:
         reply = ask_gate(opened, lambda: opened.gate in read_run(self.store, self.run).unanswered)
         if reply.kind != "typed":
             return reply.kind == "settled"
-        who = os.environ.get("USER", "")
+        who = name_person()
         message = Message(kind="answer", subject=opened.gate, value=reply.text, by=who, channel="terminal")
         try:
             anyio.run(leave_message, self.store, self.site.roster, self.run, message)

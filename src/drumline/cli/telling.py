@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ import click
 
 from drumline.app.catalog import find_asking_run, find_run, read_run
 from drumline.app.foreign import foreign_jobs
-from drumline.app.say import check_open, say
+from drumline.app.say import check_open, name_person, say
 from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.cli.output import say as tell_person
 from drumline.cli.session import Session
@@ -48,6 +49,15 @@ def open_session(site: Site, store: SqliteStore, run: RunState, *, as_json: bool
     return Session(site=site, store=store, run=run.id, as_json=as_json)
 
 
+def _find_subject(site: Site, store: SqliteStore, run: RunState, wish: Wish) -> str:
+    """What the message is about by its whole name, or the refusal of it."""
+    if run.flow is not None and wish.message.kind == "retry":
+        from drumline.app.flowsay import check_rest
+
+        return check_rest(site.flow_watcher(store, run.id).look(time.time()), wish.message.subject)
+    return wish.check(run) or wish.message.subject
+
+
 def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
     """Say it to the run; drive the run on if asked to and nobody does."""
     site = open_site()
@@ -58,8 +68,8 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
         site.check_speaker(found)
         state = read_run(store, found)
         check_open(state)
-        subject = wish.check(state) or wish.message.subject
-        message = replace(wish.message, subject=subject, by=os.environ.get("USER", ""), channel="cli")
+        subject = _find_subject(site, store, state, wish)
+        message = replace(wish.message, subject=subject, by=name_person(), channel="cli")
         settled = anyio.run(say, store, site.roster, found, message)
         if drive_on and settled:
             return open_session(site, store, state, as_json=as_json).drive(resuming=True)

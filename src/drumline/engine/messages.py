@@ -16,7 +16,7 @@ MODES = ("parallel", "sequential")
 
 
 def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> list[ev.Event] | None:
-    """The events a message leads to; empty if it came too late; None if it has to wait for a claim to be given back."""
+    """The events a message leads to; empty if it came too late; None if it has to wait: for a claim or a driver."""
     step = StepId(message.subject)
     match message.kind:
         case "answer":
@@ -26,6 +26,8 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return [] if run.cancel or run.ended else [ev.CancelRequested(by=message.by, reason=message.comment)]
         case "mode" if message.value in MODES and message.value != run.mode and not run.plan.express:
             return [ev.ModeChanged(mode=message.value)]
+        case "retry" if run.flow is not None:
+            return None  # its rests are known to a driver only
         case "retry" if step in run.plan.by_id and (step not in run.working or _rests(run, step, claimed)):
             return [] if _landed(run, step) else [ev.StepReopened(step=step, reason=message.comment, by=message.by)]
         case "skip" if step in run.plan.by_id and not settled(run, step):

@@ -154,7 +154,7 @@ def _obstructed(snapshot: Snapshot, step: Step) -> Cause | None:
             text = f"{flatten(found.text)}; the claim counts for another {left}"
             return Cause(kind=TIMER, text=text, hint=retry, until=found.until)
         case "quota" if found.until is not None:
-            return _without_quota(snapshot, found, found.until)
+            return _without_quota(snapshot, step.id, found)
         case "unowned":
             hint = "drumline status" if snapshot.live else "drumline resume"
             return Cause(kind=BLOCKER, text=f"{found.text}; a person will be asked about it", hint=hint)
@@ -162,11 +162,25 @@ def _obstructed(snapshot: Snapshot, step: Step) -> Cause | None:
             return Cause(kind=BLOCKER, text=flatten(found.text), hint=retry)
 
 
-def _without_quota(snapshot: Snapshot, found: Obstacle, until: float) -> Cause:
-    """A timer of its own if somebody is there to see it run out, else one that `resume` starts."""
+def _without_quota(snapshot: Snapshot, step: StepId, found: Obstacle) -> Cause:
+    """A timer of its own if somebody is there to see it run out; else only `retry` goes on before that."""
+    until = found.until or 0.0
     left = duration(until - snapshot.now)
-    hint = "drumline status" if snapshot.live else "drumline resume"
+    hint = "drumline status" if snapshot.live else retry_hint(step)
     return Cause(kind=TIMER, text=f"{flatten(found.text)}; it goes on in {left}", hint=hint, until=until)
+
+
+def retry_hint(step: StepId) -> str:
+    """The command that lets a step go on before its time, in a run that nobody drives."""
+    return f"drumline retry {step} --resume"
+
+
+def find_resting(snapshot: Snapshot) -> StepId | None:
+    """The step whose quota is there first, if the run is parked for that and it is not there yet."""
+    run = snapshot.run
+    if run.parked_until is None or run.parked_until <= snapshot.now or not run.deferred:
+        return None
+    return min(run.deferred.values(), key=lambda deferred: deferred.until).step
 
 
 def _gated(snapshot: Snapshot, found: Obstacle) -> Cause:
@@ -195,7 +209,9 @@ def _idle(snapshot: Snapshot) -> Cause:
             return Cause(kind=BLOCKER, text=text, hint="drumline resume")
         case "parked":
             first = next(iter(run.unanswered.values()), None)
-            hint = answer_hint(first.opened, driven=False) if first else "drumline resume"
+            resting = find_resting(snapshot)
+            onward = retry_hint(resting) if resting else "drumline resume"
+            hint = answer_hint(first.opened, driven=False) if first else onward
             return Cause(kind=BLOCKER, text=f"the run is parked at {_parked_at(run)}", hint=hint)
         case state:
             why = f": {flatten(run.ended.reason)}" if run.ended and run.ended.reason else ""

@@ -31,8 +31,8 @@ def explain(reading: Reading, shape: Profile) -> list[str]:
         f"  format: {plan.format} — {note}",
         f"  steps: {_progress(here, reading.marks)}",
         *_elsewhere(plan.steps),
-        f"  order: {len(shape.batches)} batches, at most {shape.width} steps in one; longest chain "
-        f"{_some(shape.critical_path, ' → ')}",
+        f"  order: {_count(len(shape.batches), 'batch', 'batches')}, at most {_count(shape.width, 'step')} in one; "
+        f"longest chain {_some(shape.critical_path, ' → ')}",
         f"  checks: {_checks(here)}",
         *_roles(here),
         *_by_hand(here),
@@ -70,10 +70,12 @@ def _checks(steps: Sequence[Step]) -> str:
     commands = list(dict.fromkeys(check.command for step in steps for check in step.checks))
     bare = [step.id for step in steps if not step.checks]
     ignored = sum(len(step.not_run) for step in steps)
-    text = f"{len(commands)} different commands decide ({_some(commands)})" if commands else "none in the plan"
+    how_many = "1 command decides" if len(commands) == 1 else f"{len(commands)} different commands decide"
+    text = f"{how_many} ({_some(commands)})" if commands else "none in the plan"
     if bare:
         text += f"; nothing proves {_some(bare)}"
-    return text + (f"; {ignored} items are prose and not run" if ignored else "")
+    prose = "1 item is" if ignored == 1 else f"{ignored} items are"
+    return text + (f"; {prose} prose and not run" if ignored else "")
 
 
 def _roles(steps: Sequence[Step]) -> Iterable[str]:
@@ -86,7 +88,11 @@ def _by_hand(steps: Sequence[Step]) -> Iterable[str]:
     count = sum(len(step.manual) for step in steps)
     if count:
         asked = "gates ask for them, or with autopilot the summary lists them"
-        yield f"  by hand: {count} items for a person to verify; {asked}"
+        yield f"  by hand: {_count(count, 'item')} for a person to verify; {asked}"
+
+
+def _count(number: int, noun: str, nouns: str = "") -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {nouns or noun + 's'}"
 
 
 def _some(items: Sequence[str], between: str = ", ") -> str:

@@ -79,11 +79,18 @@ def _path(snapshot: FlowSnapshot, wide: int) -> Row:
             shown.append("…")
             break
         shown.append(name)
-    return [(cut(_ARROW.join(reversed(shown)) or "nothing has been visited yet", wide), "dim")]
+    return [(cut(_ARROW.join(reversed(shown)) or _begin_path(snapshot), wide), "dim")]
+
+
+def _begin_path(snapshot: FlowSnapshot) -> str:
+    """What is told of the way before the first visit is over."""
+    first = next((visit_name(key) for key in snapshot.traces), "")
+    return f"{first} is the first, and not over yet" if first else "nothing has been visited yet"
 
 
 def _footer(snapshot: FlowSnapshot, wide: int) -> Row:
-    words = [f"{len(snapshot.walked):,} visits over"]
+    count = len(snapshot.walked)
+    words = ["1 visit over" if count == 1 else f"{count:,} visits over"]
     if is_driven(snapshot):
         words.append(f"{len(snapshot.began):,} at work")
     if snapshot.run.unanswered and snapshot.run.ended is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from shlex import quote
 
 from drumline.core.events import GateOpened
+from drumline.core.gates import QUESTION
 from drumline.core.state import Gate
 from drumline.views.cells import flatten
 from drumline.views.flowsnapshot import FlowSnapshot
@@ -18,13 +19,19 @@ def answer_command(opened: GateOpened, *, driven: bool) -> str:
     return f"drumline answer {quote(opened.gate)} {choice}" + ("" if driven else " --resume")
 
 
+def retry_command(visit: str) -> str:
+    """The command that lets a visit go on before its time, in a run that nobody drives."""
+    return f"drumline retry {quote(visit)} --resume"
+
+
 def list_choices(opened: GateOpened) -> str:
     """What may be answered, in words."""
     words = [flatten(option) for option in opened.options]
     if opened.free and opened.options:
         words.append("any text")
     elif opened.free:
-        words.append(f"any text with {flatten(opened.rule)}" if opened.rule else "any text")
+        ruled = opened.rule and opened.kind != QUESTION
+        words.append(f"any text with {flatten(opened.rule)}" if ruled else "any text")
     return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + "".join(words[-1:])
 
 

@@ -5,7 +5,7 @@ what a node wrote is listed by key.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -34,7 +34,9 @@ class FlowProgress:
 
         Without it a visit took the working time its end records, which is less where several were at work.
         """
-        return [line for event in events if (line := self._tell(event, at)) is not None]
+        over = any(isinstance(event, fev.FlowEnded) and not event.scope for event in events)
+        lines = [line for event in events if (line := self._tell(event, at)) is not None]
+        return [_lose_for_good(line) if over and line.event == "node_lost" else line for line in lines]
 
     def _tell(self, event: ev.Event, at: float | None) -> Line | None:
         if isinstance(event, fev.NodeStarted) and at is not None:
@@ -74,6 +76,11 @@ def _node_ended(event: fev.NodeEnded, seconds: float) -> Line:
 def _node_lost(event: fev.NodeLost) -> Line:
     text = f"{visit_name(_key(event))} was cut short with its driver; it is begun again and costs no visit"
     return _line("node_lost", text, **_where(event))
+
+
+def _lose_for_good(line: Line) -> Line:
+    """What is lost as its flow ends is not begun again."""
+    return replace(line, text=line.text.partition(";")[0])
 
 
 def _agent_asked(event: fev.AgentAsked) -> Line | None:

@@ -6,7 +6,7 @@ from drumline.core.flow.state import Key
 from drumline.views.causes import name_some
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
-from drumline.views.flowgates import answer_command, gate_json
+from drumline.views.flowgates import answer_command, gate_json, retry_command
 from drumline.views.flowplaces import Rest, describe_node, is_lost, list_held, list_maps, list_rests
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
 from drumline.views.flowvisits import visit_name
@@ -121,6 +121,8 @@ def _list_next(snapshot: FlowSnapshot, state: str) -> list[str]:
     match state:
         case "parked" if run.open_gates:
             return [answer_command(gate.opened, driven=False) for gate in run.open_gates[:3]]
+        case "parked" if (rests := list_rests(snapshot)) and rests[0].until > snapshot.now:
+            return [retry_command(visit_name(rests[0].key)), logs]
         case "parked" | "interrupted":
             return [f"drumline resume {run.id}", logs]
         case "running":

@@ -17,8 +17,9 @@ from drumline.core.ids import DriverId, GateId
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, TIMER, name_some
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
-from drumline.views.flowgates import answer_command, list_choices
+from drumline.views.flowgates import answer_command, list_choices, retry_command
 from drumline.views.flowplaces import (
+    Rest,
     describe_node,
     find_callee,
     find_gate,
@@ -63,6 +64,8 @@ def flow_why(snapshot: FlowSnapshot, name: str = "") -> FlowWhy:
     if not name:
         return _explain_run(snapshot)
     key = find_place(snapshot, name)
+    if snapshot.run.ended is not None:  # nobody acts or asks any more
+        return _explain_past(snapshot, key)
     found = (
         _explain_acting(snapshot, key)
         or _explain_asking(snapshot, key)
@@ -105,8 +108,8 @@ def _explain_run(snapshot: FlowSnapshot) -> FlowWhy:
             gate = next(iter(run.unanswered))
             return replace(said, text=_ask(snapshot, gate), gate=gate, hint=_how_to_answer(snapshot, gate))
         case "parked" if list_rests(snapshot):
-            until = list_rests(snapshot)[0].until
-            return replace(said, kind=TIMER, until=until, hint=f"drumline resume {run.id}")
+            rest = list_rests(snapshot)[0]
+            return replace(said, kind=TIMER, until=rest.until, hint=_go_on_early(snapshot, rest))
         case "parked" | "interrupted":
             left = [visit_name(key) for key in snapshot.began if is_lost(snapshot, key)]
             verbs = "was at work and is" if len(left) == 1 else "were at work and are"
@@ -165,12 +168,12 @@ def _explain_asking(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
 
 
 def _explain_resting(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
-    """An agent that waits for a time: nobody has to do anything but, in a run that is parked, resume it then."""
+    """An agent that waits for a time: nobody has to do anything but, in a run that is parked, let it go on."""
     rest = next((rest for rest in list_rests(snapshot) if rest.key == key), None)
     if rest is None:
         return None
     text = tell_rest(snapshot, rest).removeprefix(f"{visit_name(key)} ")
-    hint = "drumline status" if snapshot.live else _go_on(snapshot)
+    hint = "drumline status" if snapshot.live else _go_on_early(snapshot, rest)
     return FlowWhy(name=visit_name(key), state="parked", text=text, kind=TIMER, until=rest.until, hint=hint)
 
 
@@ -226,6 +229,26 @@ def _explain_held(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
 
 
 # --- a place that is over, or was never reached -----------------------------------------------------------------
+
+
+def _explain_past(snapshot: FlowSnapshot, key: Key) -> FlowWhy:
+    return (
+        _explain_unasked(snapshot, key)
+        or _explain_map(snapshot, key)
+        or _explain_over(snapshot, key)
+        or _explain_unreached(snapshot, key)
+    )
+
+
+def _explain_unasked(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
+    """A question that nobody had answered when the run ended."""
+    gate = find_gate(snapshot, key)
+    if gate is None:
+        return None
+    state = run_state(snapshot)
+    text = f"the run ended as {state} before gate {gate} was answered"
+    hint = f"drumline logs --run {snapshot.run.id}"
+    return FlowWhy(name=visit_name(key), state=state, text=text, kind=FINISHED, hint=hint)
 
 
 def _explain_over(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
@@ -318,6 +341,11 @@ def _nobody(snapshot: FlowSnapshot) -> str:
 
 def _go_on(snapshot: FlowSnapshot) -> str:
     return f"drumline resume {snapshot.run.id}"
+
+
+def _go_on_early(snapshot: FlowSnapshot, rest: Rest) -> str:
+    """Before its time only a retry lets a visit go on: a driver that is started would park again."""
+    return retry_command(visit_name(rest.key)) if rest.until > snapshot.now else _go_on(snapshot)
 
 
 def _since(snapshot: FlowSnapshot, key: Key) -> str:

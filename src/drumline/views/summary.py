@@ -12,7 +12,7 @@ from drumline.core.schedule import manual_items
 from drumline.core.spending import sum_agents, sum_run
 from drumline.core.state import RunState
 from drumline.views.activity import attempts
-from drumline.views.causes import SHORT_COMMIT, answer_hint, unproved
+from drumline.views.causes import SHORT_COMMIT, answer_hint, find_resting, retry_hint, unproved
 from drumline.views.cells import flatten
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
@@ -184,6 +184,8 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     match state:
         case "parked" if snapshot.run.open_gates:
             look += [answer_hint(gate.opened, driven=False) for gate in snapshot.run.open_gates[:1]]
+        case "parked" if resting := find_resting(snapshot):
+            look.append(retry_hint(resting))
         case "parked" | "interrupted":
             look.append(f"drumline resume {snapshot.run.id}")
         case "blocked" | "failed":

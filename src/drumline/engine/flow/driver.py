@@ -209,7 +209,7 @@ class FlowDriver:
         for question in self._rests.take_due():
             self._stack.resume(question, move)
         said = [*said, *self._put_questions(move)]
-        heard, settled = self._hear(move) if self._open else ([], [])
+        heard, settled = self._hear(move) if self._open or self._rests.waiting else ([], [])
         said += [*heard, *self._put_questions(move)]
         await self._record_both(move, [*said, *self._ending(move)], settled)
         ended = self._stack.root.ended
@@ -333,7 +333,7 @@ class FlowDriver:
             self._stack.conclude(question.key, Outcome(output=answer), move)
 
     def _hear(self, move: Move) -> tuple[list[ev.Event], list[int]]:
-        """Fold in what people said since: answers lead on, the rest says nothing to a flow."""
+        """Fold in what people said since: answers lead on, a retry ends a rest, and nothing else concerns a flow."""
         said: list[ev.Event] = []
         settled: list[int] = []
         for number, message in self.kit.store.unread(self.run_id):
@@ -341,6 +341,8 @@ class FlowDriver:
                 self._cancelled = True
                 continue
             settled.append(number)
+            for rested in self._rests.take_called(message.subject) if message.kind == "retry" else ():
+                self._stack.resume(rested, move)
             answered = take_answer(self.run, message) if message.kind == "answer" else None
             question = self._open.pop(answered.gate, None) if answered else None
             if answered and question:

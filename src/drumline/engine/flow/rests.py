@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from drumline.core.flow.questions import question_id
 from drumline.core.flow.state import Key
 from drumline.core.taxonomy import WAITS
 from drumline.engine.flow.stack import Question
@@ -51,6 +52,13 @@ class Rests:
         for question in due:
             del self.waiting[question.key]
         return due
+
+    def take_called(self, name: str) -> list[Question]:
+        """The visit of this name, whose time a person does not wait for; it waits no more."""
+        called = [question for key, question in self.waiting.items() if question_id(key) == name]
+        for question in called:
+            del self.waiting[question.key]
+        return called
 
     async def wait_first(self, woken: anyio.Event) -> None:
         """Return when the first time has come, or somebody is woken before."""
