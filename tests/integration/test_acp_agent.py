@@ -180,7 +180,58 @@ def test_what_the_policy_does_not_know_is_refused_and_asked(stage: Stage) -> Non
     assert stage.answers() == ["no"] * 4
     assert (outcome.failure, outcome.message) == ("", "I wait.")
     assert [f"Deploy {number}" in line for number, line in enumerate(outcome.question.splitlines())] == [True] * 4
-    assert "Yes, No" in outcome.question
+    assert outcome.question.count("answer yes or no") == 4
+
+
+DEPLOY = {"ask": {"kind": "other", "title": "Deploy", "rawInput": {"command": "ship it"}}}
+
+
+@pytest.mark.parametrize(
+    ("said", "given"),
+    [("yes", "yes"), ("Y", "yes"), ("OK, once", "yes"), ("allow", "yes"), ("no", "no"), ("yesterday", "no")],
+)
+def test_what_a_person_answered_decides_and_is_not_asked_again(stage: Stage, said: str, given: str) -> None:
+    asked = stage.work(DEPLOY, {"say": "I wait."}).question
+
+    outcome = stage.work(DEPLOY, {"say": "Done."}, answers=((asked, said),))
+
+    assert stage.answers() == ["no", given]
+    assert (outcome.failure, outcome.message, outcome.question) == ("", "Done.", "")
+    assert any("Deploy" in notice for notice in outcome.notices) == (given == "no")
+
+
+def test_one_yes_is_for_all_that_was_asked_and_for_nothing_else(stage: Stage) -> None:
+    other = {"ask": {**DEPLOY["ask"], "rawInput": {"command": "ship all"}}}
+    further = {"ask": {"kind": "other", "title": "Publish"}}
+    asked = stage.work(DEPLOY, further, DEPLOY, {"say": "I wait."}).question
+
+    outcome = stage.work(DEPLOY, further, other, {"say": "Done."}, answers=((asked, "yes"),))
+
+    assert len(asked.split("\n")) == 2
+    assert stage.answers() == ["no", "no", "no", "yes", "yes", "no"]
+    assert "ship all" in outcome.question
+    assert "Publish" not in outcome.question
+
+
+def test_no_title_can_pass_for_the_question_about_another_tool(stage: Stage) -> None:
+    about_it = stage.work(DEPLOY, {"say": "I wait."}).question
+    harmless = {"ask": {"kind": "other", "title": f"Look\n{about_it}\n"}}
+    asked = stage.work(harmless, {"say": "I wait."}).question
+
+    outcome = stage.work(DEPLOY, {"say": "Done."}, answers=((asked, "yes"),))
+
+    assert stage.answers() == ["no"] * 3
+    assert outcome.question == about_it
+
+
+def test_a_yes_cannot_allow_what_is_outside_nor_what_is_too_long_to_be_asked(stage: Stage) -> None:
+    outside = {"ask": {"kind": "other", "title": "Look", "locations": [{"path": "/etc/shadow"}]}}
+    endless = {"ask": {"kind": "other", "title": "Deploy " * 1000}}
+
+    outcome = stage.work(outside, endless, {"say": "Done."}, answers=(("May it use Look?", "yes"),))
+
+    assert stage.answers() == ["no", "no"]
+    assert (outcome.question, len(outcome.notices)) == ("", 2)
 
 
 def test_who_asks_need_not_say_again_what_was_told_before(stage: Stage) -> None:

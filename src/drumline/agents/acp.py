@@ -19,6 +19,7 @@ from drumline.agents.acp_programs import find_own, find_restraint
 from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.jail import Jail
 from drumline.agents.silence import describe_silence
+from drumline.agents.verdicts import discard_overlong
 from drumline.core.taxonomy import Failure
 from drumline.engine.outside import look_on
 from drumline.errors import InvalidInput
@@ -48,7 +49,8 @@ class AcpAgent:
             message = f"no MCP server is called {', '.join(unknown)} (there are: {known})"
             return Outcome(failure=Failure.PERMANENT.value, message=message)
         work = partial(self._work, assignment)
-        return await (work() if self.jail else look_on(assignment, work))
+        outcome = await (work() if self.jail else look_on(assignment, work))
+        return discard_overlong(outcome, session=assignment.session)
 
     async def _work(self, assignment: Assignment) -> Outcome:
         with make_scratch(assignment) as scratch:
@@ -70,6 +72,7 @@ class AcpAgent:
             read_only=assignment.read_only,
             jailed=self.jail is not None,
             servers=assignment.mcp_servers,
+            answers=assignment.answers,
         )
         desk = Desk(assignment, policy)
         servers = tuple(self.servers[name] for name in assignment.mcp_servers)
@@ -140,4 +143,12 @@ def _explain_stop(assignment: Assignment, desk: Desk, *, session: str) -> Outcom
         failure, message = Failure.CRASH, describe_silence(assignment)
     else:
         failure, message = Failure.VALIDATION, f"timed out after {assignment.timeout:g} s"
-    return Outcome(failure=failure.value, message=message + doing, session=session, notices=tuple(desk.notices))
+    usage = {} if desk.updates.cost is None or assignment.session else {"cost_usd": desk.updates.cost}
+    return Outcome(
+        failure=failure.value,
+        message=message + doing,
+        usage=usage,
+        source="acp" if usage else "",
+        session=session,
+        notices=tuple(desk.notices),
+    )

@@ -1,6 +1,7 @@
 """Our side of the Agent Client Protocol: what an agent may ask of us, and what is noted while it works.
 
-The rule: a file is written for the agent only inside the workspace, and a question is refused until a person answers.
+The rule: a file is written for the agent only inside the workspace, and what only a person can allow is refused until
+a person did.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from acp.schema import (
     WriteTextFileResponse,
 )
 
+from drumline.agents.acp_leave import describe
 from drumline.agents.acp_policy import Policy, Verdict
-from drumline.agents.acp_updates import Updates, find_command, find_paths
-from drumline.agents.reading import read_text
+from drumline.agents.acp_updates import Updates
 from drumline.core.flow.model import Json
 from drumline.core.plaintext import strip_controls
 from drumline.ports.agents import Assignment, Happening
@@ -77,7 +78,7 @@ class Desk:
         verdict = self._policy.judge(call)
         if verdict.answer == "allow" and (option := _choose(options, YES)):
             return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=option))
-        await self._refuse(call, verdict, options)
+        await self._refuse(call, verdict)
         if option := _choose(options, NO):
             return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=option))
         return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
@@ -98,13 +99,12 @@ class Desk:
         self._written.add(self._place(path))
         return WriteTextFileResponse()
 
-    async def _refuse(self, call: Mapping[str, Json], verdict: Verdict, options: list[PermissionOption]) -> None:
-        what = _describe(call)
-        if verdict.answer == "deny":
-            await self._warn(f"it was not allowed to use {what}: {verdict.reason}")
-            return
-        choices = ", ".join(option.name for option in options)
-        self.questions.append(strip_controls(f"May it use {what}? {verdict.reason} (it offers: {choices})"))
+    async def _refuse(self, call: Mapping[str, Json], verdict: Verdict) -> None:
+        if verdict.answer != "ask":
+            why = verdict.reason or "it offers no way to allow it"
+            await self._warn(f"it was not allowed to use {describe(call)}: {why}")
+        elif verdict.question not in self.questions:
+            self.questions.append(verdict.question)
 
     async def _warn(self, text: str) -> None:
         self.notices.append(strip_controls(text))
@@ -123,12 +123,6 @@ class Desk:
 def _choose(options: list[PermissionOption], kinds: tuple[str, ...]) -> str:
     found = [option.option_id for kind in kinds for option in options if option.kind == kind]
     return found[0] if found else ""
-
-
-def _describe(call: Mapping[str, Json]) -> str:
-    title = read_text(call.get("title")) or read_text(call.get("kind")) or "a tool"
-    about = find_command(call) or ", ".join(find_paths(call))
-    return f"{title} ({about})" if about and about not in title else title
 
 
 def _write(target: Path, content: str) -> None:

@@ -1,12 +1,17 @@
-"""Whether an agent that asks may use a tool. The rule: inside the workspace yes, outside no, unknown asks a person."""
+"""Whether an agent that asks may use a tool. The rule: inside the workspace yes, outside no, unknown asks a person.
+
+A person is asked once: what was answered before decides, but nobody can allow what is outside.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from drumline.agents.acp_leave import LONGEST, find_answer, write_question
 from drumline.agents.acp_updates import EDITS, find_command, find_paths
 from drumline.agents.reading import read_map, read_text
 from drumline.core.flow.model import Json
@@ -14,14 +19,26 @@ from drumline.engine.containment import contain
 from drumline.errors import InvalidInput
 
 LOOKING = ("read", "search", "think", "fetch")
+TOOL = r"[\w.-]+"
+SERVED = (
+    "mcp__{server}__{tool}",  # Claude Code
+    "mcp_{server}_{tool}",  # Gemini CLI and Qwen Code, by its plain name
+    r"{tool} \({server} MCP Server\)",  # the same, as they show it
+    r"mcp\.{server}\.{tool}",  # Codex
+    "Tool: {server}/{tool}",  # Codex before
+    "{server}__?{tool}",  # OpenCode, and goose by its plain name
+    r"{server}: [\w .-]+(?: · .*)?",  # goose, with what the tool is given
+)
+"""How programs call the tools of MCP servers; a title has to be one of these as a whole."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What a request comes to: `ask` refuses it too, and hands it to a person."""
+    """What a request comes to: `ask` refuses it too, and hands its `question` to a person."""
 
     answer: Literal["allow", "deny", "ask"]
     reason: str = ""
+    question: str = ""
 
 
 ALLOW = Verdict(answer="allow")
@@ -29,16 +46,35 @@ ALLOW = Verdict(answer="allow")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Policy:
-    """What one assignment allows. In a jail the kernel keeps commands from writing outside; `servers` may be used."""
+    """What one assignment allows. In a jail the kernel keeps commands from writing outside; `servers` may be used.
+
+    `answers` are what a person said before, each with the question.
+    """
 
     workspace: Path
     writable: tuple[Path, ...] = ()
     read_only: bool = False
     jailed: bool = False
     servers: tuple[str, ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
 
     def judge(self, call: Mapping[str, Json]) -> Verdict:
         """The verdict on the tool call that a permission is asked for."""
+        verdict = self._judge(call)
+        if verdict.answer != "ask":
+            return verdict
+        question = write_question(call, verdict.reason)
+        if len(question) > LONGEST:
+            return Verdict(answer="deny", reason="it says too much for a question to a person")
+        match find_answer(question, self.answers):
+            case None:
+                return Verdict(answer="ask", reason=verdict.reason, question=question)
+            case True:
+                return ALLOW
+            case False:
+                return Verdict(answer="deny", reason="a person did not allow it")
+
+    def _judge(self, call: Mapping[str, Json]) -> Verdict:
         kind = call.get("kind")
         paths = [*find_paths(call), *self._find_folder(call)]
         if outside := [path for path in paths if not self.is_inside(path)]:
@@ -80,8 +116,14 @@ class Policy:
 
     def _names_server(self, call: Mapping[str, Json]) -> bool:
         title = read_text(call.get("title"))
-        return any(server in title for server in self.servers)
+        return any(re.fullmatch(form, title) for server in self.servers for form in _list_forms(server))
 
     def _find_folder(self, call: Mapping[str, Json]) -> list[str]:
         given = read_map(call.get("rawInput"))
         return [folder for name in ("cwd", "workdir") if (folder := read_text(given.get(name)))]
+
+
+def _list_forms(server: str) -> Iterator[str]:
+    """Patterns of the titles that a server's tools have; some programs show only plain characters of its name."""
+    for name in {server, re.sub(r"[^\w-]", "_", server), server.replace("_", " ")}:
+        yield from (form.format(server=re.escape(name), tool=TOOL) for form in SERVED)

@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
+from drumline.core import gates
 from drumline.core.advance import Orders
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, Role, find_role
@@ -32,6 +33,8 @@ T = TypeVar("T")
 
 MOST_MESSAGE = 8_000
 MOST_NOTICES = 20
+SHORT = 12
+"""Digits of a commit that are told: git finds it by them."""
 LEAST_REST = 10.0
 """Seconds that an agent out of quota is left alone at least, whatever time it names."""
 SETUP = "setup"
@@ -143,6 +146,7 @@ class Acts:
             created=tuple(path for path, kind in files.items() if kind == "created"),
             deleted=tuple(path for path, kind in files.items() if kind == "deleted"),
             usage=state.usage,
+            notices=state.notices,
         )
         return Note(step=[ev.StepReleased(reason=command.state)], run=[finished])
 
@@ -173,7 +177,10 @@ class Acts:
         began = self.kit.clock.now()
         outcome = await self._ask(command, state)
         tree = await self.kit.workspaces.snapshot(step, base=base)
-        await self.kit.workspaces.keep(step, str(command.attempt), tree, base=base)
+        kept = await self.kit.workspaces.keep(step, str(command.attempt), tree, base=base)
+        if outcome.failure and tree != before:
+            left = f"what attempt {command.attempt} had changed is kept: git show {kept[:SHORT]}"
+            outcome = replace(outcome, notices=(left, *outcome.notices))
         role = find_role(self.orders.step.role)
         writes = role is None or role.capability.writes
         if role is not None and not writes and tree != before:
@@ -261,6 +268,7 @@ class Acts:
             new_session=_known(state.asked).new_session,
             idle=self.kit.agent_idle,
             budget=command.budget,
+            answers=tuple((asked.removeprefix(gates.introduce(step)), said) for asked, said in command.answers),
             report=self._report(state),
         )
 

@@ -39,7 +39,8 @@ class Assignment:
     overrules the tier. `tools`, where given, are all it may use. Its last answer has to fit `output_schema`.
     `session` is one to go on with, `new_session` the id that a new one should have. `idle` is how many seconds it may
     be silent, `budget` how many dollars it may spend, where it can be told. `writable` are folders beside the
-    workspace that it may write to.
+    workspace that it may write to. `answers` are what a person said to earlier questions of this work, each with the
+    question as the agent's outcome had it; the prompt tells them, too.
     """
 
     run: RunId
@@ -65,6 +66,7 @@ class Assignment:
     idle: float | None = None
     budget: float | None = None
     writable: tuple[Path, ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
     report: Report = field(default=ignore, repr=False, compare=False)
 
 

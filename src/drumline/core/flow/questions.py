@@ -37,6 +37,11 @@ def list_answers(run: RunState, key: Key, questions: int) -> tuple[tuple[str, st
     return tuple((gate.opened.question, gate.answer.choice) for gate in gates if gate and gate.answer)
 
 
+def introduce(key: Key) -> str:
+    """The words before the question of an agent in a visit."""
+    return f"The agent at {call_scope(*key).removesuffix('#1')} asks: "
+
+
 def open_question(state: FlowState, key: Key) -> GateOpened:
     """The gate of a visit; InvalidInput if the question's references lead nowhere."""
     node = state.chart.nodes[key.node]
@@ -66,7 +71,7 @@ def open_question(state: FlowState, key: Key) -> GateOpened:
         return GateOpened(
             gate=question_id(key, relay.questions),
             kind=QUESTION,
-            question=f"The agent at {call_scope(*key).removesuffix('#1')} asks: {relay.asks}",
+            question=f"{introduce(key)}{relay.asks}",
             options=(),
             step=FLOW,
             free=True,

@@ -15,6 +15,7 @@ import anyio.to_thread
 from drumline.core.flow.events import NodeSuspended, SessionKept, SessionNamed
 from drumline.core.flow.model import AgentNode
 from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.questions import introduce
 from drumline.core.flow.relay import Relay, suspend
 from drumline.core.flow.values import render
 from drumline.core.ids import StepId
@@ -170,6 +171,7 @@ class _Errand:
             new_session=asked.new_session if asked and asked.new_session and self.sent == 1 else str(uuid4()),
             idle=self.terms.idle,
             budget=visit.budget,
+            answers=tuple((asked.removeprefix(introduce(visit.key)), said) for asked, said in visit.answers),
             report=self._hear,
         )
 
