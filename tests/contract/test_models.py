@@ -17,6 +17,7 @@ from tests.supervision import supervise
 from drumline.agents import open_agent
 from drumline.agents.jail import find_jail
 from drumline.core.ids import RunId
+from drumline.engine.scratch import name_temp
 from drumline.models.agency import AgentModels, ScriptedModels
 from drumline.models.providers import PydanticModels
 from drumline.ports.agents import Agent
@@ -213,9 +214,10 @@ def test_commands_of_a_provider_have_a_temporary_folder_that_goes_with_the_quest
 
     heard = run_command(PydanticModels(processes=processes), question, 'touch "$TMPDIR/mine" && echo "$TMPDIR"')
 
-    temp = question.log.with_name(f"{question.log.name}.tmp")
+    scratch = question.log.with_name(f"{question.log.name}.tmp")
+    temp = name_temp(scratch)
     assert str(temp) in heard
-    assert not temp.exists()
+    assert [path.exists() for path in (scratch, temp)] == [False, False]
 
 
 @JAILED

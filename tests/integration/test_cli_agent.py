@@ -24,6 +24,7 @@ from drumline.agents.verdicts import explain_end
 from drumline.app.agents import ask_version, list_agents, try_agent
 from drumline.core.flow.model import Json
 from drumline.core.ids import RunId, StepId
+from drumline.engine.scratch import name_temp
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
@@ -250,9 +251,31 @@ def test_what_an_attempt_that_was_killed_had_printed_is_not_taken_for_its_succes
     for name in ("stream.jsonl", "leftover"):
         (left / name).write_text(say(done="the old work") + "\n")
 
-    outcome = work(tmp_path, processes, """printf '{"done": "%s"}' "$(ls "$TMPDIR/.." | tr '\\n' ' ')" """)
+    outcome = work(tmp_path, processes, """printf '{"done": "%s"}' "$(ls ../work.log.tmp | tr '\\n' ' ')" """)
 
     assert outcome.message.split() == ["stream.jsonl", "tmp"]
+
+
+BIND = "import os, socket; socket.socket(socket.AF_UNIX).bind(os.environ['TMPDIR'] + '/' + 's' * 40)"
+"""Fails where the path of a socket has more than about a hundred characters."""
+
+
+@pytest.mark.parametrize("jailed", [True, False])
+def test_its_temporary_folder_is_short_enough_for_sockets_and_goes_with_it(
+    jailed: bool, tmp_path: Path, processes: SupervisedProcesses
+) -> None:
+    deep = tmp_path / "a-long-name-of-a-folder" / "another-long-name-of-a-folder"
+    deep.mkdir(parents=True)
+    agent = CliAgent(program=PLAIN, executable=Path("bash"), processes=processes, jail=find_jail() if jailed else None)
+    script = f"""{sys.executable} -c "{BIND}" && test -S "$TMPDIR"/ss* && printf '{{"done": "%s"}}' "$TMPDIR" """
+
+    outcome = anyio.run(agent.work, assign(deep, script))
+
+    assert outcome.failure == "", outcome.message
+    temp = Path(outcome.message)
+    assert not temp.is_relative_to(tmp_path)
+    assert temp == name_temp(deep / "work.log.tmp")
+    assert not temp.exists()
 
 
 @pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")

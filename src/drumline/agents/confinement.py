@@ -5,14 +5,14 @@ The rule: every program of ours is started through here, so that none can be hel
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.agents.jail import Jail
 from drumline.engine.homes import find_homes, find_records
-from drumline.engine.scratch import open_scratch
+from drumline.engine.scratch import LINK, open_scratch, open_temp
 from drumline.ports.agents import Assignment
 from drumline.ports.processes import HARMLESS, Job
 
@@ -22,7 +22,7 @@ class Confinement:
     """What one assignment's program is held by. Without a `jail` its writes are not bounded by the kernel.
 
     `keep` are variables of ours that it may see beside harmless ones, `homes` folders that it may write to, with `~`
-    and `$NAME`. `scratch` is its own folder.
+    and `$NAME`. `scratch` is its own folder, from `make_scratch`.
     """
 
     assignment: Assignment
@@ -33,25 +33,26 @@ class Confinement:
 
     def write_job(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> Job:
         """The job that runs a command in the assignment's workspace."""
-        temp = self.scratch / "tmp"
-        temp.mkdir(exist_ok=True)
+        temp = (self.scratch / LINK).readlink()
         return Job(
-            argv=self._wrap(argv),
+            argv=self._wrap(argv, temp),
             cwd=self.assignment.workspace,
             log=log,
             env={"TMPDIR": str(temp), "TERM": "dumb", "NO_COLOR": "1", **(env or {})},
             keep=(*HARMLESS, *self.keep),
         )
 
-    def _wrap(self, argv: Sequence[str]) -> Sequence[str]:
+    def _wrap(self, argv: Sequence[str], temp: Path) -> Sequence[str]:
         if self.jail is None:
             return argv
         workspace = self.assignment.workspace
         own, sealed = ([], [workspace]) if self.assignment.read_only else ([workspace], find_records(workspace))
-        writable = [*own, self.scratch, *find_homes(self.homes), *self.assignment.writable]
+        writable = [*own, self.scratch, temp, *find_homes(self.homes), *self.assignment.writable]
         return self.jail.wrap(argv, cwd=workspace, writable=writable, sealed=sealed)
 
 
-def make_scratch(assignment: Assignment) -> AbstractContextManager[Path]:
-    """A folder beside the transcript, gone with all that is in it when the work is over."""
-    return open_scratch(assignment.log.with_name(assignment.log.name + ".tmp").absolute())
+@contextmanager
+def make_scratch(assignment: Assignment) -> Iterator[Path]:
+    """A folder beside the transcript, and one for temporary files; both gone with all that is in them afterwards."""
+    with open_scratch(assignment.log.with_name(assignment.log.name + ".tmp").absolute()) as scratch, open_temp(scratch):
+        yield scratch

@@ -22,7 +22,7 @@ from drumline.core.state import RunState
 from drumline.core.stepstate import StepState, fold_step
 from drumline.engine.acts import Acts, Note
 from drumline.engine.kit import Kit
-from drumline.engine.transcripts import list_logs, redact_files
+from drumline.engine.scratch import take_over_logs
 from drumline.errors import Conflict, GitError
 from drumline.ports.journal import Addition
 
@@ -58,7 +58,7 @@ class Walk:
     async def go(self, opening: list[ev.Event]) -> None:
         """Walk until the step is finished or parked. `opening` are events for the run's stream."""
         # A driver that was killed over it could not do this; nobody else writes there while the claim is ours.
-        await redact_files(list_logs(self.kit.logs / self.step), self.kit.redaction)
+        await take_over_logs(self.kit.logs / self.step, self.kit.redaction)
         self._load()
         owner = self.state.driver
         claimed = ev.StepClaimed(driver=self.driver, token=self.token)

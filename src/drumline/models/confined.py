@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from drumline.engine.homes import find_homes, find_records
-from drumline.engine.scratch import open_scratch
+from drumline.engine.scratch import open_scratch, open_temp
 from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
 from drumline.profiles import NOTHING, Loan
 
@@ -64,9 +64,10 @@ def confine(
     writable: Sequence[Path] = (),
     read_only: bool = False,
 ) -> Iterator[ConfinedProcesses]:
-    """Processes that are held to a workspace; their temporary files lie beside `log`, and go when this is left."""
+    """Processes that are held to a workspace; what they leave in their temporary folder goes when this is left."""
     own, sealed = ((), (workspace,)) if read_only else ((workspace,), tuple(find_records(workspace)))
-    with open_scratch(log.with_name(log.name + ".tmp").absolute()) as temp:
+    # After a kill the scratch tells whoever clears up that there is a temporary folder, too.
+    with open_scratch(log.with_name(log.name + ".tmp").absolute()) as scratch, open_temp(scratch) as temp:
         yield ConfinedProcesses(
             processes=processes,
             jail=jail,

@@ -32,7 +32,7 @@ from drumline.engine.flow.stack import Move, Question, Stack
 from drumline.engine.flow.visit import Visit
 from drumline.engine.flow.worktime import WorkTime
 from drumline.engine.messages import take_answer
-from drumline.engine.transcripts import list_logs, redact_files
+from drumline.engine.scratch import take_over_logs
 from drumline.errors import Conflict, DrumlineError, InvalidInput, NotAllowed, StaleToken
 from drumline.ports.journal import Addition
 
@@ -115,7 +115,7 @@ class FlowDriver:
                 if not self._version:
                     await self.kit.prepare()
                 else:  # a driver that was killed over it left its logs as they were
-                    await redact_files(list_logs(self._logs), self.kit.redaction)
+                    await take_over_logs(self._logs, self.kit.redaction)
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._listen, tasks.cancel_scope)
                     await self._loop(tasks, self._take_up(), [ev.RunResumed(driver=self._me)] if resuming else [])
