@@ -10,13 +10,15 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path, PurePath
 
 from drumline.agents.handover import describe_servers, name_session, write_private
 from drumline.agents.program import Abilities, Launch, Program, Setting
-from drumline.agents.reading import read_list, read_map, read_number, read_text
-from drumline.agents.resultstream import Ends, describe_use, explain_limit, finish, read_blocks
+from drumline.agents.reading import read_list, read_map, read_number, read_text, read_value
+from drumline.agents.resultstream import Ends, Messages, describe_use, explain_limit, finish, read_blocks
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
+from drumline.core.spending import add_up
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
@@ -96,6 +98,8 @@ class ClaudeReader:
         self._resumed = bool(assignment.session)
         self._result: Mapping[str, Json] | None = None
         self._model = ""
+        self._session = ""
+        self._messages = Messages()
         self._notices: list[str] = []
         self._wait: float | None = None
         self._resets_at: float | None = None
@@ -106,6 +110,7 @@ class ClaudeReader:
             case "system":
                 yield from self._read_system(event)
             case "assistant":
+                self._messages.add(event)
                 yield from _read_blocks(event)
             case "user":
                 result = read_map(event.get("tool_use_result"))
@@ -121,7 +126,8 @@ class ClaudeReader:
         """The outcome by the result; without one it has broken down."""
         result = self._result
         if result is None:
-            return replace(explain_end(ended, "a result"), notices=tuple(self._notices))
+            outcome = replace(explain_end(ended, "a result"), notices=tuple(self._notices))
+            return replace(outcome, usage=self._count_messages(), model=self._model, session=self._session)
         outcome = self._judge(result)
         told = replace(outcome, usage=self._count(result), notices=(*self._notices, *outcome.notices))
         return finish(told, result, source="claude", model=self._model)
@@ -143,8 +149,8 @@ class ClaudeReader:
     def _read_system(self, event: Mapping[str, Json]) -> Iterator[Happening]:
         match event.get("subtype"):
             case "init":
-                self._model = read_text(event.get("model"))
-                yield Happening(kind="session", text=read_text(event.get("session_id")))
+                self._model, self._session = read_text(event.get("model")), read_text(event.get("session_id"))
+                yield Happening(kind="session", text=self._session)
             case "permission_denied":
                 tool, why = read_text(event.get("tool_name")), read_text(event.get("message"))
                 self._notices.append(f"it was not allowed to use {tool}: {why[:300]}")
@@ -158,6 +164,11 @@ class ClaudeReader:
         resets_at = read_number(info.get("resetsAt"))
         if info.get("status") == "rejected" and resets_at > time.time():
             self._resets_at = resets_at
+
+    def _count_messages(self) -> Mapping[str, float]:
+        """Tokens of the messages so far. They are told when they begin; only the record knows how long they became."""
+        self._messages.correct(_read_record(self._session))
+        return add_up(_count_tokens(usage) for usage in self._messages.list_usages())
 
     def _count(self, result: Mapping[str, Json]) -> Mapping[str, float]:
         """Tokens and dollars of this run alone: the total of a resumed session has all that came before."""
@@ -178,6 +189,14 @@ def _count_tokens(usage: Mapping[str, Json]) -> dict[str, float]:
     cached = read_number(usage.get("cache_read_input_tokens"))
     fresh = read_number(usage.get("input_tokens")) + read_number(usage.get("cache_creation_input_tokens"))
     return {"input": fresh + cached, "output": read_number(usage.get("output_tokens")), "cached": cached}
+
+
+def _read_record(session: str) -> Iterator[Mapping[str, Json]]:
+    """What the program has written down of its messages in a session."""
+    home = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+    for record in home.glob(f"projects/*/{PurePath(session).name}.jsonl") if session else ():
+        with record.open(encoding="utf-8", errors="replace") as lines:
+            yield from (read_map(read_value(line)) for line in lines if '"usage"' in line)
 
 
 def _read_blocks(event: Mapping[str, Json]) -> Iterator[Happening]:

@@ -19,6 +19,7 @@ from drumline.agents.follow import Follower
 from drumline.agents.jail import Jail, find_jail
 from drumline.agents.program import Launch, Program, Reader, Setting
 from drumline.agents.silence import LOOK, Silence, describe_silence
+from drumline.agents.verdicts import discard_overlong
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
 from drumline.engine.outside import look_on
@@ -30,6 +31,8 @@ from drumline.profiles import McpServer
 STREAM_LIMIT = 64 << 20
 ACTS = ("tool", "command", "edit")
 IDLED = "it ended without a word, and did nothing"
+STOPPED = Ended(exit_code=None, seconds=0.0)
+"""The end of a program that was stopped while it worked: nobody has seen how it ended."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,7 +83,8 @@ class CliAgent:
                 return Outcome(failure=Failure.PERMANENT.value, message=str(error))
             job = self._write_job(assignment, launch, scratch)
             run = partial(self._run, assignment, job)
-            outcome = await (run() if self.jail else look_on(assignment, run))
+            found = await (run() if self.jail else look_on(assignment, run))
+            outcome = discard_overlong(found, session=assignment.session)
             source = outcome.source or (self.program.name if outcome.usage else "")
             return replace(outcome, source=source, model=outcome.model or self.choose_model(assignment))
 
@@ -192,27 +196,31 @@ class _Watch:
             return self._fail(Failure.VALIDATION, message)
         if ended.exit_code is None:
             return self._fail(Failure.PERMANENT, f"could not be started: {ended.message}")
+        outcome = self._conclude(ended)
+        silent = not outcome.message.strip() and outcome.structured is None and not outcome.question
+        if silent and not outcome.failure and not self._last:
+            return replace(outcome, failure=Failure.VALIDATION.value, message=IDLED)
+        return outcome
+
+    def _conclude(self, ended: Ended) -> Outcome:
+        """What the reader says, with what was noted on the way."""
         found = self._reader.conclude(ended)
-        outcome = replace(
+        return replace(
             found,
             message=strip_controls(found.message),
             usage=found.usage or self._usage,
             session=found.session or self._session,
             notices=(*found.notices, *self._notices),
         )
-        silent = not outcome.message.strip() and outcome.structured is None and not outcome.question
-        if silent and not outcome.failure and not self._last:
-            return replace(outcome, failure=Failure.VALIDATION.value, message=IDLED)
-        return outcome
 
     def _fail(self, failure: Failure, message: str) -> Outcome:
         """A failure that we saw; what the program had used until then was used all the same."""
-        return Outcome(
-            failure=failure.value,
-            message=message,
-            usage=self._usage,
-            session=self._session,
-            notices=tuple(self._notices),
+        told = self._conclude(STOPPED)
+        return replace(
+            Outcome(failure=failure.value, message=message, usage=told.usage, session=told.session),
+            source=told.source if told.usage else "",
+            model=told.model,
+            notices=told.notices,
         )
 
     def describe_silence(self) -> Outcome:

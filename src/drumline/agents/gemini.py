@@ -6,9 +6,11 @@ The rule: without a result line it has broken down, even if its exit code is 0: 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from drumline.agents.handover import join_prompt, name_session, write_private
 from drumline.agents.program import Abilities, Launch, Program, Setting
@@ -21,6 +23,9 @@ from drumline.ports.processes import Ended
 
 WRITERS = ("write_file", "replace")
 SHELL = "run_shell_command"
+KINDS = {"input": ("input",), "output": ("output", "thoughts"), "cached": ("cached",)}
+"""What its records call the tokens of a message, by our names."""
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CODE = re.compile(r'"code":\s*(\d{3})\b')
 EMPTY = "empty response"
 CUT = re.compile(rf"incomplete json segment|{EMPTY}", re.IGNORECASE)
@@ -67,6 +72,7 @@ class GeminiReader:
 
     def __init__(self, assignment: Assignment) -> None:
         self._wants_value = assignment.output_schema is not None
+        self._past = frozenset(_read_messages(assignment.session))
         self._result: Mapping[str, Json] | None = None
         self._said = ""
         self._final = ""
@@ -102,7 +108,13 @@ class GeminiReader:
     def conclude(self, ended: Ended) -> Outcome:
         """The outcome by the result; without one it has broken down."""
         if self._result is None:
-            return replace(explain_end(ended, "a result"), notices=tuple(self._notices))
+            return replace(
+                explain_end(ended, "a result"),
+                usage=self._count_messages(),
+                model=self._model,
+                session=self._session,
+                notices=tuple(self._notices),
+            )
         return replace(
             self._judge(self._result),
             usage=_count(self._result),
@@ -122,6 +134,11 @@ class GeminiReader:
         # A stream that was cut off is an error of its JSON reader; the next one may well be whole.
         status = int(code[1]) if code else 503 if CUT.search(told) else None
         return explain_failure(told or f"it ended as {result.get('status')!r}", status=status)
+
+    def _count_messages(self) -> Mapping[str, float]:
+        """What was used, from the record of its session: only a result would say so otherwise."""
+        new = [tokens for name, tokens in _read_messages(self._session).items() if name not in self._past]
+        return {kind: sum(read_number(t.get(name)) for t in new for name in KINDS[kind]) for kind in KINDS if new}
 
     def _end_saying(self) -> Iterator[Happening]:
         if self._said:
@@ -147,6 +164,18 @@ class GeminiReader:
         if REFUSED.search(why):
             self._notices.append(f"it was not allowed to use a tool: {why[:300]}")
             yield Happening(kind="notice", text=self._notices[-1])
+
+
+def _read_messages(session: str) -> Mapping[str, Mapping[str, Json]]:
+    """What each message of a session used, by id, from the record that the program keeps; it tells some twice."""
+    home = Path(os.environ.get("GEMINI_CLI_HOME") or Path.home()) / ".gemini"
+    used: dict[str, Mapping[str, Json]] = {}
+    for record in home.glob(f"tmp/*/chats/session-*-{session[:8]}.jsonl") if UUID.fullmatch(session) else ():
+        with record.open(encoding="utf-8", errors="replace") as lines:
+            told = [read_map(read_value(line)) for line in lines if '"tokens"' in line or '"sessionId"' in line]
+        if told and told[0].get("sessionId") == session:
+            used |= {read_text(one.get("id")): read_map(one.get("tokens")) for one in told if one.get("tokens")}
+    return used
 
 
 def _read_models(result: Mapping[str, Json]) -> list[str]:

@@ -112,12 +112,14 @@ class GooseReader:
 
     def conclude(self, ended: Ended) -> Outcome:
         """The outcome by its last words and whose they are; it has no result to believe."""
-        if self._end is None:
-            return self._explain(self._error) if self._error else explain_end(ended, "a completion")
         source = "goose" if self._before is not None else "goose, with what the session had used before"
+        if self._end is None:
+            outcome = self._explain(self._error) if self._error else explain_end(ended, "a completion")
+        else:
+            outcome = self._judge(self._end)
         return replace(
-            self._judge(self._end),
-            usage=self._count(self._end),
+            outcome,
+            usage=self._find_usage(),
             source=source,
             model=self._model,
             session=self._session,
@@ -136,12 +138,18 @@ class GooseReader:
         status = STATUS.search(error)
         return explain_failure(error or "the model said nothing", status=int(status[1]) if status else None)
 
+    def _find_usage(self) -> Mapping[str, float]:
+        """What was used; without a completion only the record of its session tells."""
+        if self._end is not None:
+            return self._count(self._end)
+        return self._leave_out_past(_read_spent(self._session) or {})
+
     def _count(self, end: Mapping[str, Json]) -> Mapping[str, float]:
+        return self._leave_out_past({kind: read_number(end.get(f"{name}_tokens")) for kind, name in KINDS.items()})
+
+    def _leave_out_past(self, spent: Mapping[str, float]) -> Mapping[str, float]:
         before = self._before or {}
-        return {
-            kind: max(0.0, read_number(end.get(f"{name}_tokens")) - before.get(kind, 0.0))
-            for kind, name in KINDS.items()
-        }
+        return {kind: max(0.0, count - before.get(kind, 0.0)) for kind, count in spent.items()}
 
     def _is_excuse(self, end: Mapping[str, Json]) -> bool:
         """Whether the last words are goose's own: no model is named for them, or it used none at all."""

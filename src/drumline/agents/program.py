@@ -62,7 +62,10 @@ class Reader(Protocol):
         ...
 
     def conclude(self, ended: Ended) -> Outcome:
-        """The outcome, from the final event first and the exit code last; the program has ended by itself."""
+        """The outcome, from the final event first and the exit code last.
+
+        Where it was stopped, only what it used, its session and the notices count: they are told in any case.
+        """
         ...
 
 

@@ -104,8 +104,8 @@ class QwenReader:
 
     def __init__(self, assignment: Assignment) -> None:
         self._result: Mapping[str, Json] | None = None
-        # Its result counts the whole session, so a resumed one is counted by its messages.
-        self._counted: dict[str, float] | None = dict.fromkeys(KINDS, 0.0) if assignment.session else None
+        self._resumed = bool(assignment.session)
+        self._counted = dict.fromkeys(KINDS, 0.0)
         self._acted = False
         self._model = ""
         self._wait: float | None = None
@@ -133,7 +133,7 @@ class QwenReader:
         """The outcome by the result; without one it has broken down."""
         result = self._result
         if result is None:
-            return explain_end(ended, "a result")
+            return replace(explain_end(ended, "a result"), usage=self._count_messages(), model=self._model)
         denied = [read_text(read_map(item).get("tool_name")) for item in read_list(result.get("permission_denials"))]
         notices = tuple(f"it was not allowed to use {tool}" for tool in denied)
         outcome = replace(self._judge(result), usage=self._count(result), notices=notices)
@@ -154,12 +154,16 @@ class QwenReader:
         return explain_failure(told or f"it ended as {subtype!r}", status=status, wait=self._wait)
 
     def _add(self, usage: Mapping[str, Json]) -> None:
-        if self._counted is not None:
-            for kind, count in _read_tokens(usage).items():
-                self._counted[kind] += count
+        for kind, count in _read_tokens(usage).items():
+            self._counted[kind] += count
 
     def _count(self, result: Mapping[str, Json]) -> Mapping[str, float]:
-        return _read_tokens(read_map(result.get("usage"))) if self._counted is None else dict(self._counted)
+        """What was used; its result counts the whole session, so a resumed one is counted by its messages."""
+        return dict(self._counted) if self._resumed else _read_tokens(read_map(result.get("usage")))
+
+    def _count_messages(self) -> Mapping[str, float]:
+        """What its messages used, as far as there were any."""
+        return dict(self._counted) if any(self._counted.values()) else {}
 
     def _read_blocks(self, event: Mapping[str, Json]) -> Iterator[Happening]:
         own = event.get("parent_tool_use_id") is None

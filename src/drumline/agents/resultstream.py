@@ -5,7 +5,7 @@ The rule: only what both mean alike is here. How a result is believed, each says
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from drumline.agents.reading import read_list, read_map, read_text
@@ -29,6 +29,29 @@ def describe_use(block: Mapping[str, Json], *, runner: str) -> Happening:
     if tool == runner:
         return Happening(kind="command", text=read_text(given.get("command")))
     return Happening(kind="tool", text=f"{tool} {find_target(block)}".strip())
+
+
+class Messages:
+    """What the messages of a stream used, each once: one comes in several pieces, and each tells all of it."""
+
+    def __init__(self) -> None:
+        self._used: dict[str, Mapping[str, Json]] = {}
+
+    def add(self, event: Mapping[str, Json]) -> None:
+        """Count a message, or what is known better of one; an event without usage says nothing."""
+        message = read_map(event.get("message"))
+        if usage := read_map(message.get("usage")):
+            self._used[read_text(message.get("id"))] = usage
+
+    def correct(self, events: Iterable[Mapping[str, Json]]) -> None:
+        """Take what a record tells of the messages that are counted; others were there before."""
+        for event in events:
+            if read_text(read_map(event.get("message")).get("id")) in self._used:
+                self.add(event)
+
+    def list_usages(self) -> list[Mapping[str, Json]]:
+        """What each message used."""
+        return list(self._used.values())
 
 
 def find_target(block: Mapping[str, Json]) -> str:

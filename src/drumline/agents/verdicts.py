@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from drumline.agents.resets import find_reset
@@ -55,6 +56,12 @@ WORDS: tuple[tuple[Failure, re.Pattern[str]], ...] = tuple(
         ),
     )
 )
+TOO_LONG = re.compile(
+    r"(?:prompt|input|context|conversation) (?:is |was )?too (?:long|large)|context.?(?:length|window|limit|overflow)"
+    r"|input token count|maximum number of (?:input )?tokens|session token limit|range of input length",
+    re.IGNORECASE,
+)
+"""How services say that all that was said before does not fit into the model any more."""
 STATUS = re.compile(r"(?:status|code|error|rejected|request)[\s:\"'_(]{1,4}([45]\d\d)\b", re.IGNORECASE)
 
 
@@ -62,6 +69,8 @@ def classify(message: str, *, status: int | None = None) -> Failure:
     """The class of a failure. `status` is what the API answered; without it, one in the message counts."""
     if status is None and (told := STATUS.search(message)):
         status = int(told[1])
+    if TOO_LONG.search(message) and status not in STATUSES and (status or 0) < 500:
+        return Failure.PERMANENT
     worded = next((failure for failure, words in WORDS if words.search(message)), Failure.CRASH)
     if worded is Failure.BILLING or status is None:
         return worded
@@ -83,6 +92,17 @@ def explain_failure(message: str, *, status: int | None = None, wait: float | No
     if failure is not Failure.QUOTA:
         resets_at = None
     return Outcome(failure=failure.value, message=message[:LONGEST], resets_at=resets_at)
+
+
+def discard_overlong(outcome: Outcome, *, session: str) -> Outcome:
+    """The outcome; where the `session` gone on with has become too long, as if the program had broken down.
+
+    Then the next attempt begins a new session. Without one it is the prompt that is too long, which nothing can help.
+    """
+    if not session or outcome.failure != Failure.PERMANENT.value or not TOO_LONG.search(outcome.message):
+        return outcome
+    message = f"its session has become too long to go on with: {outcome.message}"
+    return replace(outcome, failure=Failure.CRASH.value, message=message[:LONGEST], session="")
 
 
 def explain_end(ended: Ended, missing: str) -> Outcome:
