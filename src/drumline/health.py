@@ -12,6 +12,7 @@ from pathlib import Path
 
 from drumline.agents.jail import find_jail
 from drumline.app.agents import UNCONFIGURED, Configured, Listed, list_agents
+from drumline.engine.outside import UNHELD
 from drumline.errors import DrumlineError
 from drumline.ports.roster import Standing
 from drumline.profiles import read_profiles
@@ -19,7 +20,6 @@ from drumline.wiring import STORE, Site, open_site
 from drumline.workspace.git import require_git
 
 PATIENCE = 10
-UNJAILED_MEANS = "what agents write outside their workspace is detected, not prevented"
 ALLOW = "sysctl kernel.unprivileged_userns_clone kernel.apparmor_restrict_unprivileged_userns"
 
 
@@ -164,9 +164,9 @@ def _sandbox() -> Finding:
         text = "works: agents can write only to their workspace and their own folders"
         return Finding(name="bubblewrap", level="ok", text=text)
     if shutil.which("bwrap") is None:
-        text = f"is not installed; {UNJAILED_MEANS}"
+        text = f"is not installed; {UNHELD}"
         return Finding(name="bubblewrap", level="note", text=text, hint="install the package bubblewrap")
-    text = f"is there but may not make namespaces here; {UNJAILED_MEANS}"
+    text = f"is there but may not make namespaces here; {UNHELD}"
     return Finding(name="bubblewrap", level="note", text=text, hint=ALLOW)
 
 

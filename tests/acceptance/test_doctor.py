@@ -19,7 +19,7 @@ echo 1 > step-1.txt
 echo '{RESULT}'
 """
 WORKS = '#!/bin/bash\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'
-UNJAILED = "outside their workspace is detected, not prevented"
+UNJAILED = "outside their workspace is not prevented; changes of your checkout and edits that agents tell of are"
 
 
 @pytest.fixture

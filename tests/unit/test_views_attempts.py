@@ -8,6 +8,7 @@ from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.views.attempts import attempt_json, attempt_lines, list_attempts
 from drumline.views.board import board
+from drumline.views.status import status_json
 from drumline.views.why import why
 
 A = StepId("a")
@@ -81,3 +82,27 @@ def test_the_board_tells_what_a_run_has_cost_so_far_and_nothing_where_nobody_cou
 
     assert "· $0.50 and 1 attempt unpriced · drumline/" in dear
     assert "unpriced" not in free
+
+
+def test_why_and_status_tell_what_was_remarkable_about_every_attempt_once() -> None:
+    events = [*tried(1, failure="crash", notices=("told", "x\x1b[31m")), *tried(2, notices=("told", "more"))]
+    snapshot = scene(*events, events=[ev.StepStarted(step=A)]).snapshot()
+
+    steps = status_json(snapshot)["steps"]
+
+    assert why(snapshot, A).notes[:1] == ("told",)
+    assert why(snapshot, A).notes[-1] == "more"
+    assert "\x1b" not in "".join(why(snapshot, A).notes)
+    assert isinstance(steps, list)
+    assert steps[0]["notices"] == ["told", "x\x1b[31m", "more"]
+
+
+def test_a_finished_step_still_tells_what_was_remarkable() -> None:
+    finished = ev.StepFinished(step=A, state="blocked", reason="no", notices=("told",))
+    snapshot = Scene(steps=[step_of("a")], events=[ev.StepStarted(step=A), finished]).snapshot()
+
+    steps = status_json(snapshot)["steps"]
+
+    assert why(snapshot, A).notes == ("told",)
+    assert isinstance(steps, list)
+    assert steps[0]["notices"] == ["told"]

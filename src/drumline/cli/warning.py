@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from drumline.cli.output import say
+from drumline.engine.outside import UNHELD
 
 OWN = ("scripted",)
 """Agents that play what the user has written himself."""
@@ -17,4 +18,4 @@ def say_unjailed(agents: Iterable[str]) -> None:
     from drumline.agents.jail import find_jail
 
     if find_jail() is None:
-        say("bubblewrap does not work here: what agents write outside their workspace is detected, not prevented")
+        say(f"bubblewrap does not work here: {UNHELD}")

@@ -27,8 +27,7 @@ class Event:
 class RunStarted(Event):
     """A run began; everything it depends on is pinned here or in the `PlanPinned` beside it.
 
-    `fallback` are the agents that take over, in order, `profiles` what the names of agents stand for, and `budget` is
-    how many dollars may be spent before a person is asked.
+    `fallback` take over in order, `profiles` say who names stand for, above `budget` dollars a person is asked.
     """
 
     plan: str
@@ -166,6 +165,7 @@ class StepFinished(Event):
     deleted: tuple[str, ...] = ()
     usage: Mapping[str, float] = field(default_factory=dict)
     rejected: bool = False
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

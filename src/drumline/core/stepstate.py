@@ -12,6 +12,7 @@ from drumline.core.life import Phase, step_forward
 from drumline.core.spending import COST, add_up, count_attempt
 from drumline.core.taxonomy import MOST_CRASHES, RULES, Failure, consumes_fix, hands_over, waits
 
+MOST_NOTICES = 20
 UNCHANGED = "You said that you were done, but no file had changed."
 
 
@@ -29,7 +30,7 @@ class StepState:
 
     `asked` is the latest attempt and `agent` who was asked; `session` is one that can be gone on with. `exhausted` are
     agents that cannot go on, with the time from which they can where that is known. `cut_short` says how the attempt
-    before was ended by something else than its work.
+    before was ended by something else than its work. `notices` are what was remarkable about its attempts.
     """
 
     version: int = 0
@@ -63,6 +64,7 @@ class StepState:
     seconds: float = 0.0
     usage: dict[str, float] = field(default_factory=dict)
     spent: dict[str, dict[str, float]] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
     @property
     def failure(self) -> Failure | None:
@@ -179,6 +181,7 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.attempts = event.attempt
     state.fresh = False
     state.tree = event.tree
+    state.notices = tuple(dict.fromkeys((*state.notices, *event.notices)))[-MOST_NOTICES:]
     state.seconds += event.seconds
     state.usage = add_up((state.usage, event.usage))
     state.spent[state.agent] = add_up((state.spent.get(state.agent, {}), count_attempt(event.usage)))

@@ -35,6 +35,7 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("check_failed", "A check failed or could not be run."),
     ("fix", "The agent is asked again: fix n of m."),
     ("retry_wait", "A failure that may pass by itself; the next attempt comes after a pause."),
+    ("notice", "What was remarkable about an attempt, such as a change outside its workspace: `notices`."),
     ("handed_over", "An agent cannot go on; another takes over: `agent`, `failure`."),
     ("deferred", "A step waits for its agent's quota: `until`, in seconds since 1970."),
     ("lost", "Work that was cut short with its driver is taken up again."),

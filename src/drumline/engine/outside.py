@@ -15,7 +15,12 @@ import anyio
 from drumline.ports.agents import Assignment, Happening, Outcome
 
 MOST = 20
-UNJAILED = "bubblewrap does not work here: what it writes outside its workspace is detected, not prevented"
+UNHELD = (
+    "what agents write outside their workspace is not prevented; changes of your checkout and edits that agents tell "
+    "of are reported, others are not seen"
+)
+"""What that means for people."""
+UNJAILED = f"bubblewrap does not work here: {UNHELD}"
 
 
 async def look_on(assignment: Assignment, work: Callable[[], Awaitable[Outcome]]) -> Outcome:

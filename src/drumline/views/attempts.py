@@ -86,10 +86,18 @@ def attempt_json(attempt: Attempt) -> dict[str, object]:
 
 
 def note_step(run: RunState, step: StepId, state: StepState | None) -> tuple[str, ...]:
-    """What is worth knowing of a step beside its cause: what its agents used, and that the last one changed nothing."""
+    """What is worth knowing of a step beside its cause: what its agents used, and what was remarkable about them."""
     used = run.usage.get(step, {})
     told = [f"{flatten(spell_agent(run, name))} used {words}" for name in used if (words := describe_usage(used[name]))]
     last = state.last if state is not None else None
     if last is not None and last.unchanged:
         told.append(f"after attempt {last.attempt} {UNCHANGED}")
-    return tuple(told)
+    return (*told, *map(flatten, list_notices(run, step, state)[-MOST_NOTICES:]))
+
+
+def list_notices(run: RunState, step: StepId, state: StepState | None) -> tuple[str, ...]:
+    """What was remarkable about the attempts at a step, as far as its stream was read or it is finished."""
+    finished = run.finished.get(step)
+    if state is not None:
+        return state.notices
+    return finished.notices if finished is not None else ()

@@ -24,6 +24,8 @@ from drumline.views.cells import flatten
 from drumline.views.duration import duration
 
 LONGEST_COMMAND = 80
+LONGEST_NOTICE = 200
+MOST_NOTICES = 3
 SETTLING = ("done", "skipped")
 
 
@@ -286,9 +288,16 @@ def _handed_over(scene: _Scene, event: ev.AttemptStarted, data: dict[str, object
     return Told(event="handed_over", text=text, data={**data, "agent": name})
 
 
-def _attempt_ended(scene: _Scene, event: ev.AttemptEnded) -> None:
+def _attempt_ended(scene: _Scene, event: ev.AttemptEnded) -> Told | None:
     scene.track.failure = event.failure
     scene.track.message = event.message
+    if not event.notices:
+        return None
+    told = "; ".join(flatten(notice, LONGEST_NOTICE) for notice in event.notices[:MOST_NOTICES])
+    more = len(event.notices) - MOST_NOTICES
+    text = f"{scene.step}: {told}{f'; and {more} more → drumline logs {scene.step}' if more > 0 else ''}"
+    data = {"step": scene.step, "attempt": event.attempt, "notices": list(event.notices)}
+    return Told(event="notice", text=text, data=data)
 
 
 def _check_ended(scene: _Scene, event: ev.CheckEnded) -> Told | None:

@@ -8,6 +8,7 @@ from drumline.core.routing import spell_agent
 from drumline.core.spending import sum_agents, sum_run, sum_step
 from drumline.core.state import Gate
 from drumline.views.activity import activity, attempts, checks
+from drumline.views.attempts import list_notices
 from drumline.views.causes import answer_hint, cause, name_some
 from drumline.views.cost import usage_json
 from drumline.views.duration import duration
@@ -106,6 +107,7 @@ def _step_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
         "usage": usage_json(sum_step(snapshot.run, step.id)),
         "node": doing.node if doing else None,
         "doing": doing.text if doing else None,
+        "notices": list(list_notices(snapshot.run, step.id, snapshot.steps.get(step.id))),
     }
 
 
