@@ -1,6 +1,7 @@
 """An agent of the Agent Client Protocol that does what its prompt says: a JSON list of steps, one key each.
 
-It is a program of its own: `python acpactor.py`. Sessions it remembers are files in the folder it is given.
+It is a program of its own: `python acpactor.py`. Sessions it remembers are files in the folder it is given; steps that
+are there in `steps.json` go before those of any prompt.
 """
 
 from __future__ import annotations
@@ -107,7 +108,8 @@ class Actor:
         text = prompt[0].text
         with (self._memory / session_id).open("a") as file:
             file.write(text + "\n")
-        for step in json.loads(text[text.index("[") :]):
+        given_before = self._memory / "steps.json"
+        for step in json.loads(given_before.read_text() if given_before.exists() else text[text.index("[") :]):
             for key, value in step.items():
                 if key == "stop":
                     stop = value
