@@ -17,9 +17,11 @@ import anyio
 from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.follow import Follower
 from drumline.agents.jail import Jail, find_jail
+from drumline.agents.outage import Outage
 from drumline.agents.program import Launch, Program, Reader, Setting
 from drumline.agents.silence import LOOK, Silence, describe_silence
 from drumline.agents.verdicts import discard_overlong
+from drumline.core.login import ask_login
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
 from drumline.engine.outside import look_on
@@ -86,7 +88,17 @@ class CliAgent:
             found = await (run() if self.jail else look_on(assignment, run))
             outcome = discard_overlong(found, session=assignment.session)
             source = outcome.source or (self.program.name if outcome.usage else "")
-            return replace(outcome, source=source, model=outcome.model or self.choose_model(assignment))
+            return replace(
+                outcome,
+                message=self._explain_login(outcome),
+                source=source,
+                model=outcome.model or self.choose_model(assignment),
+            )
+
+    def _explain_login(self, outcome: Outcome) -> str:
+        """The message, which begins with what to type where the program let nobody in."""
+        login = self.program.login if outcome.failure == Failure.AUTH.value else ""
+        return ask_login(login, outcome.message) if login else outcome.message
 
     def _choose_setting(self, assignment: Assignment, scratch: Path) -> Setting:
         unknown = [name for name in assignment.mcp_servers if name not in self.servers]
@@ -124,7 +136,7 @@ class CliAgent:
         )
 
     async def _run(self, assignment: Assignment, job: Job) -> Outcome:
-        watch = _Watch(assignment, job, self.program.open_reader(assignment))
+        watch = _Watch(assignment, job, self.program)
         ended: Ended | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch.follow, tasks.cancel_scope)
@@ -133,32 +145,36 @@ class CliAgent:
             tasks.cancel_scope.cancel()
         if ended is None:
             await watch.catch_up(final=True)
-            return watch.describe_silence()
+            return watch.describe_stop()
         await watch.catch_up(final=True)
         return watch.judge(ended)
 
 
 class _Watch:
-    """Looks on while a program works: hands on what happens, and ends it when it has been silent for too long."""
+    """Looks on while a program works: hands on what happens, and ends it when it is silent or offline for too long."""
 
-    def __init__(self, assignment: Assignment, job: Job, reader: Reader) -> None:
+    def __init__(self, assignment: Assignment, job: Job, program: Program) -> None:
         self.over = False
         self._assignment = assignment
-        self._reader = reader
+        self._reader: Reader = program.open_reader(assignment)
         self._follower = Follower(job.printed or job.log)
         self._silence = Silence(job.log, job.printed, longest=assignment.idle)
+        self._outage = Outage(program.offline, longest=assignment.idle)
         self._last = ""
         self._session = ""
         self._notices: list[str] = []
         self._usage: Mapping[str, float] = {}
 
     async def follow(self, scope: anyio.CancelScope) -> None:
-        """Read on until the program has ended; cancel `scope` if nothing was heard for too long."""
+        """Read on until the program has ended; cancel `scope` if nothing, or no work, was heard of for too long."""
         while not self.over:
             await anyio.sleep(LOOK)
             if self._silence.is_broken():
                 await self.catch_up()
-            elif self._silence.is_too_long():
+                stuck = self._outage.is_too_long()
+            else:
+                stuck = self._silence.is_too_long()
+            if stuck:
                 scope.cancel()
 
     async def catch_up(self, *, final: bool = False) -> None:
@@ -170,6 +186,7 @@ class _Watch:
 
     def _note(self, happening: Happening) -> Happening:
         """Remember what matters for the end; files in the workspace are named from there."""
+        self._outage.note(happening, anyio.current_time())
         if happening.kind == "session":
             self._session = happening.text
         if happening.kind == "usage":
@@ -192,7 +209,8 @@ class _Watch:
     def judge(self, ended: Ended) -> Outcome:
         """What the program's end means. One that says nothing and does nothing has not done its work."""
         if ended.timed_out:
-            message = f"timed out after {self._assignment.timeout:g} s{self._doing()}"
+            offline = f"; it said: {self._outage.told}" if self._outage.told else ""
+            message = f"timed out after {self._assignment.timeout:g} s{self._doing()}{offline}"
             return self._fail(Failure.VALIDATION, message)
         if ended.exit_code is None:
             return self._fail(Failure.PERMANENT, f"could not be started: {ended.message}")
@@ -223,8 +241,10 @@ class _Watch:
             notices=told.notices,
         )
 
-    def describe_silence(self) -> Outcome:
-        """The outcome of a program that was ended for its silence."""
+    def describe_stop(self) -> Outcome:
+        """The outcome of a program that was ended for its silence, or because it reached nobody."""
+        if self._outage.told:
+            return self._fail(Failure.TRANSIENT, f"it cannot reach its service: {self._outage.told}{self._doing()}")
         return self._fail(Failure.CRASH, describe_silence(self._assignment) + self._doing())
 
     def _doing(self) -> str:

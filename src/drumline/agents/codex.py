@@ -277,6 +277,7 @@ PROGRAM = Program(
     tiers={"fast": "", "standard": "", "strong": ""},
     find=find_native,
     gone=("no rollout found",),
+    offline=("waiting for network",),
     install="npm install -g @openai/codex",
     login="codex login",
 )

@@ -17,6 +17,7 @@ from drumline.ports.agents import Outcome
 from drumline.ports.processes import Ended
 
 LONGEST = 4000
+MOST_LINES = 20
 STATUSES: Mapping[int, Failure] = MappingProxyType(
     {
         401: Failure.AUTH,
@@ -41,13 +42,15 @@ WORDS: tuple[tuple[Failure, re.Pattern[str]], ...] = tuple(
         (
             Failure.AUTH,
             r"not logged in|log ?in again|please run /login|unauthori[sz]ed|authenticat|invalid.{0,10}api key"
-            r"|api key not|missing .{0,20}(api key|credential)|oauth token|permission_error",
+            r"|api key not|missing .{0,20}(api key|credential)|oauth token|permission_error"
+            r"|auth (?:method|type)|no provider configured",
         ),
         (Failure.QUOTA, r"rate.?limit|too many requests|quota|resource.?exhausted"),
         (
             Failure.TRANSIENT,
             r"overloaded|high demand|try again in a moment|server.?error|bad gateway|unavailable|timed? ?out"
-            r"|disconnected|connection|network|econn|socket|fetch failed|stream .{0,30}(closed|ended)",
+            r"|disconnected|connection|network|econn|socket|fetch failed|stream .{0,30}(closed|ended)"
+            r"|(?:cannot|could not|unable to|failed to) connect|enotfound|eai_again|failed to lookup",
         ),
         (
             Failure.PERMANENT,
@@ -107,10 +110,18 @@ def discard_overlong(outcome: Outcome, *, session: str) -> Outcome:
 
 def explain_end(ended: Ended, missing: str) -> Outcome:
     """The outcome of a program that ended without its final event, which is called `missing`."""
-    said = ended.errors.strip()[-LONGEST:]
+    said = "\n".join(part for part in (_find_plain(ended), ended.errors.strip()) if part)[-LONGEST:]
     words = f"ended with exit code {ended.exit_code} and without {missing}" + (f": {said}" if said else "")
     known = classify(said) if said else Failure.CRASH
-    # Only what a person has to settle is believed from stderr; all else may well pass.
+    # Only what a person has to settle is believed from such words; all else may well pass.
     failure = known if known in (Failure.AUTH, Failure.BILLING, Failure.QUOTA) else Failure.CRASH
     resets_at = find_reset(said, now=time.time()) if failure is Failure.QUOTA else None
     return Outcome(failure=failure.value, message=words, resets_at=resets_at)
+
+
+def _find_plain(ended: Ended) -> str:
+    """What it had printed last for people: some say on stdout, between their events, why they do not begin."""
+    lines = (line.strip() for line in ended.output.splitlines()[-MOST_LINES:])
+    # The first of these may be the end of an event, as the log is cut; stderr is in the log, too.
+    plain = (line for line in lines if line and not line.startswith("{") and not line.endswith("}"))
+    return "\n".join(line for line in plain if line not in ended.errors)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from drumline.core import gates
 from drumline.core.events import GateOpened, StepFinished
 from drumline.core.ids import DriverId, GateId, StepId
+from drumline.core.login import find_login
 from drumline.core.plan import Step
 from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
@@ -68,6 +69,12 @@ def answer_hint(opened: GateOpened, *, driven: bool) -> str:
     return f"drumline answer {opened.gate} {choice}" + ("" if driven else " --resume")
 
 
+def round_hint(finished: StepFinished) -> str:
+    """The command that gives a step another round, after the login that it failed for."""
+    login = find_login(finished.reason)
+    return f"{login} && drumline retry {finished.step}" if login else f"drumline retry {finished.step}"
+
+
 def list_choices(opened: GateOpened) -> str:
     """What may be answered, in words."""
     return " or ".join(opened.options) or "any text"
@@ -103,7 +110,7 @@ def _finished(finished: StepFinished) -> Cause:
         case _:
             kind = BLOCKER if finished.state == "blocked" else FINISHED
             text = flatten(finished.reason) or "no reason was recorded"
-            return Cause(kind=kind, text=text, hint=f"drumline retry {finished.step}")
+            return Cause(kind=kind, text=text, hint=round_hint(finished))
 
 
 def _owned(snapshot: Snapshot, step: Step) -> Cause | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from drumline.core.flow.state import Key
+from drumline.core.login import find_login
 from drumline.views.causes import name_some
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
@@ -128,7 +131,13 @@ def _list_next(snapshot: FlowSnapshot, state: str) -> list[str]:
         case "running":
             return [f"drumline attach {run.id}"]
         case _:
-            return [logs]
+            return [begin, logs] if (begin := begin_after_login(snapshot)) else [logs]
+
+
+def begin_after_login(snapshot: FlowSnapshot) -> str:
+    """The command that begins a flow again which failed for want of a login; empty where that is not why."""
+    login = find_login(flow_reason(snapshot))
+    return f"{login} && drumline flow run {quote(snapshot.run.begun.plan)}" if login else ""
 
 
 def _work_json(snapshot: FlowSnapshot, key: Key, since: float) -> dict[str, object]:

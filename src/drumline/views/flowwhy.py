@@ -32,7 +32,7 @@ from drumline.views.flowplaces import (
     measure_map,
 )
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
-from drumline.views.flowstatus import flow_reason, tell_rest
+from drumline.views.flowstatus import begin_after_login, flow_reason, tell_rest
 from drumline.views.flowvisits import NEVER, find_flow_of, find_place, visit_name
 from drumline.views.states import run_state
 
@@ -135,7 +135,8 @@ def _explain_end(snapshot: FlowSnapshot, said: FlowWhy) -> FlowWhy:
     where = f"the walk came to {end.node}" if end and end.node else "the walk could not go on"
     status = f" and is {end.status}" if end and end.status != said.state else ""
     text = f"{where}{status}" + (f": {said.text}" if said.text else "")
-    return replace(said, text=text, kind=FINISHED, hint=f"drumline logs --run {snapshot.run.id}")
+    hint = begin_after_login(snapshot) or f"drumline logs --run {snapshot.run.id}"
+    return replace(said, text=text, kind=FINISHED, hint=hint)
 
 
 # --- a place that is not over -----------------------------------------------------------------------------------

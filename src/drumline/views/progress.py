@@ -19,7 +19,7 @@ from drumline.core.recorded import Recorded
 from drumline.core.routing import spell_agent
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix
-from drumline.views.causes import SHORT_COMMIT, answer_hint, list_choices, name_some, unproved
+from drumline.views.causes import SHORT_COMMIT, answer_hint, list_choices, name_some, round_hint, unproved
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 
@@ -242,7 +242,7 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
 
 
 def _not_done(event: ev.StepFinished) -> str:
-    hint = "" if event.state == "skipped" else f" → drumline retry {event.step}"
+    hint = "" if event.state == "skipped" else f" → {round_hint(event)}"
     return f"{event.step} {event.state}: {flatten(event.reason) or 'no reason given'}{hint}"
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from drumline.core import gates
 from drumline.core.events import StepFinished
 from drumline.core.ids import Commit, RunId, StepId
+from drumline.core.login import find_login
 from drumline.core.schedule import manual_items
 from drumline.core.spending import sum_agents, sum_run
 from drumline.core.state import RunState
 from drumline.views.activity import attempts
-from drumline.views.causes import SHORT_COMMIT, answer_hint, find_resting, retry_hint, unproved
+from drumline.views.causes import SHORT_COMMIT, answer_hint, find_resting, retry_hint, round_hint, unproved
 from drumline.views.cells import flatten
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
@@ -189,8 +190,9 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
         case "parked" | "interrupted":
             look.append(f"drumline resume {snapshot.run.id}")
         case "blocked" | "failed":
-            stuck = [step for step, f in snapshot.run.finished.items() if f.state in ("blocked", "failed")]
-            look += [f"drumline logs {step}" for step in stuck[:1]]
+            stuck = [found for found in snapshot.run.finished.values() if found.state in ("blocked", "failed")]
+            look += [f"drumline logs {found.step}" for found in stuck[:1]]
+            look += [round_hint(found) for found in stuck if find_login(found.reason)][:1]
     if anything_landed:
         look.append(f"git log --oneline {branch}")
     if anything_landed and state not in ("parked", "interrupted"):  # those are to be driven on first

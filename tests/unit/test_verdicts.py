@@ -1,0 +1,119 @@
+"""What the last words of programs mean, and what a person is told to do about a missing login."""
+
+from __future__ import annotations
+
+import pytest
+
+from drumline.agents.outage import Outage
+from drumline.agents.verdicts import classify, explain_end
+from drumline.core.login import ask_login, find_login
+from drumline.core.taxonomy import Failure
+from drumline.ports.agents import Happening
+from drumline.ports.processes import Ended
+
+GOOSE = "error: No provider configured. Run 'goose configure' first."
+OFFLINE = Happening(kind="notice", text="Reconnecting... waiting for network (Connection failed)")
+
+
+@pytest.mark.parametrize(
+    ("words", "failure"),
+    [
+        ("Not logged in · Please run /login", Failure.AUTH),
+        ("Please set an Auth method in your .gemini/settings.json or specify one of these variables", Failure.AUTH),
+        ("Invalid auth method selected.", Failure.AUTH),
+        ("No auth type is selected. Please configure an auth type before running", Failure.AUTH),
+        (GOOSE, Failure.AUTH),
+        ("APIError: Cannot connect to API: Unable to connect. Is the computer able to access it?", Failure.TRANSIENT),
+        ("getaddrinfo ENOTFOUND api.example.invalid", Failure.TRANSIENT),
+        ("failed to lookup address information: Name does not resolve", Failure.TRANSIENT),
+        ("the author of the method is unknown", Failure.CRASH),
+    ],
+)
+def test_words_have_their_class(words: str, failure: Failure) -> None:
+    assert classify(words) is failure
+
+
+@pytest.mark.parametrize(
+    ("output", "errors", "failure"),
+    [
+        (f"{GOOSE}\n", "", "auth"),
+        (f'{{"type": "init"}}\n{GOOSE}\n', "a warning", "auth"),
+        ("", "Invalid auth method selected.", "auth"),
+        ('{"text": "not logged in"}\n', "", "crash"),
+        ('of an event: not logged in"}\n', "", "crash"),
+        ("Segmentation fault\n", "", "crash"),
+    ],
+)
+def test_who_ends_without_a_result_is_judged_by_what_it_said_to_people(output: str, errors: str, failure: str) -> None:
+    outcome = explain_end(Ended(exit_code=1, seconds=0.1, output=output + errors, errors=errors), "a result")
+
+    assert outcome.failure == failure
+    assert "ended with exit code 1 and without a result" in outcome.message
+
+
+def test_what_is_on_stderr_is_told_once() -> None:
+    outcome = explain_end(Ended(exit_code=1, seconds=0.1, output="oops\nfirst\n", errors="oops\n"), "a result")
+
+    assert outcome.message.endswith(": first\noops")
+
+
+@pytest.mark.parametrize(
+    "before", ["the agent is not logged in: ", "auth: ", "node 'a': auth: ", "node 'a': node 'b': auth: "]
+)
+def test_the_login_is_found_in_the_reason_of_a_step_or_a_flow(before: str) -> None:
+    assert find_login(before + ask_login("claude auth login", "Please run /login")) == "claude auth login"
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "",
+        "the agent is not logged in: 401",
+        "crash: " + ask_login("claude auth login", "oops"),
+        "auth: oops; " + ask_login("claude auth login", "oops"),
+        "auth: " + ask_login("rm -rf ~", "oops"),
+        "auth: " + ask_login("true; reboot", "oops"),
+    ],
+)
+def test_what_only_looks_like_a_login_is_not_taken_for_one(reason: str) -> None:
+    assert find_login(reason) == ""
+
+
+@pytest.mark.parametrize(
+    ("times", "too_long"),
+    [
+        ((0, 8, 21, 44), True),
+        ((0, 8, 21), False),
+        ((0, 100, 200, 300), False),
+        ((0, 100, 120, 131), True),
+        ((0,), False),
+    ],
+)
+def test_a_program_may_wait_for_the_network_for_a_while(times: tuple[float, ...], too_long: bool) -> None:
+    outage = Outage(("waiting for network",))
+
+    for time in times:
+        outage.note(OFFLINE, time)
+
+    assert outage.is_too_long() is too_long
+    assert outage.told == OFFLINE.text
+
+
+def test_who_works_in_between_has_reached_its_service() -> None:
+    outage = Outage(("waiting for network",))
+
+    for time in range(0, 60, 10):
+        outage.note(OFFLINE, time)
+        outage.note(Happening(kind="text", text="hello"), time + 5)
+
+    assert not outage.is_too_long()
+    assert outage.told == ""
+
+
+def test_other_notices_are_no_outage() -> None:
+    outage = Outage(("waiting for network",))
+
+    for time in range(0, 60, 10):
+        outage.note(Happening(kind="notice", text="Reconnecting... 2/5"), time)
+
+    assert not outage.is_too_long()
