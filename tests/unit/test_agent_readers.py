@@ -165,17 +165,18 @@ def test_an_error_of_the_api_is_nothing_that_claude_said(tmp_path: Path) -> None
     assert told == []
 
 
-def test_claude_writes_without_a_jail_only_what_it_may(tmp_path: Path) -> None:
+def test_claude_asks_without_a_jail_for_all_that_does_more_than_read(tmp_path: Path) -> None:
     jailed = launch(claude.PROGRAM, tmp_path)
     free = launch(claude.PROGRAM, tmp_path, jailed=False)
     reading = launch(claude.PROGRAM, tmp_path, jailed=False, read_only=True)
 
     assert "--dangerously-skip-permissions" in jailed
     assert "--dangerously-skip-permissions" not in [*free, *reading]
-    assert free[free.index("--permission-mode") + 1] == "acceptEdits"
-    assert "Write" not in free[free.index("--allowedTools") + 1]
-    assert reading[reading.index("--permission-mode") + 1] == "dontAsk"
-    assert "--allowedTools" not in reading
+    for argv in (free, reading):
+        assert argv[argv.index("--permission-mode") + 1] == "default"
+        assert argv[argv.index("--permission-prompt-tool") + 1] == "stdio"
+        assert "--allowedTools" not in argv
+    assert "Write" in reading[reading.index("--disallowedTools") + 1]
 
 
 @pytest.mark.parametrize("program", [claude.PROGRAM, codex.PROGRAM], ids=lambda program: program.name)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePath
 
+from drumline.agents.claude_leave import Leave, write_opening
 from drumline.agents.handover import describe_servers, name_session, write_private
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_list, read_map, read_number, read_text, read_value
@@ -24,8 +25,8 @@ from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 
 WRITERS = "Edit,Write,NotebookEdit"
-FREE = ("Bash", "WebFetch", "WebSearch")
-"""What it may use without a jail. Its editing tools are not in here: it holds them to the workspace if they are not."""
+ASKING = ("--input-format", "stream-json", "--permission-prompt-tool", "stdio")
+"""By these it asks on stdout for leave to use a tool, and waits for the answer on stdin."""
 RETRIES = "3"
 """It would ask ten times by itself, for minutes; waiting is up to the engine, which tells people."""
 INPUTS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
@@ -38,7 +39,7 @@ ENDS: Ends = {
 
 def build_launch(assignment: Assignment, setting: Setting) -> Launch:
     """The command for an assignment. The prompt goes in on stdin; instructions and servers are files."""
-    argv = [str(setting.executable), "-p", "--output-format", "stream-json", "--verbose", "--input-format", "text"]
+    argv = [str(setting.executable), "-p", "--output-format", "stream-json", "--verbose"]
     argv += ["--model", setting.model] if setting.model else []
     argv += ["--resume", assignment.session] if assignment.session else ["--session-id", name_session(assignment)]
     if assignment.instructions:
@@ -51,11 +52,15 @@ def build_launch(assignment: Assignment, setting: Setting) -> Launch:
     if assignment.budget is not None:
         argv += ["--max-budget-usd", f"{assignment.budget:f}"]
     argv += _permit(assignment, setting)
-    return Launch(argv=tuple(argv), stdin=assignment.prompt, env=_set_up(setting))
+    env = _set_up(setting)
+    if setting.jailed:
+        return Launch(argv=(*argv, "--input-format", "text"), stdin=assignment.prompt, env=env)
+    talk = Leave(assignment, setting)
+    return Launch(argv=(*argv, *ASKING), stdin=write_opening(assignment.prompt), env=env, talk=talk)
 
 
 def _permit(assignment: Assignment, setting: Setting) -> Iterator[str]:
-    """What it may do unasked. In a jail that is everything, as the kernel holds it; else edits in the workspace."""
+    """What it may do unasked. In a jail that is everything, as the kernel holds it; else what only reads."""
     if assignment.tools is not None:
         yield from ("--tools", ",".join(assignment.tools))
     if assignment.read_only:
@@ -63,11 +68,10 @@ def _permit(assignment: Assignment, setting: Setting) -> Iterator[str]:
     if setting.jailed:
         yield "--dangerously-skip-permissions"
         return
-    # Of commands it knows itself which only read; in the mode that never asks it refuses the others.
-    yield from ("--permission-mode", "dontAsk" if assignment.read_only else "acceptEdits")
-    allowed = [*(() if assignment.read_only else FREE), *(f"mcp__{server.name}" for server in setting.servers)]
-    if allowed:
-        yield from ("--allowedTools", ",".join(allowed))
+    # Of commands it knows itself which only read. Said in any case: the user's own settings may have another mode.
+    yield from ("--permission-mode", "default")
+    if setting.servers:
+        yield from ("--allowedTools", ",".join(f"mcp__{server.name}" for server in setting.servers))
     for folder in () if assignment.read_only else assignment.writable:
         yield from ("--add-dir", str(folder))
 

@@ -18,8 +18,9 @@ from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.follow import Follower
 from drumline.agents.jail import Jail, find_jail
 from drumline.agents.outage import Outage
-from drumline.agents.program import Launch, Program, Reader, Setting
+from drumline.agents.program import Launch, Program, Reader, Setting, Talk
 from drumline.agents.silence import LOOK, Silence, describe_silence
+from drumline.agents.talking import run_talking
 from drumline.agents.verdicts import discard_overlong
 from drumline.core.login import ask_login
 from drumline.core.plaintext import strip_controls
@@ -84,7 +85,7 @@ class CliAgent:
             except InvalidInput as error:
                 return Outcome(failure=Failure.PERMANENT.value, message=str(error))
             job = self._write_job(assignment, launch, scratch)
-            run = partial(self._run, assignment, job)
+            run = partial(self._run, assignment, job, launch.talk)
             found = await (run() if self.jail else look_on(assignment, run))
             outcome = discard_overlong(found, session=assignment.session)
             source = outcome.source or (self.program.name if outcome.usage else "")
@@ -135,19 +136,17 @@ class CliAgent:
             printed_limit=STREAM_LIMIT,
         )
 
-    async def _run(self, assignment: Assignment, job: Job) -> Outcome:
+    async def _run(self, assignment: Assignment, job: Job, talk: Talk | None) -> Outcome:
         watch = _Watch(assignment, job, self.program)
         ended: Ended | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(watch.follow, tasks.cancel_scope)
-            ended = await self.processes.run(job)
+            ended = await (run_talking(self.processes, job, talk) if talk else self.processes.run(job))
             watch.over = True
             tasks.cancel_scope.cancel()
-        if ended is None:
-            await watch.catch_up(final=True)
-            return watch.describe_stop()
         await watch.catch_up(final=True)
-        return watch.judge(ended)
+        outcome = watch.describe_stop() if ended is None else watch.judge(ended)
+        return talk.conclude(outcome) if talk else outcome
 
 
 class _Watch:

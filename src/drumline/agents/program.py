@@ -45,13 +45,33 @@ class Setting:
     servers: tuple[McpServer, ...] = ()
 
 
+class Talk(Protocol):
+    """Answers a program that asks on its stdout while it works."""
+
+    async def answer(self, event: Mapping[str, Json]) -> str:
+        """The line that answers an event, or nothing where it asks for none."""
+        ...
+
+    def ends_with(self, event: Mapping[str, Json]) -> bool:
+        """Whether nothing is asked any more after an event."""
+        ...
+
+    def conclude(self, outcome: Outcome) -> Outcome:
+        """The outcome with what came of the answers."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Launch:
-    """How the program is started. Prompts go through stdin or a file, not through `argv`, which everybody can read."""
+    """How the program is started. Prompts go through stdin or a file, not through `argv`, which everybody can read.
+
+    With a `talk` its stdin stays open after that, for the answers.
+    """
 
     argv: tuple[str, ...]
     stdin: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
+    talk: Talk | None = None
 
 
 class Reader(Protocol):
