@@ -74,6 +74,14 @@ def test_a_file_that_is_no_flow_is_refused(user: User, data: bytes, code: str) -
     assert_refused(user, ran, f"{user.repo}/bad.yaml:", "error: ", "the flow cannot be run (1 error)", code)
 
 
+def test_a_model_that_cannot_be_one_is_refused_also_where_no_node_asks_it(user: User) -> None:
+    (user.repo / "end.yaml").write_text("name: x\nstart: end\nnodes: {end: {type: end}}\n", encoding="utf-8")
+
+    ran = run_flow(user, "end.yaml", "--model", "nonsense")
+
+    assert_refused(user, ran, "'nonsense' does not name a model (legal: ")
+
+
 def test_a_folder_without_a_flow_in_it_is_refused(user: User) -> None:
     (user.repo / "folder").mkdir()
 

@@ -187,6 +187,7 @@ def test_ctrl_c_at_a_question_leaves_the_run_parked(terminal: Terminal) -> None:
     end = terminal.await_text("exit=130")
 
     assert "Traceback" not in end
+    assert "drumline answer approve-step-1 approve --resume" in end
     assert terminal.user.status()["state"] == "parked"
 
 
@@ -320,6 +321,7 @@ def test_ctrl_c_at_a_question_of_a_flow_leaves_it_parked(terminal: Terminal) -> 
     end = terminal.await_text("exit=130")
 
     assert "Traceback" not in end
+    assert "drumline answer review yes --resume" in end
     assert terminal.user.status()["state"] == "parked"
 
 

@@ -17,7 +17,7 @@ from drumline.agents import open_agent
 from drumline.agents.acp import AcpAgent
 from drumline.agents.command import CommandAgent
 from drumline.agents.jail import Jail, find_jail
-from drumline.app.agents import describe_builtin, is_jailed, judge, list_agents, sort_listed, try_agent
+from drumline.app.agents import ask_version, describe_builtin, is_jailed, judge, list_agents, sort_listed, try_agent
 from drumline.cli.main import main
 from drumline.core.taxonomy import Failure
 from drumline.models.builtin import BuiltinAgent
@@ -111,6 +111,26 @@ def test_a_trial_of_the_built_in_agent_says_whether_it_was_held(
     told = json.loads(capsys.readouterr().out)
     assert (code, told["edited"], told["fault"]) == (0, True, "")
     assert told["jailed"] == (find_jail() is not None)
+
+
+def test_a_name_that_is_no_agent_is_refused_before_anybody_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["agents", "test", "cluade"])
+
+    told = capsys.readouterr().err
+    assert code == 3
+    assert "'cluade' does not name an agent; the nearest is 'claude' (legal: " in told
+    assert "is asked" not in told
+
+
+@pytest.mark.parametrize(
+    ("said", "version"), [("copilot 1.0.102.", "1.0.102"), ("v2.1.0-beta.3 (x)", "2.1.0-beta.3"), ("none", "")]
+)
+def test_the_version_is_taken_out_of_what_a_program_says(tmp_path: Path, said: str, version: str) -> None:
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\necho '{said}'\n", encoding="utf-8")
+    program.chmod(0o755)
+
+    assert ask_version(program, cache=tmp_path / "cache.json") == version
 
 
 def test_a_trial_without_a_key_says_what_to_set() -> None:

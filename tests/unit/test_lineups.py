@@ -148,11 +148,18 @@ def test_qwen_has_models_where_it_talks_with_a_known_provider(
 
 
 @pytest.mark.parametrize(
-    ("tiers", "words"),
+    ("tiers", "efforts", "words"),
     [
-        ({"fast": "", "standard": "", "strong": ""}, "its own model for all of them"),
-        ({"fast": "a", "standard": "", "strong": "b"}, "fast a, standard its own model, strong b"),
+        ({"fast": "", "standard": "", "strong": ""}, {}, "its own model for all of them"),
+        ({"fast": "a", "standard": "", "strong": "b"}, {}, "fast a, standard its own model, strong b"),
+        (
+            {"fast": "", "strong": "b"},
+            {"fast": "low", "strong": "high"},
+            "fast its own model with low effort, strong b",
+        ),
     ],
 )
-def test_people_are_told_which_tiers_have_no_model_of_ours(tiers: Mapping[str, str], words: str) -> None:
-    assert describe_tiers(tiers) == words
+def test_people_are_told_which_tiers_have_no_model_of_ours(
+    tiers: Mapping[str, str], efforts: Mapping[str, str], words: str
+) -> None:
+    assert describe_tiers(tiers, efforts) == words

@@ -138,6 +138,12 @@ def test_a_finished_run_of_many_steps_shows_the_latest() -> None:
     assert lines[-2] == "… and 45 more"
 
 
+def test_a_run_that_nobody_drives_names_the_command_that_does() -> None:
+    scene = Scene(steps=[step_of("a")], live=())
+
+    assert draw(scene)[-1].startswith("drumline resume r1 · 1 ready")
+
+
 def test_more_gates_than_fit_are_counted() -> None:
     scene = Scene(steps=[step_of(f"s{n}") for n in range(9)], events=[gate_for(f"g{n}", f"s{n}") for n in range(9)])
 

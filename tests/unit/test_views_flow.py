@@ -177,6 +177,7 @@ def test_without_a_driver_what_was_at_work_is_lost() -> None:
     assert lines[0].startswith("sample")
     assert "interrupted" in lines[0]
     assert "! right lost with its driver; drumline resume begins it again" in lines
+    assert lines[-1].endswith(" · drumline resume r1")
 
 
 def test_a_visit_that_waits_for_a_flow_with_an_open_question_is_not_lost() -> None:

@@ -176,6 +176,10 @@ def _find_foreign() -> dict[str, EntryPoint]:
 
 
 def _refuse(spec: str) -> InvalidInput:
+    from difflib import get_close_matches
+
     names = list_names()
     legal = ", ".join([EXAMPLES[name] for name in AGENTS] + [f"{name}[:MODEL]" for name in names if name not in AGENTS])
-    return InvalidInput(f"{spec!r} does not name an agent (legal: {legal})", hint=HINT)
+    close = get_close_matches(spec.partition(":")[0], names, n=1)
+    meant = f"; the nearest is {close[0]!r}" if close else ""
+    return InvalidInput(f"{spec!r} does not name an agent{meant} (legal: {legal})", hint=HINT)

@@ -275,6 +275,7 @@ PROGRAM = Program(
     ),
     homes=("$CODEX_HOME/", "~/.codex/"),
     tiers={"fast": "", "standard": "", "strong": ""},
+    efforts=EFFORTS,
     find=find_native,
     gone=("no rollout found",),
     offline=("waiting for network",),

@@ -94,7 +94,8 @@ class Program:
     """An agent program. `keep` are the variables of our environment it may see, beside harmless ones: its credentials.
 
     `homes` are folders of its own that it may write to, with `~` or `$NAME`; those that end with a slash are made where
-    they are missing. `tiers` are its models; an empty one leaves the choice to the program. `suggest` has the models
+    they are missing. `tiers` are its models; an empty one leaves the choice to the program, and `efforts` say how hard
+    it thinks then. `suggest` has the models
     that depend on how the user has set it up, for work in a folder. `find` is for programs that are not simply on PATH.
     `gone` are words by which it says that a session cannot be used, `offline` those of its notices by which it says,
     for as long as that lasts, that it waits for the network. `install` and `login` are what to type where it is missing
@@ -109,6 +110,7 @@ class Program:
     keep: tuple[str, ...] = ()
     homes: tuple[str, ...] = ()
     tiers: Mapping[str, str] = field(default_factory=dict)
+    efforts: Mapping[str, str] = field(default_factory=dict)
     suggest: Callable[[Path], Mapping[str, str]] | None = None
     find: Callable[[], Path | None] | None = None
     gone: tuple[str, ...] = ()

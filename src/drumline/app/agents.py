@@ -42,7 +42,7 @@ TASK = (
     "This is a test of whether you can work here. Write the word ready into a new file hello.txt in the current "
     "folder. Change nothing else, and do not commit. Then say: done."
 )
-VERSION = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
+VERSION = re.compile(r"\d+(?:\.\d+)+(?:[\w.+-]*\w)?")
 CHEAPEST = "fast"
 BUILTIN = "builtin"
 BUILTIN_ABILITIES = Abilities(
@@ -91,7 +91,7 @@ class Listed:
     """An agent as people see it. `abilities` are words; `next` is what to type if it cannot be used.
 
     One that is installed may still have a `fault`, such as a key that is missing. `agent` is what a name of the
-    configuration stands for.
+    configuration stands for. `efforts` are how hard it thinks in a tier that has no model of its own.
     """
 
     name: str
@@ -105,6 +105,7 @@ class Listed:
     fault: str = ""
     next: str = ""
     agent: str = ""
+    efforts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def usable(self) -> bool:
@@ -176,6 +177,7 @@ def _look_at(name: str) -> Listed:
         version=ask_version(place) if place else "",
         abilities=tuple(_name_abilities(found.abilities)),
         tiers=dict.fromkeys(TIERS, "") | dict(found.list_models(Path.cwd())),
+        efforts=found.efforts,
         origin=origin,
         next="" if place else found.install,
     )
@@ -243,8 +245,14 @@ def _write_cache(cache: Path, known: Mapping[str, str]) -> None:
         return
 
 
-def try_agent(name: str, *, timeout: float = TRIAL, configured: Configured = UNCONFIGURED) -> Trial:
-    """Let the agent do a tiny task in a temporary repository, and tell what came of it."""
+def try_agent(
+    name: str,
+    *,
+    timeout: float = TRIAL,
+    configured: Configured = UNCONFIGURED,
+    begin: Callable[[], None] = lambda: None,
+) -> Trial:
+    """Let the agent do a tiny task in a temporary repository, and tell what came of it; `begin` is called before."""
     table = configured.tables.get(name, Profile())
     with tempfile.TemporaryDirectory(prefix="drumline-agent-") as place:
         folder = Path(place).resolve()
@@ -252,6 +260,7 @@ def try_agent(name: str, *, timeout: float = TRIAL, configured: Configured = UNC
         subprocess.run(["git", "init", "--quiet", str(workspace)], check=True, capture_output=True)
         worker = configured.open(name, SupervisedProcesses(folder / "driver", DriverId("agents-test")))
         task = replace(_assign(workspace, folder, timeout), tier=table.tier or CHEAPEST, model=worker.model)
+        begin()
         began = time.monotonic()
         outcome = anyio.run(worker.agent.work, task)
         seconds = time.monotonic() - began

@@ -43,10 +43,12 @@ def test(name: str, timeout: float, as_json: bool) -> int:
 
     This asks its model, which costs a little. In a repository its configuration counts, and NAME may be one of its.
     """
-    configured = find_configured()
-    if not as_json:
-        say(f"{name} is asked to write a word into a file …")
-    trial = try_agent(name, timeout=timeout, configured=configured)
+
+    def begin() -> None:
+        if not as_json:
+            say(f"{name} is asked to write a word into a file …")
+
+    trial = try_agent(name, timeout=timeout, configured=find_configured(), begin=begin)
     if as_json:
         print_json(trial_json(trial))
     else:
@@ -128,14 +130,18 @@ def _show_usable(listed: Listed) -> None:
     click.echo(f"{sign} {listed.name}{stands}{version}{place}{origin}, as --agent {listed.spec}")
     _show_abilities(listed)
     if listed.tiers:
-        click.echo(f"    tiers: {describe_tiers(listed.tiers)}")
+        click.echo(f"    tiers: {describe_tiers(listed.tiers, listed.efforts)}")
 
 
-def describe_tiers(tiers: Mapping[str, str]) -> str:
-    """The models of the tiers; where none is known the program takes the one that it is configured for."""
-    if not any(tiers.values()):
+def describe_tiers(tiers: Mapping[str, str], efforts: Mapping[str, str]) -> str:
+    """The models of the tiers; where none is known the program takes its own, and may think harder in a higher tier."""
+    if not any(tiers.values()) and not efforts:
         return "its own model for all of them"
-    return ", ".join(f"{tier} {model or 'its own model'}" for tier, model in tiers.items())
+    return ", ".join(f"{tier} {model or _name_own(efforts.get(tier, ''))}" for tier, model in tiers.items())
+
+
+def _name_own(effort: str) -> str:
+    return f"its own model with {effort} effort" if effort else "its own model"
 
 
 def _show_abilities(listed: Listed) -> None:

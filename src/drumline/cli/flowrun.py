@@ -23,6 +23,7 @@ from drumline.core.ids import Commit
 from drumline.errors import InvalidInput
 from drumline.flowfiles.library import locate_flow
 from drumline.flowwiring import check_flow_agents, flow_folder, open_library
+from drumline.models.choice import find_name_fault
 from drumline.settings import digest
 from drumline.wiring import Site, open_site
 
@@ -98,6 +99,8 @@ def _choose(site: Site, agent: str, model: str) -> _Agents:
     spec = site.anchor(named, typed=False) if named else site.anchor(agent, typed=True)
     if spec:
         site.check_agent(spec)
+    if model and (fault := find_name_fault(model)):
+        raise InvalidInput(fault, hint="drumline flow run --help")
     return _Agents(spec, site.anchor(model, typed=True) or (spec if spec.startswith("scripted:") else ""))
 
 

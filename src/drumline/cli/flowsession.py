@@ -71,7 +71,7 @@ class FlowSession:
         """Walk to the end, asking where somebody can answer; print the output and return the exit code."""
         while True:
             state = self._drive_or_look_on(resuming=resuming)
-            if not (state.parked and self._ask(state)):
+            if not (state.parked and self._ask_patiently(state)):
                 break
             resuming = True
         snapshot = self.look()
@@ -135,9 +135,10 @@ class FlowSession:
 
     async def _animate(self, board: LiveBoard) -> None:
         while True:
-            board.draw_rows(
-                lambda width, height, tick: flow_segments(self.look(), width=width, height=height, tick=tick)
-            )
+            if self.site.roster.drivers(self.run):  # before the driver is there, the run would look interrupted
+                board.draw_rows(
+                    lambda width, height, tick: flow_segments(self.look(), width=width, height=height, tick=tick)
+                )
             await anyio.sleep(FRAME)
 
     def _observe(self, events: Sequence[Event]) -> None:
@@ -156,6 +157,15 @@ class FlowSession:
             print_json({"schema_version": 1, "run": self.run, "event": "warning", "message": text})
         else:
             self._board_say(f"warning: {text}")
+
+    def _ask_patiently(self, state: RunState) -> bool:
+        """Ask; whoever is interrupted over it is told how to answer later."""
+        try:
+            return self._ask(state)
+        except KeyboardInterrupt:
+            say("")
+            self._conclude(self.look())
+            raise
 
     def _ask(self, state: RunState) -> bool:
         """Ask the open questions at the terminal; whether there is something to go on with, whoever answered."""

@@ -69,7 +69,7 @@ class Session:
         """Drive to the end, asking gates where somebody can answer; return the exit code."""
         while True:
             state = self._drive_once(resuming=resuming)
-            if not (state.parked and self._ask(state)):
+            if not (state.parked and self._ask_patiently(state)):
                 break
             resuming = True
         snapshot = self.look()
@@ -126,7 +126,8 @@ class Session:
 
     async def _animate(self, draw: Callable[[Callable[[], Snapshot]], None]) -> None:
         while True:
-            draw(self.look)
+            if self.site.roster.drivers(self.run):  # before the driver is there, the run would look interrupted
+                draw(self.look)
             await anyio.sleep(FRAME)
 
     def _observe(self, recorded: Sequence[Recorded]) -> None:
@@ -155,6 +156,15 @@ class Session:
         self._board_say("the plan was edited and is not valid; going on with the plan as it was:")
         for problem in problems[:5]:
             self._board_say(f"  {problem.where}: {problem.message}")
+
+    def _ask_patiently(self, state: RunState) -> bool:
+        """Ask; whoever is interrupted over it is told how to answer later."""
+        try:
+            return self._ask(state)
+        except (click.Abort, KeyboardInterrupt):
+            say("")
+            self._conclude(self.look())
+            raise
 
     def _ask(self, state: RunState) -> bool:
         """Ask the open gates at the terminal; whether one was answered."""

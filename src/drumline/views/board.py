@@ -95,6 +95,8 @@ def _footer(snapshot: Snapshot, states: Mapping[StepId, str], wide: int) -> Row:
     words = " · ".join([*(f"{counts[state]:,} {state}" for state in there), *([cost] if cost else []), branch])
     if width(words) > wide:
         words = " ".join([*(f"{SYMBOLS[state]}{counts[state]:,}" for state in there), branch])
+    if run_state(snapshot) == "interrupted":
+        words = f"drumline resume {snapshot.run.id} · {words}"
     return [(cut(words, wide), "dim")]
 
 

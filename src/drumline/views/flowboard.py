@@ -95,7 +95,9 @@ def _footer(snapshot: FlowSnapshot, wide: int) -> Row:
         words.append(f"{len(snapshot.began):,} at work")
     if snapshot.run.unanswered and snapshot.run.ended is None:
         words.append(f"{len(snapshot.run.unanswered):,} to answer")
-    return [(cut(" · ".join([*words, "drumline logs, drumline why"]), wide), "dim")]
+    idle = run_state(snapshot) == "interrupted" or (snapshot.run.parked and not snapshot.run.unanswered)
+    more = f"drumline resume {snapshot.run.id}" if idle and not list_rests(snapshot) else "drumline logs, drumline why"
+    return [(cut(" · ".join([*words, more]), wide), "dim")]
 
 
 def _ending(snapshot: FlowSnapshot, wide: int) -> list[Row]:
