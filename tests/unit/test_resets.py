@@ -104,6 +104,45 @@ def test_copilot_goose_and_qwen_are_understood(text: str, seconds: float) -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("resets Tue 9am (UTC)", 21 * HOUR),
+        ("resets Mon 3pm (UTC)", 3 * HOUR),
+        ("resets Mon 9am (UTC)", 7 * DAY - 3 * HOUR),
+        ("resets on Wednesday at 9:30am (UTC)", DAY + 21.5 * HOUR),
+        ("Your limit resets Sunday, 12am (UTC)", 5 * DAY + 12 * HOUR),
+        ("resets Thurs 9am (UTC)", 69 * HOUR),
+        ("resets Tue, Nov 17, 9am (UTC)", 21 * HOUR),
+        ("resets tomorrow at 9am", 21 * HOUR),
+        ("try again tomorrow at 13:00", 25 * HOUR),
+        ("resets today at 3pm", 3 * HOUR),
+        ("resets today at 9am", None),
+        ("resets tomorrow", None),
+        ("resets Mon 9", None),
+    ],
+)
+def test_days_by_their_names_are_understood(text: str, seconds: float | None) -> None:
+    assert find(text) == (None if seconds is None else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("try again in about 2 hours", 2 * HOUR),
+        ("resets in approximately 1 hour 30 minutes", 1.5 * HOUR),
+        ("available again in ~45 min", 45 * MINUTE),
+        ("Please try again in an hour.", HOUR),
+        ("retry in a minute", MINUTE),
+        ("resets in one day", DAY),
+        ("try again in a few minutes", None),
+        ("try again in a moment", None),
+    ],
+)
+def test_rough_and_spelled_out_amounts_are_understood(text: str, seconds: float | None) -> None:
+    assert find(text) == (None if seconds is None else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "resets soon",

@@ -15,12 +15,13 @@ RECENT = timedelta(minutes=15)
 SOON = 60.0
 UNITS = (("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86400.0), ("w", 604800.0))
 AMOUNT = re.compile(
-    r"(\d+(?:\.\d+)?)\s*"
+    r"(\d+(?:\.\d+)?|\b(?:an?|one)(?=\s))\s*"
     r"(ms|milliseconds?|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)(?![a-z])",
     re.IGNORECASE,
 )
 COMING = (
     r"\b(?:retry|retrying|again|resets?|available|renews?|back)\b[\s\w]{0,12}?\b(?:in|after)\b:?\s+"
+    r"(?:(?:about|around|approximately|roughly|~)\s*)?"
     r"|\bwait\s+(?:for\s+)?"
     r"|(?:retry|reset)[-_]?(?:delay|after)\W{1,8}"
 )
@@ -32,8 +33,11 @@ EPOCH = re.compile(r"(?:\||resets?[-_]?(?:at|time)?\W{1,8})(\d{10})(\d{3})?\b", 
 STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)")
 DATE = re.compile(r"[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT")
 ABROAD = r"(?:GMT|UTC)(?:[+-]\d{1,2}(?::\d\d)?)?|[PMCE][SD]T"
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+WEEKDAY = "(?:" + "|".join(WEEKDAYS) + ")(?:[a-z]{0,3}day|rs?|s)?"
 CLOCK = re.compile(
     r"(?:resets?|again|until|available)\s+(?:at\s+|on\s+)?"
+    rf"(?:(?P<weekday>{WEEKDAY}|today|tomorrow),?\s+(?:at\s+)?)?"
     r"(?:(?P<month>[a-z]{3})[a-z]*\.?\s+(?P<day>\d{1,2})(?:st|nd|rd|th)?(?:,?\s+(?P<year>\d{4}))?,?\s+(?:at\s+)?)?"
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d\d))?(?::\d\d)?\s*(?P<half>[ap])?\.?m?\.?"
     rf"(?:\s*\((?P<zone>[\w/+:-]+)\)|\s*\b(?P<abroad>{ABROAD})\b)?",
@@ -61,11 +65,16 @@ def _find_moments(text: str, now: float, zone: tzinfo | None) -> Iterator[float]
     if told := DATE.search(text):
         yield from _read_date(told[0])
     if told := WAIT.search(text):
-        yield now + sum(float(amount) * _find_unit(unit) for amount, unit in AMOUNT.findall(told[1]))
+        yield now + sum(_read_amount(amount) * _find_unit(unit) for amount, unit in AMOUNT.findall(told[1]))
     if told := SECONDS.search(text):
         yield now + float(told[1])
     if told := CLOCK.search(text):
         yield from _read_clock(told, now, zone)
+
+
+def _read_amount(word: str) -> float:
+    """A number, or the words `a`, `an` and `one`."""
+    return float(word) if word[0].isdigit() else 1.0
 
 
 def _find_unit(word: str) -> float:
@@ -102,8 +111,16 @@ def _read_clock(told: re.Match[str], now: float, zone: tzinfo | None) -> Iterato
         yield now + SOON
     elif moment > here or told["year"]:
         yield moment.timestamp()
+    elif told["weekday"] and not told["month"]:
+        yield from _repeat_day(told["weekday"], moment)
     else:
         yield (moment.replace(year=here.year + 1) if told["month"] else moment + timedelta(days=1)).timestamp()
+
+
+def _repeat_day(word: str, moment: datetime) -> Iterator[float]:
+    """A day of the week comes again; what was today is over."""
+    if word.lower() != "today":
+        yield (moment + timedelta(days=7)).timestamp()
 
 
 def _set_clock(told: re.Match[str], here: datetime) -> datetime:
@@ -111,9 +128,18 @@ def _set_clock(told: re.Match[str], here: datetime) -> datetime:
     hour = int(told["hour"]) % 12 + 12 * (told["half"].lower() == "p") if told["half"] else int(told["hour"])
     moment = here.replace(hour=hour, minute=int(told["minute"] or 0), second=0, microsecond=0)
     if not told["month"]:
-        return moment
+        return moment + timedelta(days=_count_days(told["weekday"], here))
     month = MONTHS.index(told["month"].lower()) + 1
     return moment.replace(year=int(told["year"] or here.year), month=month, day=int(told["day"]))
+
+
+def _count_days(word: str | None, here: datetime) -> int:
+    """How many days from now the day of a word is, such as `Mon`, `tuesday` or `tomorrow`."""
+    if not word or word.lower() == "today":
+        return 0
+    if word.lower() == "tomorrow":
+        return 1
+    return (WEEKDAYS.index(word[:3].lower()) - here.weekday()) % 7
 
 
 def _find_zone(name: str) -> tzinfo:
