@@ -1,15 +1,16 @@
 """Records a run that walks a flow: every answer of a model, every piece of work of an agent, with its edits.
 
 The rule: what changed since the last look is told once. Where several work in one folder at the same time, it belongs
-to whoever ends next.
+to whoever ends next. Work that was lost with its driver and is done again begins where it began the first time, as what
+the lost one left in the folder is still there; so the looks are kept in a folder of the run.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import tempfile
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import shutil
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,19 +30,25 @@ from drumline.workspace.git import Git
 from drumline.workspace.repository import Repository, find_repository
 
 T = TypeVar("T")
+Match = Mapping[str, str | int]
 FLOW = "flow"
 """What stands for the step in scripts where there is none."""
+BEGUN = "begun.json"
+"""Where a desk keeps the trees before the work."""
 EMPTY = Tree("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 """The tree without files, which git knows everywhere."""
 
 
 class FlowRecorder:
-    """Looks at a folder before and after; needs a git repository around it. Close it in the end."""
+    """Looks at a folder before and after; needs a git repository around it. Close it in the end.
 
-    def __init__(self, recording: Recording) -> None:
+    `room` is a folder for what was seen, the same for every driver of the run.
+    """
+
+    def __init__(self, recording: Recording, *, room: Path) -> None:
         self.recording = recording
         self.problem = ""
-        self._room = tempfile.TemporaryDirectory(prefix="drumline-recording-")
+        self._room = room
         self._desks: dict[Path, _Desk] = {}
 
     def attach(self, kit: FlowKit) -> FlowKit:
@@ -49,6 +56,7 @@ class FlowRecorder:
 
         def equip(driver: DriverId) -> Hands:
             hands = kit.equip(driver)
+            self._take_up()
             return replace(
                 hands,
                 models=RecordedModels(models=hands.models, recorder=self),
@@ -57,9 +65,10 @@ class FlowRecorder:
 
         return replace(kit, equip=equip)
 
-    async def watch(self, folder: Path, work: Callable[[], Awaitable[T]]) -> tuple[T, Edits]:
+    async def watch(self, folder: Path, match: Match, work: Callable[[], Awaitable[T]]) -> tuple[T, Edits]:
         """What came of the work, and what it changed in the folder."""
-        desk = await self._sit_down(folder)
+        who = json.dumps(list(match.values()))
+        desk = await self._sit_down(folder, who)
         if desk is None:
             return await work(), Edits()
         try:
@@ -68,7 +77,7 @@ class FlowRecorder:
             desk.active -= 1
             raise
         desk.active -= 1
-        return result, await self._read_edits(desk)
+        return result, await self._read_edits(desk, who)
 
     def note(self, concluded: Concluded) -> None:
         """Write down what was concluded; a recording that fails never stops the work."""
@@ -77,32 +86,44 @@ class FlowRecorder:
         except DrumlineError as error:
             self.problem = str(error)
 
-    def close(self) -> None:
-        """Write what is not written yet, and clear away."""
-        with suppress(OSError):
-            self._room.cleanup()
+    def close(self, *, over: bool) -> None:
+        """Write what is not written yet; clear away if the run is over."""
+        if over:
+            shutil.rmtree(self._room, ignore_errors=True)
         try:
             self.recording.write()
         except DrumlineError as error:
             self.problem = str(error)
 
-    async def _sit_down(self, folder: Path) -> _Desk | None:
+    def _take_up(self) -> None:
+        """Another process may have driven and recorded since we began."""
+        try:
+            self.recording.take_up()
+        except DrumlineError as error:
+            self.problem = str(error)
+
+    async def _sit_down(self, folder: Path, who: str) -> _Desk | None:
         try:
             desk = self._desks.get(folder) or self._make_desk(folder)
             self._desks[folder] = desk
             async with desk.lock:
                 if not desk.active:
-                    desk.known = await desk.look()
+                    desk.known = desk.read_begun().get(who) or await desk.look()
+                    desk.begun.clear()
+                desk.begun[who] = desk.known
+                desk.write_begun()
                 desk.active += 1
         except (DrumlineError, OSError) as error:
             self.problem = f"what changed in {folder} is not recorded: {error}"
             return None
         return desk
 
-    async def _read_edits(self, desk: _Desk) -> Edits:
+    async def _read_edits(self, desk: _Desk, who: str) -> Edits:
         try:
             async with desk.lock:
                 before, desk.known = desk.known, await desk.look()
+                desk.begun = dict.fromkeys(desk.begun, desk.known) | {who: before}
+                desk.write_begun()
                 return await read_edits(
                     desk.git, before, desk.known, redaction=self.recording.redaction, folder=desk.place
                 )
@@ -112,8 +133,8 @@ class FlowRecorder:
 
     def _make_desk(self, folder: Path) -> _Desk:
         repository = find_repository(folder)
-        room = Path(self._room.name) / str(len(self._desks))
-        (room / "objects").mkdir(parents=True)
+        room = self._room / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
+        (room / "objects").mkdir(parents=True, exist_ok=True)
         # What is only looked at does not belong into the user's repository.
         objects = {
             "GIT_OBJECT_DIRECTORY": str(room / "objects"),
@@ -141,7 +162,10 @@ def _find_base(repository: Repository) -> Commit:
 
 @dataclass(kw_only=True, slots=True)
 class _Desk:
-    """One folder that is worked in: how many are at it, and the tree that was seen last."""
+    """One folder that is worked in: how many are at it, and the tree that was seen last.
+
+    `begun` has the tree before the work of each; it is on disk before they begin.
+    """
 
     git: Git
     top: Path
@@ -151,11 +175,26 @@ class _Desk:
     spared: tuple[str, ...]
     active: int = 0
     known: Tree = EMPTY
+    begun: dict[str, Tree] = field(default_factory=dict)
     lock: anyio.Lock = field(default_factory=anyio.Lock)
 
     async def look(self) -> Tree:
         """The tree of everything not ignored, but for the recording itself."""
         return await WorkFiles(self.git, self.top, self.room).read(self.base, self.spared)
+
+    def read_begun(self) -> dict[str, Tree]:
+        """What was there before the last ones began, whichever process drove them."""
+        try:
+            found = json.loads((self.room / BEGUN).read_bytes())
+        except (FileNotFoundError, ValueError):  # it is no JSON if the machine went down while it was written
+            return {}
+        return {str(who): Tree(str(tree)) for who, tree in found.items()}
+
+    def write_begun(self) -> None:
+        """Let a later driver know; in one stroke, as this one may be killed."""
+        draft = self.room / f"{BEGUN}.new"
+        draft.write_text(json.dumps(self.begun), encoding="utf-8")
+        draft.replace(self.room / BEGUN)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -168,20 +207,21 @@ class RecordedAgent:
     async def work(self, assignment: Assignment) -> Outcome:
         """Let it work; who may only read leaves nothing to look for."""
         work = partial(self.agent.work, assignment)
-        watched = (
-            (await work(), Edits()) if assignment.read_only else await self.recorder.watch(assignment.workspace, work)
-        )
-        outcome, edits = watched
+        match: Match = {
+            "step": assignment.step,
+            "node": assignment.node,
+            "attempt": assignment.attempt,
+            "scope": assignment.scope,
+            "visit": assignment.visit,
+        }
+        if assignment.read_only:
+            outcome, edits = await work(), Edits()
+        else:
+            outcome, edits = await self.recorder.watch(assignment.workspace, match, work)
         said = outcome.message if outcome.structured is None else json.dumps(outcome.structured, ensure_ascii=False)
         self.recorder.note(
             Concluded(
-                match={
-                    "step": assignment.step,
-                    "node": assignment.node,
-                    "attempt": assignment.attempt,
-                    "scope": assignment.scope,
-                    "visit": assignment.visit,
-                },
+                match=match,
                 edits=edits,
                 said=outcome.message if outcome.failure else said,
                 failure=outcome.failure,
@@ -203,18 +243,21 @@ class RecordedModels:
     async def ask(self, question: Question) -> Answer:
         """Let them answer; who has no tools leaves nothing to look for."""
         work = partial(self.models.ask, question)
-        watched = await self.recorder.watch(question.workspace, work) if question.tools else (await work(), Edits())
-        answer, edits = watched
+        match: Match = {
+            "step": FLOW,
+            "node": question.node,
+            # A script counts questions so: the n-th visit's first one is its n-th attempt.
+            "attempt": question.visit + question.attempt - 1,
+            "scope": question.scope,
+            "visit": question.visit,
+        }
+        if question.tools:
+            answer, edits = await self.recorder.watch(question.workspace, match, work)
+        else:
+            answer, edits = await work(), Edits()
         self.recorder.note(
             Concluded(
-                match={
-                    "step": FLOW,
-                    "node": question.node,
-                    # A script counts questions so: the n-th visit's first one is its n-th attempt.
-                    "attempt": question.visit + question.attempt - 1,
-                    "scope": question.scope,
-                    "visit": question.visit,
-                },
+                match=match,
                 edits=edits,
                 said=answer.message if answer.failure else answer.text,
                 failure=answer.failure,

@@ -11,7 +11,7 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,8 +29,14 @@ from drumline.ports.journal import Recorded as Entry
 from drumline.workspace.git import Git
 
 T = TypeVar("T")
+Key = tuple[str | int, ...]
+"""The place of an attempt in a run: the values of its `match`."""
 
 MARK = "# Recorded by Drumline from run "
+LONGEST = 1000
+"""Characters of the first line that are looked at."""
+RULE = re.compile(r"^(?=- )", re.MULTILINE)
+PATCH = "\n  patch: "
 LOOK = 0.5
 """Seconds between two looks at the journal."""
 SHARE = 20
@@ -56,24 +62,52 @@ class Concluded:
 
 
 class Recording:
-    """The file, which is begun anew. Whatever goes into it is redacted on the way."""
+    """The file: one of the same run is gone on with, another is begun anew. Whatever goes into it is redacted."""
 
     def __init__(self, path: Path, *, run: RunId, redaction: Redaction) -> None:
         self.path = path
         self.redaction = redaction
         self.withheld: list[str] = []
         self._run = run
-        self._rules: dict[tuple[str | int, ...], str] = {}
+        self._rules: dict[Key, str] = {}
         self._written = 0.0
         self._took = 0.0
-        self._waits = True
+        self._waits = not self.take_up()
         self.write()
+
+    def take_up(self) -> bool:
+        """Keep the rules that are in the file by now, and tell whether it is one of this run.
+
+        They stay as they are: whoever wrote them may have known secrets that we do not know.
+        """
+        if read_origin(self.path) != self._run:
+            return False
+        self._rules = read_rules(self.path) | self._rules
+        return True
+
+    @property
+    def rules(self) -> int:
+        """How many attempts are in it."""
+        return len(self._rules)
+
+    def holds(self, match: Mapping[str, str | int]) -> bool:
+        """Whether there is a rule for this attempt."""
+        return tuple(match.values()) in self._rules
 
     def add(self, concluded: Concluded) -> None:
         """Take in an attempt; one for the same place in the run replaces an earlier one."""
         edits = concluded.edits
         self.withheld += [path for path in (*edits.withheld, *edits.write) if path not in self.withheld]
-        self._rules[tuple(concluded.match.values())] = write_rule(concluded, self.redaction)
+        self._put(concluded.match, write_rule(concluded, self.redaction))
+
+    def relieve(self, match: Mapping[str, str | int], failure: str) -> None:
+        """Note that another agent went on where this one failed: the script that plays them all goes on by itself."""
+        found = self._rules.get(tuple(match.values()))
+        if found is not None and (changed := _relieve(found, failure)) != found:
+            self._put(match, changed)
+
+    def _put(self, match: Mapping[str, str | int], rule: str) -> None:
+        self._rules[tuple(match.values())] = rule
         self._waits = True
         if time.monotonic() - self._written >= SHARE * self._took:
             self.write()
@@ -99,6 +133,51 @@ class Recording:
         self._waits = False
         self._written = time.monotonic()
         self._took = self._written - began
+
+
+def read_origin(path: Path) -> str:
+    """The run that a recording is of; empty if there is no file or it is no recording."""
+    try:
+        with path.open("rb") as file:
+            head = file.readline(LONGEST).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return head.removeprefix(MARK).partition(";")[0] if head.startswith(MARK) else ""
+
+
+def read_rules(path: Path) -> dict[Key, str]:
+    """The rules of a recording, each as it is written there."""
+    found: dict[Key, str] = {}
+    try:
+        # Every line of a rule but its first is indented or empty, those of a patch included.
+        for rule in RULE.split(path.read_bytes().decode("utf-8"))[1:]:
+            (head,) = yaml.safe_load(_part(rule)[0])
+            found[tuple(head["match"].values())] = rule
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInput(
+            f"{path} cannot be gone on with, its rules are not as they were recorded: {error}",
+            hint="drumline resume RUN --record OTHER-FILE",
+        ) from error
+    return found
+
+
+def _part(rule: str) -> tuple[str, str]:
+    """A rule without its patch, and the patch, which comes last."""
+    head, mark, patch = rule.partition(PATCH)
+    return (head + "\n", mark[1:] + patch) if mark else (rule, "")
+
+
+def _relieve(rule: str, failure: str) -> str:
+    """The same rule, whose failure is now one that passes at once; one that was told so already stays."""
+    head, patch = _part(rule)
+    (told,) = yaml.safe_load(head)
+    fail = told.get("fail", {})
+    said = fail.get("message", "")
+    relieved = "resets_in" in fail and said.startswith(f"{failure}: ")
+    if fail.get("class") != failure or relieved:
+        return rule
+    passing = {"class": Failure.QUOTA.value, "message": f"{failure}: {said}", "resets_in": 0}
+    return _dump({**told, "fail": passing}) + patch
 
 
 def check_place(path: Path) -> None:
@@ -151,8 +230,11 @@ def write_rule(concluded: Concluded, redaction: Redaction) -> str:
         rule["ask"] = _clean(concluded.question, redaction)
     if concluded.usage:
         rule["usage"] = dict(concluded.usage)
-    head = yaml.dump([rule], Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
-    return head + (_write_patch(edits.patch) if edits.patch else "")
+    return _dump(rule) + (_write_patch(edits.patch) if edits.patch else "")
+
+
+def _dump(rule: Mapping[str, object]) -> str:
+    return str(yaml.dump([rule], Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
 
 
 def _clean(text: str, redaction: Redaction) -> str:
@@ -183,7 +265,7 @@ class PlanRecorder:
         self._run = run
         self._git = Git(common_dir=common_dir)
         self._begun: dict[Stream, AttemptStarted] = {}
-        self._failed: dict[Stream, tuple[str, Concluded]] = {}
+        self._failed: dict[Stream, tuple[str, AttemptEnded]] = {}
         self._seen = 0
 
     async def accompany(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -226,23 +308,30 @@ class PlanRecorder:
                 self._go_on(entry.stream, started)
             case AttemptEnded() as ended if entry.stream in self._begun:
                 begun = self._begun.pop(entry.stream)
-                edits = await read_edits(self._git, begun.tree, ended.tree, redaction=self.recording.redaction)
-                concluded = _conclude(entry.stream, ended, edits)
                 if ended.failure:
-                    self._failed[entry.stream] = (begun.agent, concluded)
-                self.recording.add(concluded)
+                    self._failed[entry.stream] = (begun.agent, ended)
+                await self._record(entry.stream, begun, ended)
+
+    async def _record(self, stream: Stream, begun: AttemptStarted, ended: AttemptEnded) -> None:
+        """Take in an attempt, unless an earlier driver of this run has recorded it."""
+        if not self.recording.holds(_name(stream, ended)):
+            edits = await read_edits(self._git, begun.tree, ended.tree, redaction=self.recording.redaction)
+            self.recording.add(_conclude(stream, ended, edits))
 
     def _go_on(self, stream: Stream, started: AttemptStarted) -> None:
-        """An agent that could not go on was relieved by another: a script, which plays them all, goes on by itself."""
+        """An agent that could not go on was relieved by another, or by itself once there was quota."""
         agent, failed = self._failed.pop(stream, ("", None))
         if failed is not None and (agent != started.agent or hands_over(Failure(failed.failure))):
-            said = f"{failed.failure}: {failed.said}"
-            self.recording.add(replace(failed, failure=Failure.QUOTA.value, said=said, resets=True))
+            self.recording.relieve(_name(stream, failed), failed.failure)
+
+
+def _name(stream: Stream, ended: AttemptEnded) -> dict[str, str | int]:
+    return {"step": stream.step, "node": ended.node, "attempt": ended.attempt}
 
 
 def _conclude(stream: Stream, ended: AttemptEnded, edits: Edits) -> Concluded:
     return Concluded(
-        match={"step": stream.step, "node": ended.node, "attempt": ended.attempt},
+        match=_name(stream, ended),
         edits=edits,
         said=ended.message,
         failure=ended.failure,

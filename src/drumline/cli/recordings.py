@@ -1,4 +1,8 @@
-"""`--record FILE`: the recorder that goes with a run, and what is said about it in the end."""
+"""`--record FILE`: the recorder that goes with a run, and what is said about it in the end.
+
+The rule: a run that is recorded stays so, whoever drives it on. Its folder has the name of the file, which is no part
+of the journal as nothing is decided by it. A recording that cannot be gone on with never stops a run.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from drumline.app.catalog import read_run
 from drumline.cli.output import say
+from drumline.core.flow.events import NodeEnded
 from drumline.core.ids import RunId
+from drumline.errors import DrumlineError, InvalidInput
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring import Site
 
@@ -38,31 +45,70 @@ def check_record(site: Site, file: str) -> Path | None:
 
 @contextmanager
 def record_plan(site: Site, store: SqliteStore, run: RunId, place: Path | None) -> Iterator[PlanRecorder | None]:
-    """The recorder of a run of a plan, if one is wanted; at the end it is told what there is."""
-    if place is None:
+    """The recorder of a run of a plan, if one is wanted or was; at the end it is told what there is."""
+    recording = _settle(site, run, place)
+    if recording is None:
         yield None
         return
     from drumline.app.recording import PlanRecorder
 
-    recorder = PlanRecorder(_begin(place, run), store=store, run=run, common_dir=site.repository.common_dir)
+    recorder = PlanRecorder(recording, store=store, run=run, common_dir=site.repository.common_dir)
     yield recorder
     _tell(recorder.recording, recorder.problem)
 
 
 @contextmanager
-def record_flow(run: RunId, place: Path | None) -> Iterator[FlowRecorder | None]:
-    """The recorder of a run of a flow, if one is wanted; at the end it is told what there is."""
-    if place is None:
+def record_flow(site: Site, store: SqliteStore, run: RunId, place: Path | None) -> Iterator[FlowRecorder | None]:
+    """The recorder of a run of a flow, if one is wanted or was; at the end it is told what there is."""
+    recording = _settle(site, run, place)
+    if recording is None:
         yield None
         return
     from drumline.app.flowrecording import FlowRecorder
 
-    recorder = FlowRecorder(_begin(place, run))
+    recorder = FlowRecorder(recording, room=_room(site, run) / "seen")
+    if not recording.rules and any(isinstance(entry.event, NodeEnded) for entry in store.tail(run, after=0)):
+        recorder.problem = "what the run did before it was recorded is not in it"
     try:
         yield recorder
     finally:
-        recorder.close()
+        recorder.close(over=read_run(store, run).ended is not None)
     _tell(recorder.recording, recorder.problem)
+
+
+def _room(site: Site, run: RunId) -> Path:
+    """What belongs to the recording of a run; no step can be called so."""
+    return site.logs(run) / ".recording"
+
+
+def _settle(site: Site, run: RunId, place: Path | None) -> Recording | None:
+    """The recording that is wanted now, or that an earlier driver of this run was told to make."""
+    note = _room(site, run) / "file"
+    if place is not None:
+        recording = _begin(place, run)
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_bytes(os.fsencode(place.absolute()))
+        return recording
+    try:
+        known = Path(os.fsdecode(note.read_bytes()))
+    except FileNotFoundError:
+        return None
+    try:
+        return _go_on(known, run)
+    except DrumlineError as error:
+        say(f"this run is not recorded any more: {error}")
+        say(f"  next: drumline resume {run} --record FILE")
+        return None
+
+
+def _go_on(known: Path, run: RunId) -> Recording:
+    from drumline.app.recording import check_place, read_origin
+
+    check_place(known)
+    origin = read_origin(known)
+    if origin not in ("", run):
+        raise InvalidInput(f"{known} is a recording of run {origin} by now", hint="drumline resume --record FILE")
+    return _begin(known, run)
 
 
 def _begin(place: Path, run: RunId) -> Recording:

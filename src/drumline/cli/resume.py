@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import anyio
 import click
@@ -12,8 +13,9 @@ from drumline.app.foreign import foreign_jobs
 from drumline.app.say import check_mode, check_retry, name_person, say
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import say as tell
+from drumline.cli.recordings import check_record, record_option, record_plan
 from drumline.cli.session import Session
-from drumline.cli.telling import open_session
+from drumline.cli.telling import drive_on_with
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
@@ -26,20 +28,22 @@ from drumline.wiring import Site, open_site
 @click.option("--step", "steps", multiple=True, metavar="ID", help="Retry this blocked step; may be repeated.")
 @click.option("--mode", type=click.Choice(("parallel", "sequential")), help="For steps not yet started.")
 @click.option("--jobs", type=int, help="Steps this process works on at once.")
+@record_option
 @click.option("--background", is_flag=True, hidden=True)
 @json_option
 def command(
-    run: str, steps: tuple[str, ...], mode: str | None, jobs: int | None, background: bool, as_json: bool
+    run: str, steps: tuple[str, ...], mode: str | None, jobs: int | None, record: str, background: bool, as_json: bool
 ) -> int:
     """Drive RUN (the newest if not given) on from where it was."""
     site = open_site()
+    place = check_record(site, record)
     store = site.open_store()
     try:
         found = find_run(store, run)
         site.check_speaker(found)
         state = read_run(store, found)
         if state.flow is not None:
-            return _resume_flow(site, store, state, as_json=as_json)
+            return _resume_flow(site, store, state, place, as_json=as_json)
         if state.ended is not None and state.ended.state in ("done", "cancelled"):
             raise InvalidInput(f"run {found} is {state.ended.state}; nothing is left to do", hint="drumline run PLAN")
         site = site.with_settings({"jobs": jobs}, {}, foreign=foreign_jobs(state.plan.format, os.environ))
@@ -53,15 +57,16 @@ def command(
         live = bool(site.roster.drivers(found))
         if live and not background:
             tell(f"joining run {found}, which is live")
-        session = Session(site=site, store=store, run=found, as_json=as_json)
-        return session.drive(resuming=not live)
+        with record_plan(site, store, found, place) as recorder:
+            session = Session(site=site, store=store, run=found, as_json=as_json, recorder=recorder)
+            return session.drive(resuming=not live)
     finally:
         store.close()
 
 
-def _resume_flow(site: Site, store: SqliteStore, state: RunState, *, as_json: bool) -> int:
+def _resume_flow(site: Site, store: SqliteStore, state: RunState, record: Path | None, *, as_json: bool) -> int:
     """Walk a flow on; one that has ended is over, whatever it came to."""
     if state.ended is not None:
         place = state.begun.plan
         raise InvalidInput(f"run {state.id} has ended as {state.ended.state}", hint=f"drumline flow run {place}")
-    return open_session(site, store, state, as_json=as_json).drive(resuming=True)
+    return drive_on_with(site, store, state, as_json=as_json, record=record)

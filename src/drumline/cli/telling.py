@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -16,6 +17,7 @@ from drumline.app.foreign import foreign_jobs
 from drumline.app.say import check_open, name_person, say
 from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.cli.output import say as tell_person
+from drumline.cli.recordings import record_flow, record_plan
 from drumline.cli.session import Session
 from drumline.core.ids import StepId
 from drumline.core.state import RunState
@@ -58,6 +60,16 @@ def _find_subject(site: Site, store: SqliteStore, run: RunState, wish: Wish) -> 
     return wish.check(run) or wish.message.subject
 
 
+def drive_on_with(site: Site, store: SqliteStore, run: RunState, *, as_json: bool, record: Path | None = None) -> int:
+    """Drive a run on that nobody drives, and go on recording it if it is recorded; return the exit code."""
+    session = open_session(site, store, run, as_json=as_json)
+    if isinstance(session, Session):
+        with record_plan(site, store, run.id, record) as session.recorder:
+            return session.drive(resuming=True)
+    with record_flow(site, store, run.id, record) as session.recorder:
+        return session.drive(resuming=True)
+
+
 def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
     """Say it to the run; drive the run on if asked to and nobody does."""
     site = open_site()
@@ -72,7 +84,7 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
         message = replace(wish.message, subject=subject, by=name_person(), channel="cli")
         settled = anyio.run(say, store, site.roster, found, message)
         if drive_on and settled:
-            return open_session(site, store, state, as_json=as_json).drive(resuming=True)
+            return drive_on_with(site, store, state, as_json=as_json)
         if message.kind == "cancel" and settled:
             open_session(site, store, state).wind_up()
         if as_json:
