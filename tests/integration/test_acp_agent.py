@@ -421,6 +421,17 @@ def test_a_silent_agent_is_told_to_stop_and_its_work_is_kept(stage: Stage) -> No
     assert (stage.workspace / "cancelled").exists()
 
 
+def test_an_agent_that_is_stopped_has_cost_what_it_tells_of(stage: Stage) -> None:
+    cost = {"sessionUpdate": "usage_update", "used": 1, "size": 2, "cost": {"amount": 0.25, "currency": "USD"}}
+    usage = {"input_tokens": 70, "output_tokens": 20, "total_tokens": 90}
+
+    outcome = stage.work({"update": cost}, {"usage": usage}, {"await_cancel": ""}, {"stop": "cancelled"}, idle=10.0)
+
+    assert outcome.failure == "crash"
+    assert outcome.usage == {"input": 70, "output": 20, "cached": 0, "cost_usd": 0.25}
+    assert outcome.source == "acp"
+
+
 def test_an_agent_that_takes_too_long_is_stopped_with_all_it_started(stage: Stage) -> None:
     nap = make_nap()
     command = call("execute", rawInput={"command": nap})

@@ -29,6 +29,11 @@ def say(number: int, *, sent: int, received: int = 1) -> Mapping[str, Json]:
     return {"type": "assistant", "message": {"id": f"m{number}", "usage": usage, "content": []}}
 
 
+def answer(name: str, *, sent: int) -> Mapping[str, Json]:
+    """What Gemini CLI writes down of an answer."""
+    return {"id": name, "type": "gemini", "tokens": {"input": sent, "output": 20, "cached": 3, "thoughts": 4}}
+
+
 def write_lines(path: Path, *lines: Mapping[str, Json]) -> None:
     """A record of a program, with a line that was cut off at its end."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,10 +77,7 @@ def test_gemini_is_counted_by_the_new_messages_of_its_record(tmp_path: Path, mon
     monkeypatch.setenv("GEMINI_CLI_HOME", str(tmp_path))
     record = tmp_path / f".gemini/tmp/one/chats/session-2026-11-16T00-00-{SESSION[:8]}.jsonl"
     head: Mapping[str, Json] = {"sessionId": SESSION}
-    old, new = (
-        {"id": name, "type": "gemini", "tokens": {"input": sent, "output": 20, "cached": 3, "thoughts": 4}}
-        for name, sent in (("old", 1000), ("new", 100))
-    )
+    old, new = answer("old", sent=1000), answer("new", sent=100)
     write_lines(record, head, old)
     reader = gemini.PROGRAM.open_reader(assign(tmp_path, session=SESSION))
     write_lines(record, head, old, new, {**new, "toolCalls": []})

@@ -29,6 +29,7 @@ from drumline.profiles import NOTHING, Loan, McpServer
 
 if TYPE_CHECKING:
     from drumline.agents.acp_client import Desk
+    from drumline.agents.acp_talk import Talk
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +86,7 @@ class AcpAgent:
             tasks.cancel_scope.cancel()
         if found:
             return replace(found[0], notices=(*desk.notices, *found[0].notices))
-        return _explain_stop(assignment, desk, session=talk.session)
+        return _explain_stop(assignment, desk, talk)
 
     def _write_job(self, assignment: Assignment, scratch: Path) -> Job:
         keep, homes = find_own(self.argv)
@@ -137,18 +138,19 @@ async def _watch(desk: Desk, idle: float | None, scope: anyio.CancelScope) -> No
         await anyio.sleep(left)
 
 
-def _explain_stop(assignment: Assignment, desk: Desk, *, session: str) -> Outcome:
+def _explain_stop(assignment: Assignment, desk: Desk, talk: Talk) -> Outcome:
     doing = f"; the last thing it did: {desk.last[:500]}" if desk.last else "; it had done nothing yet"
     if desk.gave_up:
         failure, message = Failure.CRASH, describe_silence(assignment)
     else:
         failure, message = Failure.VALIDATION, f"timed out after {assignment.timeout:g} s"
-    usage = {} if desk.updates.cost is None or assignment.session else {"cost_usd": desk.updates.cost}
+    cost = {} if desk.updates.cost is None or assignment.session else {"cost_usd": desk.updates.cost}
+    usage = {**talk.used, **cost}
     return Outcome(
         failure=failure.value,
         message=message + doing,
         usage=usage,
         source="acp" if usage else "",
-        session=session,
+        session=talk.session,
         notices=tuple(desk.notices),
     )

@@ -5,7 +5,8 @@ The rule: whatever the agent answers, there is an outcome; the library's own err
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from acp.schema import (
     LoadSessionResponse,
     McpServerStdio,
     NewSessionResponse,
+    PromptResponse,
     SessionConfigOptionBoolean,
     SessionConfigOptionSelect,
     SessionConfigSelectGroup,
@@ -33,7 +35,7 @@ from pydantic import ValidationError
 
 from drumline import __version__
 from drumline.agents.acp_client import Desk
-from drumline.agents.acp_verdict import conclude, explain_error
+from drumline.agents.acp_verdict import conclude, count_usage, explain_error
 from drumline.agents.acp_wire import Wire
 from drumline.agents.handover import join_prompt
 from drumline.agents.verdicts import explain_end
@@ -55,7 +57,7 @@ Served = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
 
 
 class Talk:
-    """What is said to one agent for one assignment."""
+    """What is said to one agent for one assignment; `used` is what it had used when it was told to stop."""
 
     def __init__(
         self,
@@ -67,6 +69,7 @@ class Talk:
         jailed: bool = False,
     ) -> None:
         self.session = ""
+        self.used: Mapping[str, float] = {}
         self._conversation = conversation
         self._assignment = assignment
         self._desk = desk
@@ -89,9 +92,6 @@ class Talk:
             outcome = Outcome(failure=Failure.CRASH.value, message=said)
         except ConnectionError:
             outcome = await self._explain_death()
-        except anyio.get_cancelled_exc_class():
-            await self._cancel(connection)
-            raise
         finally:
             with anyio.CancelScope(shield=True):
                 await connection.close()
@@ -114,10 +114,23 @@ class Talk:
         await self._set_up(connection, session)
         self._doing = "the work"
         self._desk.listening = True
-        prompt = join_prompt(self._assignment)
-        response = await connection.prompt(session_id=self.session, prompt=[text_block(prompt)])
+        response = await self._ask(connection)
         await self._desk.tell(self._desk.updates.flush())
         return conclude(response, self._desk, self._assignment)
+
+    async def _ask(self, connection: ClientSideConnection) -> PromptResponse:
+        """The answer to the prompt. Who is told to stop answers, too, and may say what it has used."""
+        prompt = text_block(join_prompt(self._assignment))
+        asked = asyncio.ensure_future(connection.prompt(session_id=self.session, prompt=[prompt]))
+        try:
+            return await asyncio.shield(asked)
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(GRACE, shield=True), suppress(ConnectionError, RequestError, ValidationError):
+                await connection.cancel(session_id=self.session)
+                self.used = count_usage(await asked)
+            raise
+        finally:
+            asked.cancel()
 
     async def _begin(self, connection: ClientSideConnection, greeting: InitializeResponse) -> Session:
         """Load the session to go on with, or begin a new one where that cannot be had."""
@@ -172,12 +185,6 @@ class Talk:
             await connection.set_session_mode(session_id=self.session, mode_id=mode)
         else:
             await connection.set_config_option(config_id=option.id, session_id=self.session, value=mode)
-
-    async def _cancel(self, connection: ClientSideConnection) -> None:
-        if not self.session:
-            return
-        with anyio.move_on_after(GRACE, shield=True), suppress(ConnectionError):
-            await connection.cancel(session_id=self.session)
 
     async def _explain_death(self) -> Outcome:
         ended = await self._conversation.wait()
