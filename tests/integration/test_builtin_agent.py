@@ -412,6 +412,15 @@ def test_without_a_key_and_without_a_model_it_says_what_to_set(bench: Bench) -> 
     assert "ANTHROPIC_API_KEY" in outcome.message
 
 
+def test_a_provider_that_nobody_knows_is_refused_before_the_start(tmp_path: Path) -> None:
+    processes = supervise(tmp_path)
+
+    with pytest.raises(InvalidInput, match="'foo' is no provider of models"):
+        open_agent("builtin:foo:bar", processes=processes, base=tmp_path)
+    for known in ("claude:x", "openai-responses:x", "openrouter:x"):
+        open_agent(f"builtin:{known}", processes=processes, base=tmp_path)
+
+
 @pytest.mark.parametrize("spec", ["builtin:", "builtin:gpt", "builtin:openai:", "builtin::x"])
 def test_a_spec_that_names_no_model_is_refused(spec: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):

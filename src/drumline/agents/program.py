@@ -95,11 +95,10 @@ class Program:
 
     `homes` are folders of its own that it may write to, with `~` or `$NAME`; those that end with a slash are made where
     they are missing. `tiers` are its models; an empty one leaves the choice to the program, and `efforts` say how hard
-    it thinks then. `suggest` has the models
-    that depend on how the user has set it up, for work in a folder. `find` is for programs that are not simply on PATH.
-    `gone` are words by which it says that a session cannot be used, `offline` those of its notices by which it says,
-    for as long as that lasts, that it waits for the network. `install` and `login` are what to type where it is missing
-    or lets nobody in.
+    it thinks then. `suggest` has the models that depend on how the user has set it up, for work in a folder. `find` is
+    for programs that are not simply on PATH. `gone` are words by which it says that a session cannot be used, `offline`
+    those of its notices by which it says, for as long as that lasts, that it waits for the network. `install` and
+    `login` are what to type where it is missing or lets nobody in.
     """
 
     name: str

@@ -16,7 +16,10 @@ from drumline.ports.journal import Message
 @resume_option
 @json_option
 def command(step: str, run: str, drive_on: bool, as_json: bool) -> int:
-    """Try STEP again with a fresh workspace and fresh budgets."""
+    """Try STEP again with a fresh workspace and fresh budgets.
+
+    In a run that walks a flow, STEP is a node whose agent waits for a quota; it goes on at once.
+    """
     wish = Wish(
         message=Message(kind="retry", subject=step),
         check=lambda state: check_retry(state, step),

@@ -18,7 +18,7 @@ from drumline.core.taxonomy import Failure
 from drumline.engine.outside import look_on
 from drumline.errors import InvalidInput
 from drumline.models.confined import Wrapper
-from drumline.models.tiers import KEYS, find_default
+from drumline.models.tiers import ALIASES, KEYS, PROVIDERS, find_default
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.processes import Processes
 from drumline.profiles import NOTHING, Loan, McpServer
@@ -79,6 +79,23 @@ class BuiltinAgent:
         return found[0] if found else errand.explain_stop(silent=silent)
 
 
+def _check_provider(name: str) -> None:
+    """Refuse a provider that nobody has heard of. The library that knows them is slow to load: the usual do without."""
+    usual = [provider.name for provider in PROVIDERS]
+    spelled = ALIASES.get(name, name)
+    if spelled in usual:
+        return
+    from pydantic_ai.providers import infer_provider_class
+
+    try:
+        infer_provider_class(spelled)
+    except ValueError as error:
+        message = f"{name!r} is no provider of models (legal are {', '.join(usual)} and others)"
+        raise InvalidInput(message, hint="drumline agents") from error
+    except ImportError:
+        return  # known, but its own library is missing; whoever asks it says so
+
+
 def open_builtin(
     argument: str,
     *,
@@ -94,6 +111,8 @@ def open_builtin(
     if argument and not (provider.strip() and name.strip()):
         legal = "builtin or builtin:provider:model, such as builtin:openai:gpt-6.1-terra"
         raise InvalidInput(f"{argument!r} does not name a model (legal: {legal})", hint="drumline agents")
+    if argument:
+        _check_provider(provider)
     return BuiltinAgent(
         processes=processes,
         model=argument,
