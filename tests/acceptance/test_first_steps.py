@@ -151,6 +151,10 @@ def test_a_dry_run_shows_the_setup_command_and_leaves_out_what_is_skipped(user: 
     assert "test -f step-1.txt" not in shown.out
 
 
+def test_a_dry_run_of_one_step_counts_one(user: User) -> None:
+    assert ": 1 step to do, " in user.run("--dry-run", "--mode", "sequential", "--step", "step-1").out
+
+
 def test_the_first_run_shows_the_commands_it_will_execute_and_the_second_does_not(user: User) -> None:
     env = {"DRUMLINE_SETUP": "touch ready"}
     first = user.run(env=env)

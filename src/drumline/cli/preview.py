@@ -25,7 +25,9 @@ def show_preview(reading: Reading, selection: tuple[StepId, ...] | None, setting
         print_json(_preview_json(reading, chosen - done.keys(), settings, mode=mode))
         return
     how = mode if mode == "sequential" else f"{mode}, {settings.jobs} at once"
-    click.echo(f"{reading.plan.title or reading.plan.name}: {len(chosen - done.keys())} steps to do, {how}")
+    count = len(chosen - done.keys())
+    steps = "1 step" if count == 1 else f"{count} steps"
+    click.echo(f"{reading.plan.title or reading.plan.name}: {steps} to do, {how}")
     if settings.setup:
         click.echo(f"in every new workspace: {settings.setup}")
     for number, wave in enumerate(shape.batches, start=1):
