@@ -14,7 +14,7 @@ RESULT = '{"type":"result","subtype":"success","is_error":false,"result":"done",
 AGENT = f"""\
 #!/bin/bash
 if [ "$1" = --version ]; then echo '9.8.7 (Claude Code)'; exit; fi
-cat > /dev/null
+read -r _
 echo 1 > step-1.txt
 echo '{RESULT}'
 """

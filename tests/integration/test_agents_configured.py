@@ -15,7 +15,7 @@ from drumline.health import examine
 CLAUDE = """\
 #!/bin/bash
 if [ "$1" = --version ]; then echo '9.8.7 (Claude Code)'; exit; fi
-cat > /dev/null
+read -r _
 echo ready > hello.txt
 echo "{\\"type\\":\\"result\\",\\"subtype\\":\\"success\\",\\"is_error\\":false,\\"result\\":\\"$*\\",\
 \\"terminal_reason\\":\\"completed\\"}"
