@@ -23,6 +23,7 @@ OFFLINE = Happening(kind="notice", text="Reconnecting... waiting for network (Co
         ("Invalid auth method selected.", Failure.AUTH),
         ("No auth type is selected. Please configure an auth type before running", Failure.AUTH),
         (GOOSE, Failure.AUTH),
+        ("To increase your limits, request a quota increase, or switch to another /auth method", Failure.QUOTA),
         ("APIError: Cannot connect to API: Unable to connect. Is the computer able to access it?", Failure.TRANSIENT),
         ("getaddrinfo ENOTFOUND api.example.invalid", Failure.TRANSIENT),
         ("failed to lookup address information: Name does not resolve", Failure.TRANSIENT),

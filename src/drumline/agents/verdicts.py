@@ -43,7 +43,7 @@ WORDS: tuple[tuple[Failure, re.Pattern[str]], ...] = tuple(
             Failure.AUTH,
             r"not logged in|log ?in again|please run /login|unauthori[sz]ed|authenticat|invalid.{0,10}api key"
             r"|api key not|missing .{0,20}(api key|credential)|oauth token|permission_error"
-            r"|auth (?:method|type)|no provider configured",
+            r"|(?:set an|no|invalid) auth (?:method|type)|no provider configured",
         ),
         (Failure.QUOTA, r"rate.?limit|too many requests|quota|resource.?exhausted"),
         (
