@@ -10,8 +10,8 @@ from json.encoder import c_make_encoder, encode_basestring  # type: ignore[attr-
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar, cast
 
-from drumline.core import events
-from drumline.core.events import Event
+from drumline.core import runevents, stepevents
+from drumline.core.event import Event
 from drumline.core.flow import events as flow_events
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Status, Step
@@ -31,7 +31,7 @@ def _kinds(module: ModuleType) -> Mapping[str, type[Event]]:
     return MappingProxyType(found)
 
 
-KINDS = _kinds(events)
+KINDS = MappingProxyType({**_kinds(runevents), **_kinds(stepevents)})
 FLOW_KINDS = _kinds(flow_events)
 _KNOWN = {**KINDS, **FLOW_KINDS}
 

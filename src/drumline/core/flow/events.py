@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from drumline.core.events import Event
+from drumline.core.event import Event
 from drumline.core.flow.model import Json, NodeId
 from drumline.core.ids import NO_DRIVER, DriverId
 

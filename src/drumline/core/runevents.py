@@ -1,0 +1,231 @@
+"""The events of a run's own stream: its plan, its gates, its steps begun and finished, its beginning and end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from drumline.core.event import PROTOCOL, Event
+from drumline.core.ids import NO_STEP, Commit, DriverId, GateId, StepId, Tree
+from drumline.core.plan import Marks, Step
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunStarted(Event):
+    """A run began; everything it depends on is pinned here or in the `PlanPinned` beside it.
+
+    `fallback` take over in order, `profiles` say who names stand for, above `budget` dollars a person is asked.
+    """
+
+    plan: str
+    plan_name: str
+    plan_digest: str
+    config_digest: str
+    branch: str
+    base: Commit
+    agent: str
+    mode: str
+    autonomy: str
+    retries: int
+    checks: tuple[str, ...] = ()
+    setup: str = ""
+    subject: str = ""
+    context: str = ""
+    selection: tuple[StepId, ...] | None = None
+    named: bool = False
+    protocol: int = PROTOCOL
+    fallback: tuple[str, ...] = ()
+    profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    budget: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanPinned(Event):
+    """The plan as it was read when the run began, with the digest of every file.
+
+    `marks` holds those that are not simply ready; `inherited` are the steps whose marks are leftovers of an earlier
+    run of ours: they bind nobody.
+    """
+
+    format: str
+    title: str
+    steps: tuple[Step, ...]
+    digests: Mapping[str, str]
+    marks: Mapping[str, Marks] = field(default_factory=dict)
+    inherited: tuple[StepId, ...] = ()
+    ticket: str = ""
+    complexity: str = ""
+    express: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FlowPinned(Event):
+    """This run walks one flow by itself, in `folder`; its nodes' events are in the stream of the step `flow`.
+
+    `agent` and `model`, where given, override what the flow names; `worktree` says that the folder is ours.
+    """
+
+    flow: str
+    path: str
+    digest: str
+    folder: str
+    prompt: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    agent: str = ""
+    model: str = ""
+    worktree: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanChanged(Event):
+    """A person edited the plan in mid-run; it was validated and is what counts from here on."""
+
+    changed: tuple[Step, ...] = ()
+    removed: tuple[StepId, ...] = ()
+    order: tuple[StepId, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict)
+    marks: Mapping[str, Marks] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepsDeclared(Event):
+    """Steps the plan files call done although this run has no proof of it."""
+
+    steps: tuple[StepId, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateOpened(Event):
+    """A durable question to a person; `spent` is what the run had spent by then, if it is about its money.
+
+    With `free` any text is an answer, if it keeps the `rule` on its length; an empty one stands for the `default`.
+    """
+
+    gate: GateId
+    kind: str
+    question: str
+    options: tuple[str, ...]
+    step: StepId = NO_STEP
+    person_only: bool = False
+    detail: str = ""
+    free: bool = False
+    rule: str = ""
+    default: str = ""
+    spent: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GateAnswered(Event):
+    """The first answer to a gate; later ones are refused by the inbox."""
+
+    gate: GateId
+    choice: str
+    comment: str = ""
+    by: str = ""
+    channel: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepStarted(Event):
+    """A step was claimed for the first time in its round: it is in work until it finishes."""
+
+    step: StepId
+    round: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepFinished(Event):
+    """A step needs no more driving: done, blocked, failed or skipped. One small event per finished step."""
+
+    step: StepId
+    state: str
+    reason: str = ""
+    commit: Commit | None = None
+    tree: Tree | None = None
+    proved: bool = False
+    attempts: int = 0
+    fixes: int = 0
+    checks_passed: int = 0
+    checks_total: int = 0
+    files: tuple[str, ...] = ()
+    created: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    usage: Mapping[str, float] = field(default_factory=dict)
+    rejected: bool = False
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepDeferred(Event):
+    """A step was given back until a time, in seconds since the epoch: the quota of its agents is there again then."""
+
+    step: StepId
+    until: float
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UsageCounted(Event):
+    """What one agent has used for one step so far, all of it, with the number of `attempts` and of `unpriced` ones."""
+
+    step: StepId
+    agent: str
+    usage: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepReopened(Event):
+    """A person, or a changed cause, gives a finished step another round."""
+
+    step: StepId
+    reason: str = ""
+    by: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanMirrored(Event):
+    """What was written into one step's file: the marks, the ticked boxes, and the digest the file has now."""
+
+    step: StepId
+    marks: Marks
+    path: str
+    digest: str
+    ticked: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModeChanged(Event):
+    """Steps not yet started are scheduled differently from here on."""
+
+    mode: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CancelRequested(Event):
+    """A person stopped the run; drivers stop their steps and end it."""
+
+    by: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunParked(Event):
+    """Nothing can go on until a gate is answered, or `until` a time; no process and no claim is left."""
+
+    gates: tuple[GateId, ...]
+    until: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunResumed(Event):
+    """A driver took up a run that was parked, interrupted or ended unfinished."""
+
+    driver: DriverId
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunEnded(Event):
+    """The run is over: done, failed, blocked or cancelled."""
+
+    state: str
+    reason: str = ""

@@ -1,0 +1,162 @@
+"""The events of a step's stream: who holds its claim, its workspace, its attempts, its checks and its landing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from drumline.core.event import Event
+from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepClaimed(Event):
+    """A driver holds the claim from here on."""
+
+    driver: DriverId
+    token: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepReleased(Event):
+    """The driver gave the claim back with the step unfinished; nobody takes it before `until`."""
+
+    reason: str
+    until: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepRestarted(Event):
+    """A new round begins: fresh workspace, fresh budgets; attempts keep counting."""
+
+    round: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkspaceAssigned(Event):
+    """Intent: a worktree at this path, from this commit. Recorded before it is made, adopted on retry."""
+
+    path: str
+    base: Commit
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkspaceReady(Event):
+    """The worktree stands and its setup command has run."""
+
+    tree: Tree
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkspaceFailed(Event):
+    """The worktree or its setup command failed."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptStarted(Event):
+    """Intent: an agent is asked after `delay` seconds, with the work tree as `tree` says.
+
+    `agent` is empty where it is the run's own. `session` is the one it goes on with, `new_session` the id chosen for a
+    new one, `budget` the dollars it was given.
+    """
+
+    node: str
+    attempt: int
+    tree: Tree
+    tier: str = "standard"
+    delay: float = 0.0
+    agent: str = ""
+    session: str = ""
+    new_session: str = ""
+    budget: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionOpened(Event):
+    """The agent at work calls its session by another id than the one chosen for it."""
+
+    session: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptEnded(Event):
+    """An agent concluded. `failure` is empty or a class of the taxonomy; `tree` is what it left behind.
+
+    `source` says who counted the `usage`. A `question` is for a person and no failure; `resets_at` is when a quota is
+    there again. `unchanged` says that the agent called itself done and had changed no file.
+    """
+
+    node: str
+    attempt: int
+    tree: Tree
+    failure: str = ""
+    message: str = ""
+    seconds: float = 0.0
+    usage: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
+    session: str = ""
+    question: str = ""
+    resets_at: float | None = None
+    unchanged: bool = False
+    notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckStarted(Event):
+    """Intent: a check runs on this tree."""
+
+    check: int
+    command: str
+    tree: Tree
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckEnded(Event):
+    """A check's verdict, bound to the trees before and after it. `exit_code` None means it was not run."""
+
+    check: int
+    command: str
+    tree: Tree
+    tree_after: Tree
+    exit_code: int | None
+    seconds: float = 0.0
+    output: str = ""
+    log: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LandingStarted(Event):
+    """Intent: this commit goes onto the run branch, whose head was `head`."""
+
+    commit: Commit
+    tree: Tree
+    head: Commit
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LandingRefused(Event):
+    """The commit could not be landed; both sides are kept."""
+
+    reason: str
+    conflicts: tuple[str, ...] = ()
+    retry: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StepLanded(Event):
+    """The step's commit is on the run branch."""
+
+    commit: Commit
+    tree: Tree
+    merged: bool = False
+    adopted: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WorkLost(Event):
+    """Recovery closed what a dead driver had left open. It counts as no attempt."""
+
+    what: str
+    driver: DriverId = NO_DRIVER
