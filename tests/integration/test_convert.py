@@ -56,7 +56,8 @@ def converted(folder: Path, name: str, text: str) -> tuple[Reading, Reading]:
 def essence(step: Step) -> Step:
     """The step without what depends on where it is written."""
     checks = tuple(Check(command=check.command) for check in step.checks)
-    return replace(step, checks=checks, path="", line=0, text_digest="", binding=True)
+    ordered = step.ordered and bool(step.needs)
+    return replace(step, checks=checks, path="", line=0, text_digest="", binding=True, ordered=ordered)
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,65 @@ def test_a_reopened_need_is_not_met_any_more() -> None:
     assert kind(blocker(run, "b")) == "needs"
 
 
+# --- needs that follow from the order ---------------------------------------------------------------------------
+
+LINE = [replace(step_of(name, *needs), ordered=True) for name, needs in (("a", ()), ("b", ("a",)), ("c", ("b",)))]
+OTHERS = replace(LINE[1], elsewhere="other-repository")
+PASSED: list[tuple[list[Step], list[ev.Event]]] = [
+    ([LINE[0], OTHERS, LINE[2]], []),
+    (LINE, [finish("b", "skipped")]),
+    (LINE, [ev.StepsDeclared(steps=(B,))]),
+    (LINE, [finish("b")]),
+]
+
+
+@pytest.mark.parametrize(("steps", "events"), PASSED, ids=["elsewhere", "skipped", "declared", "done"])
+@pytest.mark.parametrize("state", ["blocked", "failed", ""])
+def test_what_is_in_order_waits_for_all_that_stands_before_it(
+    steps: list[Step], events: list[ev.Event], state: str
+) -> None:
+    run = run_of(steps, *events, *([finish("a", state)] if state else []))
+
+    assert blocker(run, "c") == Obstacle(kind="needs", text="needs a", steps=(A,))
+
+
+@pytest.mark.parametrize(("steps", "events"), PASSED, ids=["elsewhere", "skipped", "declared", "done"])
+def test_what_is_in_order_starts_once_all_before_it_is_done(steps: list[Step], events: list[ev.Event]) -> None:
+    run = run_of(steps, *events, finish("a"))
+
+    assert blocker(run, "c") is None
+
+
+def test_a_need_that_somebody_wrote_is_met_whatever_stands_before_it() -> None:
+    steps = [replace(step, ordered=False) for step in LINE]
+
+    assert blocker(run_of(steps, finish("a", "blocked"), finish("b", "skipped")), "c") is None
+
+
+@pytest.mark.parametrize("status", [Status.BLOCKED, Status.CLAIMED, Status.FAILED])
+def test_nothing_starts_behind_a_step_that_stands_still_in_another_repository(status: Status) -> None:
+    steps = [LINE[0], OTHERS, LINE[2]]
+    changed = ev.PlanChanged(
+        changed=(OTHERS,), removed=(), order=(A, B, StepId("c")), digests={}, marks={"b": Marks(status=status)}
+    )
+
+    run = run_of(steps, finish("a"), changed)
+
+    assert blocker(run, "c") == Obstacle(kind="needs", text="needs b", steps=(B,))
+
+
+def test_who_said_to_proceed_at_a_step_is_not_asked_again_behind_it() -> None:
+    opened = gates.proceed(LINE[1], [A])
+    answered = ev.GateAnswered(gate=opened.gate, choice=gates.YES, by="kim")
+    started = run_started(selection=["b", "c"], named=True)
+
+    run = run_of(LINE, opened, answered, finish("b"), started=started)
+
+    assert blocker(run, "c") is None
+
+
+# --- needs of steps asked for by name ---------------------------------------------------------------------------
+
 NAMED = run_started(selection=["b", "c"], named=True)
 
 

@@ -29,7 +29,11 @@ def compare(run: RunState, reading: Reading, *, claimed: Collection[StepId] = ()
     """
     known = run.plan.by_id
     found = reading.plan.by_id
-    changed = [s for s in reading.plan.steps if s.id not in known or _differs(known[s.id], s)]
+    changed = [
+        s
+        for s in reading.plan.steps
+        if s.id not in known or _differs(known[s.id], s) or _moved_elsewhere(run, reading, s)
+    ]
     removed = [s.id for s in run.plan.steps if s.id not in found]
     if not changed and not removed:
         return Edits()
@@ -46,6 +50,12 @@ def compare(run: RunState, reading: Reading, *, claimed: Collection[StepId] = ()
 def _differs(one: Step, other: Step) -> bool:
     """Whether a step says something else now; in some formats its needs follow from where it stands, not its text."""
     return one.text_digest != other.text_digest or one.needs != other.needs
+
+
+def _moved_elsewhere(run: RunState, reading: Reading, step: Step) -> bool:
+    """Whether people marked a step of another repository anew: no driver of ours does, and others wait for it."""
+    marks = reading.marks.get(step.id, Marks())
+    return bool(step.elsewhere) and marks.status is not run.marks.get(step.id, Marks()).status
 
 
 def _in_work(run: RunState, step: Step) -> bool:

@@ -62,7 +62,8 @@ class Step:
 
     `role` names a shipped profile of the agent, `alone` keeps every other step from running beside it, and
     `elsewhere` is the repository that has to do it if that is not this one. `binding` says whether `files` is a
-    promise the plan makes or only harvested from prose.
+    promise the plan makes or only harvested from prose. `ordered` says that `needs` follow from the place of the step
+    in the plan: it then waits for everything before it, also across needs that are met.
     """
 
     id: StepId
@@ -79,6 +80,7 @@ class Step:
     alone: bool = False
     elsewhere: str = ""
     binding: bool = True
+    ordered: bool = False
     estimate: float = 1.0
     path: str = ""
     line: int = 1

@@ -18,6 +18,9 @@ from drumline.core.ownership import shared
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.state import RunState
 
+STUCK = frozenset({Status.CLAIMED, Status.BLOCKED, Status.FAILED})
+"""What the plan says of a step that somebody has begun and not finished."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Obstacle:
@@ -46,17 +49,55 @@ class Surroundings:
 
 
 def satisfied(run: RunState, need: StepId) -> bool:
-    """Whether a need counts as met: landed, declared done in the plan, skipped by a person, or done elsewhere."""
+    """Whether a need counts as met: landed, declared done in the plan, skipped by a person, or left to others.
+
+    A step of another repository is left to others unless the plan says that it stands still there.
+    """
     finished = run.finished.get(need)
     if finished is not None:
         return finished.state in ("done", "skipped")
+    if need in run.declared:
+        return True
     known = run.plan.by_id.get(need)
-    return need in run.declared or (known is not None and bool(known.elsewhere))
+    return known is not None and bool(known.elsewhere) and run.marks.get(need, Marks()).status not in STUCK
 
 
 def unmet(run: RunState, step: Step) -> list[StepId]:
-    """Needs that are not met yet, in the plan's words."""
-    return [need for need in step.needs if not satisfied(run, need)]
+    """Needs that are not met yet, in the plan's words; where the order is the need, all open steps before it."""
+    if not step.ordered:
+        return [need for need in step.needs if not satisfied(run, need)]
+    clear = _cleared(run)
+    found: dict[StepId, None] = {}
+    seen = set(step.needs)
+    waiting = list(reversed(step.needs))
+    while waiting:
+        need = waiting.pop()
+        if need in clear:
+            continue
+        if not satisfied(run, need):
+            found[need] = None
+            continue
+        further = [n for n in _before(run, need) if n not in seen]
+        seen.update(further)
+        waiting += reversed(further)
+    return list(found)
+
+
+def _cleared(run: RunState) -> set[StepId]:
+    """Steps that are met together with everything before them; worked out once for each event."""
+    if run.cleared_at != run.version:
+        run.cleared = set()
+        for step in sorted(run.plan.steps, key=lambda s: run.depth.get(s.id, 0)):
+            if satisfied(run, step.id) and all(need in run.cleared for need in _before(run, step.id)):
+                run.cleared.add(step.id)
+        run.cleared_at = run.version
+    return run.cleared
+
+
+def _before(run: RunState, step: StepId) -> tuple[StepId, ...]:
+    """What has to be met before a step; nothing if a person said to proceed without."""
+    known = run.plan.by_id.get(step)
+    return () if known is None or run.answer(gates.proceed_id(step)) == gates.YES else known.needs
 
 
 def settled(run: RunState, step: StepId) -> bool:
@@ -155,7 +196,8 @@ def hopeless(run: RunState) -> set[StepId]:
     """Steps that need, directly or not, one that ended without being done."""
     found: set[StepId] = set()
     for step in sorted(run.plan.steps, key=lambda s: run.depth.get(s.id, 0)):
-        if any(need in found or (settled(run, need) and not satisfied(run, need)) for need in step.needs):
+        lost = [need for need in step.needs if need in found or (settled(run, need) and not satisfied(run, need))]
+        if any(step.ordered or not satisfied(run, need) for need in lost):
             found.add(step.id)
     return found
 

@@ -1,8 +1,8 @@
 """State is a fold over events. `fold_run` and `fold_step` are the only places that change it.
 
 The objects are mutable for speed (a run may have a hundred thousand events) but nobody outside this module and its
-sister `stepstate.py` assigns to them, but for `barrier`, which the scheduler remembers. Everything shown or decided is
-computed from them.
+sister `stepstate.py` assigns to them, but for `barrier` and `cleared`, which the scheduler remembers. Everything shown
+or decided is computed from them.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ class RunState:
     manual_waves: tuple[int, ...] = ()
     barrier: int | None = None
     barrier_at: int = -1
+    cleared: set[StepId] = field(default_factory=set)
+    cleared_at: int = -1
     mirrored: dict[StepId, ev.PlanMirrored] = field(default_factory=dict)
     deferred: dict[StepId, ev.StepDeferred] = field(default_factory=dict)
     usage: dict[StepId, dict[str, Mapping[str, float]]] = field(default_factory=dict)

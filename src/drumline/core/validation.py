@@ -175,8 +175,10 @@ def _redundant_needs(steps: Sequence[Step], find: Locate) -> Iterator[Problem]:
         for need in needs:
             implied |= above[need]
         above[step_id] = implied
+        written = [] if by_id[step_id].ordered else needs  # nobody wrote those that follow from the order
         for need in needs:
+            above[step_id] |= bit[need]
+        for need in written:
             via = next((o for o in needs if above[o] & bit[need] and not o.startswith(f"{step_id}h")), None)
             if via is not None:
                 yield _redundant(by_id[step_id], f"the need {need!r} is already implied by {via!r}", find)
-            above[step_id] |= bit[need]

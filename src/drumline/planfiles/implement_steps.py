@@ -123,7 +123,7 @@ def link(steps: Sequence[Step]) -> tuple[Step, ...]:
     for step in steps:
         if step.id in helped:
             base[step.id] = base[_root(step.id, helped)]
-    return tuple(replace(step, needs=(*base[step.id], *helpers.get(step.id, ()))) for step in steps)
+    return tuple(replace(step, ordered=True, needs=(*base[step.id], *helpers.get(step.id, ()))) for step in steps)
 
 
 def helped_by(steps: Sequence[StepId]) -> dict[StepId, StepId]:

@@ -229,6 +229,7 @@ def _step(phase: _Phase, needs: tuple[StepId, ...], path: str) -> Step:
         id=phase.id,
         title=phase.title or phase.id,
         needs=needs,
+        ordered=True,
         checks=phase.checks,
         not_run=tuple(i.text for i in items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         manual=tuple(i.text for i in items if i.bucket is Bucket.MANUAL),

@@ -227,6 +227,7 @@ class _Harvest:
             agent=self._agent(agent),
             parallel=self._parallel(),
             needs=self._needs(before),
+            ordered=not self._says_needs(),
             files=self._files(),
             checks=checks,
             not_run=not_run,
@@ -267,6 +268,10 @@ class _Harvest:
             message = f"{shown} whether it may run beside others; assumed: no"
             self._assume("parallel_assumed", message, part.line if part else self.section.line)
         return bool(choice)
+
+    def _says_needs(self) -> bool:
+        part = self.section.part(Topic.NEEDS)
+        return part is not None and blocked_by(part) is not None
 
     def _needs(self, before: str) -> tuple[str, ...]:
         part = self.section.part(Topic.NEEDS)

@@ -70,6 +70,7 @@ class Draft:
     checks: tuple[Check, ...] = ()
     not_run: tuple[str, ...] = ()
     binding: bool = True
+    ordered: bool = False
     marks: Marks = field(default_factory=Marks)
 
 
@@ -315,6 +316,7 @@ def _step(draft: Draft, role: Role | None, path: str) -> Step:
         tier=role.tier if role else "standard",
         alone=not draft.parallel,
         binding=draft.binding,
+        ordered=draft.ordered,
         path=path,
         line=int(draft.where.rpartition(":")[2]),
         text_digest=draft.digest,

@@ -78,6 +78,8 @@ def _head(step: Step, marks: Marks) -> Iterable[str]:
             yield f"{key}: {yaml_text(value)}"
     if step.alone:
         yield "alone: true"
+    if step.ordered and step.needs:
+        yield "ordered: true"
     if step.estimate != 1.0:
         yield f"estimate: {step.estimate:g}"
     yield f"status: {marks.status.value}"

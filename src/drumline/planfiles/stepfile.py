@@ -225,6 +225,7 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         review=fields.text("review"),
         role=role.name if role else "",
         alone=fields.flag("alone"),
+        ordered=fields.flag("ordered"),
         estimate=fields.number("estimate", 1.0),
         path=fields.path,
         line=front.line("id"),

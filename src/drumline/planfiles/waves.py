@@ -1,6 +1,6 @@
 """The format `waves`: a JSON file of chunks in waves. The file itself is never written.
 
-A chunk needs all chunks of the wave before its own, unless `dependsOn` says what it needs. The format has no place for
+A chunk needs all chunks of the waves before its own, unless `dependsOn` says what it needs. The format has no place for
 what happened, so marks and corrective steps are kept in the sidecar only.
 """
 

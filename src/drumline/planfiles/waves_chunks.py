@@ -27,6 +27,7 @@ class _Chunk:
     value: Mapping[str, object]
     place: Place
     needs: tuple[StepId, ...]
+    ordered: bool
 
 
 class _Reader:
@@ -72,7 +73,7 @@ class _Reader:
                 continue
             found = list(self._wave(wave, number, before))
             yield from found
-            before = tuple(_id(chunk.value) for chunk in found) or before
+            before = _front(found, before)
 
     def _wave(self, wave: list[object], number: int, before: tuple[StepId, ...]) -> Iterator[_Chunk]:
         for index, value in enumerate(wave):
@@ -83,7 +84,8 @@ class _Reader:
             self._check_fields(value, CHUNK_FIELDS, place)
             if _id(value):
                 listed = tuple(StepId(encodable(need)) for need in _texts(value, "dependsOn"))
-                yield _Chunk(value=value, place=place, needs=listed if "dependsOn" in value else before)
+                ordered = "dependsOn" not in value
+                yield _Chunk(value=value, place=place, needs=before if ordered else listed, ordered=ordered)
 
     def _check_fields(self, value: Mapping[str, object], fields: Sequence[FieldRule], place: Place) -> None:
         rules = {rule.name: rule for rule in fields}
@@ -108,6 +110,7 @@ class _Reader:
             id=step_id,
             title=" ".join(scope.partition("\n")[0].split()) or step_id,
             needs=chunk.needs,
+            ordered=chunk.ordered,
             files=tuple(normal_path(path) or path for path in map(encodable, _texts(value, "files"))),
             checks=tuple(
                 Check(command=command) for command in map(encodable, _texts(value, "checks")) if command.strip()
@@ -134,6 +137,12 @@ class _Reader:
     def _warn(self, code: str, message: str, *place: str | int) -> None:
         where = f"{self._path}:{self._source.line(*place)}"
         self._problems.append(Problem(code=code, message=message, where=where, severity=Severity.WARNING))
+
+
+def _front(wave: Sequence[_Chunk], before: tuple[StepId, ...]) -> tuple[StepId, ...]:
+    """What the next wave waits for: this wave, and what of the waves before it no chunk of this one needs."""
+    needed = {need for chunk in wave for need in chunk.needs}
+    return (*(_id(chunk.value) for chunk in wave), *(step for step in before if step not in needed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ PLAN_FIELDS = (
     FieldRule(
         name="waves",
         kind=Kind.WAVES,
-        about="Waves in order. The chunks of a wave may run at the same time; each needs all of the wave before.",
+        about="Waves in order. The chunks of a wave may run at the same time; each needs all waves before.",
         required=True,
     ),
 )

@@ -13,8 +13,8 @@ from drumline.core import gates
 from drumline.core.events import GateOpened, StepFinished
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.login import find_login
-from drumline.core.plan import Step
-from drumline.core.schedule import Obstacle, obstacle
+from drumline.core.plan import Marks, Step
+from drumline.core.schedule import STUCK, Obstacle, obstacle
 from drumline.core.state import RunState
 from drumline.views.activity import activity
 from drumline.views.cells import flatten
@@ -131,7 +131,9 @@ def _outside(snapshot: Snapshot, step: Step) -> Cause | None:
         return None
     if step.elsewhere:
         text = f"it is for the repository {flatten(step.elsewhere)} and is not run here"
-        return Cause(kind=BLOCKER, text=text, hint=f"drumline validate {snapshot.run.begun.plan}")
+        status = snapshot.run.marks.get(step.id, Marks()).status
+        stuck = f"; its file marks it {status.value}" if status in STUCK else ""
+        return Cause(kind=BLOCKER, text=f"{text}{stuck}", hint=f"drumline validate {snapshot.run.begun.plan}")
     hint = f"drumline run {snapshot.run.begun.plan} --step {step.id}"
     return Cause(kind=BLOCKER, text="not part of this run", hint=hint)
 
