@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.acceptance.flowland import (
     KILLED,
     Strike,
@@ -22,7 +23,7 @@ from tests.acceptance.flowland import (
     walk_to_end,
     work_files,
 )
-from tests.acceptance.seedgraph import SCENARIOS, UNDEFINED, Scenario, lay_out
+from tests.acceptance.seedgraph import HERE, SCENARIOS, UNDEFINED, Scenario, lay_out
 from tests.acceptance.userland import Ran, User, gates_of
 
 from drumline.processes import census
@@ -33,6 +34,7 @@ pytestmark = [
 ]
 
 BY_NAME = {scenario.name: scenario for scenario in SCENARIOS}
+GRAPH_FILE = HERE / "stepper" / "graph.yaml"
 STEP = "plans/steps/01-farewell.md"
 HANDOFF = "plans/handoffs/01-farewell.md"
 PROGRAM = "src/farewell.sh"
@@ -93,6 +95,8 @@ def test_the_graph_comes_to_its_end_without_a_terminal(user: User, scenario: Sce
     text, changed = ENDS[scenario.name]
     assert ran.code == scenario.exit_code, ran.err
     assert ran.out == f"{scenario.word}\n{text}\n"
+    told = [line for line in ran.err.splitlines() if line.startswith("warning: the end ")]
+    assert len(told) == (scenario.word != "STEP_COMPLETE"), ran.err
     status = user.status()
     assert (status["state"], status["status"]) == STATES[scenario.word]
     assert status["output"] == ran.out
@@ -121,6 +125,14 @@ def test_names_that_nobody_defines_are_warned_of_once_each(user: User, scenario:
     warnings = [line for line in ran.err.splitlines() if line.startswith("warning: ")]
     assert [name for name in UNDEFINED.values() if sum(repr(name) in line for line in warnings) != 1] == []
     assert len(warnings) == len(UNDEFINED)
+
+
+def test_the_copy_has_no_key_that_the_format_lacks() -> None:
+    ours = {"status", "read_only", "session"}
+
+    keys = {key for node in yaml.safe_load(GRAPH_FILE.read_text())["nodes"].values() for key in node}
+
+    assert keys & ours == set()
 
 
 # --- killed at every write ------------------------------------------------------------------------------------------

@@ -199,7 +199,7 @@ NODES: Mapping[str, tuple[str, type[Node], Mapping[str, object]]] = {
     ),
     "route": ("{type: route, cases: [{when: a > 1, to: n}], otherwise: n}", RouteNode, {"otherwise": "n"}),
     "set": ("{type: set, values: {a: 1, b: ['{{c}}']}}", SetNode, {"values": {"a": 1, "b": ["{{c}}"]}}),
-    "end": ("{type: end}", EndNode, {"output": "", "status": "done"}),
+    "end": ("{type: end}", EndNode, {"output": "", "status": None}),
     "end with everything": (
         "{type: end, output: '{{a}}', status: rejected, state_updates: {a: b}}",
         EndNode,
@@ -441,7 +441,6 @@ nodes:
         ("30", "missing_field"),
         ("21", "unknown_node"),
         ("22", "unreachable"),
-        ("30", "unreachable"),
         ("30", "dead_end"),
         ("11", "option_without_route"),
         ("14", "route_without_option"),

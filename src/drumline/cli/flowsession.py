@@ -20,6 +20,8 @@ from drumline.app.say import name_person
 from drumline.app.say import say as leave_message
 from drumline.cli.output import is_terminal, print_json, say
 from drumline.core.events import Event, GateOpened
+from drumline.core.flow.ends import warn_of_status
+from drumline.core.flow.model import EndNode
 from drumline.core.ids import GateId, RunId, Stream
 from drumline.core.state import RunState, fold_run
 from drumline.engine.flow.driver import FlowDriver
@@ -197,6 +199,7 @@ class FlowSession:
         return True
 
     def _conclude(self, snapshot: FlowSnapshot) -> None:
+        self._warn_of_status(snapshot)
         if self.as_json:
             print_json(flow_status_json(snapshot))
             return
@@ -207,6 +210,13 @@ class FlowSession:
         if ended is not None and ended.output:
             sys.stdout.write(ended.output if ended.output.endswith("\n") else ended.output + "\n")
             sys.stdout.flush()
+
+    def _warn_of_status(self, snapshot: FlowSnapshot) -> None:
+        """Say where the status of the run's end was read from a word."""
+        root = snapshot.flows.get("")
+        node = root.chart.nodes.get(root.ended.node) if root and root.ended else None
+        if root and root.ended and isinstance(node, EndNode) and (text := warn_of_status(node, root.ended.status)):
+            self._warn(text)
 
 
 @dataclass(kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from drumline.core.flow.ends import STATUS_WORDS
 from drumline.core.flow.fields import (
     CASE_FIELDS,
     FLOW_FIELDS,
@@ -54,6 +55,19 @@ CONDITIONS = """\
 A key that is not there, a comparison of a text with a number, and a result that is neither true nor false fail the
 node; nothing is silently false. Variables of the flow are handed to scripts only: they are not in the state."""
 
+ENDS = f"""\
+`status` of an end decides the state of the run and the exit code. Graphs of the format do not have that key: without
+it the status is that of the first of these words in the end's id, as a whole word after a split at `_`, `-` and
+changes of case (`end_blocked`, `stepFailed`):
+
+{table(("status", "words"), [(f"`{state}`", ", ".join(words)) for state, words in STATUS_WORDS.items()])}
+
+Where the id has none of them, the first word of the output is split and read in the same way (`STEP_REJECTED`). Where
+that word comes from the state (`{{{{report}}}}`), it counts only in capitals, as a marker: `CODER_FAILED`. A word after
+`no`, `not` or `without`, or before `free`, `fixed`, `handled` or `resolved`, does not count (`no_errors`). In all other
+cases the end is `done`. `drumline flow validate` names the ends whose status is read from such a word, and a run that
+comes to one warns of it; a `status` in the file overrules everything."""
+
 
 def flow_format_page() -> str:
     """All keys, the rules about cycles and names, and every problem that validation can find."""
@@ -78,6 +92,8 @@ def flow_format_page() -> str:
         _fields(NODE_FIELDS, Node),
         *[_kind(kind) for kind in KINDS.values()],
         *[f"`{name}` nodes of the format are refused: {why}." for name, why in REFUSED_KINDS.items()],
+        "## How a flow ends",
+        ENDS,
         "## Conditions",
         CONDITIONS,
         "## Cycles",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drumline.core.flow.edges import Edge, EdgeKind, edges_of
+from drumline.core.flow.ends import DONE, find_status
 from drumline.core.flow.fields import kind_name
 from drumline.core.flow.model import EndNode, Flow, Node, NodeId
 
@@ -88,7 +89,8 @@ def _label(edge: Edge) -> str:
 
 
 def _words(node: Node) -> str:
-    status = f" ({node.status})" if isinstance(node, EndNode) and node.status != "done" else ""
+    found = find_status(node) if isinstance(node, EndNode) else DONE
+    status = f" ({found})" if found != DONE else ""
     kind = kind_name(node)
     return f"{node.id}: {kind}{status}" if kind and kind != node.id else f"{node.id}{status}"
 

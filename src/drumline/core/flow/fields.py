@@ -277,7 +277,12 @@ KINDS: Mapping[str, KindRule] = {
             about="The flow is over.",
             fields=(
                 _rule("output", Shape.TEXT, "What the flow answers; a template."),
-                FieldRule(name="status", shape=Shape.TEXT, about="How the flow ended.", choices=END_STATES),
+                FieldRule(
+                    name="status",
+                    shape=Shape.TEXT,
+                    about="How the flow ended; without it the id or the first word of the output says it.",
+                    choices=END_STATES,
+                ),
                 _UPDATES,
             ),
         ),

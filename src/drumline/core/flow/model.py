@@ -144,10 +144,10 @@ class SetNode(Node):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EndNode(Node):
-    """The flow is over, with this output and this state."""
+    """The flow is over, with this output. `status` is None where the file states none; see `ends.py`."""
 
     output: str = ""
-    status: str = "done"
+    status: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,12 +5,24 @@ Errors keep a flow from being run unless it says `validate_before_run: false`; o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 
 from drumline.core.flow.edges import Edge, EdgeKind, Place, edges_of, plain_cycles, reachable
+from drumline.core.flow.ends import DONE, find_status
 from drumline.core.flow.inspection import Inspection, Locate, Surroundings, listed
-from drumline.core.flow.model import AgentNode, EndNode, Flow, InputNode, LlmNode, MapNode, Node, NodeId, SetNode
+from drumline.core.flow.model import (
+    AgentNode,
+    EndNode,
+    Flow,
+    InputNode,
+    LlmNode,
+    MapNode,
+    Node,
+    NodeId,
+    ScriptNode,
+    SetNode,
+)
 from drumline.core.flow.noderules import check_limits, check_nodes, check_skills
 from drumline.core.flow.parallel import check_fan_outs, check_maps
 from drumline.core.plan import Problem
@@ -89,10 +101,7 @@ def _drawn(circle: list[NodeId]) -> str:
 def _check_reach(inspection: Inspection) -> None:
     flow = inspection.flow
     reached = reachable(flow)
-    for node in flow.nodes.values():
-        if node.id not in reached:
-            message = "nothing in the file leads here from the start; fine if a script's `_next` does, else remove it"
-            inspection.warn(node, (), code="unreachable", message=message)
+    _warn_unreached(inspection, [node for node in flow.nodes.values() if node.id not in reached], reached)
     ends = [node.id for node in flow.nodes.values() if isinstance(node, EndNode)]
     if not ends and all(type(node) is not Node for node in flow.nodes.values()):
         message = "no node has `type: end`, so the flow can never be over; add one"
@@ -100,6 +109,35 @@ def _check_reach(inspection: Inspection) -> None:
     elif ends and not any(end in reached for end in ends):
         message = f"no declared edge leads to an end ({listed(ends)}); fine if a script's `_next` does, else add one"
         inspection.warn(None, ("nodes",), code="end_unreachable", message=message)
+
+
+def _warn_unreached(inspection: Inspection, nodes: list[Node], reached: Collection[NodeId]) -> None:
+    """One line where scripts could lead to these nodes by `_next`; a line for each where nothing can."""
+    known = inspection.flow.nodes
+    scripted = any(isinstance(known[node], ScriptNode) for node in reached)
+    if scripted and len(nodes) > 1:
+        message = (
+            f"no declared edge leads from the start to {len(nodes)} nodes ({listed([node.id for node in nodes])}); "
+            "correct if a script chooses them by `_next`, else remove them"
+        )
+        inspection.warn(None, ("nodes", nodes[0].id), code="unreachable", message=message)
+        return
+    for node in nodes:
+        advice = "correct if a script chooses it by `_next`, else remove it" if scripted else "remove it"
+        inspection.warn(node, (), code="unreachable", message=f"no declared edge leads here from the start; {advice}")
+
+
+def _check_statuses(inspection: Inspection) -> None:
+    """One line about the ends that do not state how the flow ended and are not done by their names or outputs."""
+    ends = [node for node in inspection.flow.nodes.values() if isinstance(node, EndNode) and node.status is None]
+    derived = {node.id: find_status(node) for node in ends if find_status(node) != DONE}
+    if derived:
+        told = listed([f"{name} ({status})" for name, status in derived.items()])
+        message = (
+            f"ends without a `status:` have the one that their id or the first word of their output says: {told}; "
+            "write `status:` into them to state it, or to choose another"
+        )
+        inspection.warn(None, ("nodes", next(iter(derived))), code="derived_status", message=message)
 
 
 def _check_dead_ends(inspection: Inspection) -> None:
@@ -115,6 +153,7 @@ RULES: tuple[Callable[[Inspection], None], ...] = (
     _check_targets,
     _check_cycles,
     _check_reach,
+    _check_statuses,
     _check_dead_ends,
     check_nodes,
     check_skills,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from drumline.core.events import Event
 from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
+from drumline.core.flow.ends import find_status
 from drumline.core.flow.model import ASKING, COMPUTING, EndNode, Json, Node, NodeId, RouteNode
 from drumline.core.flow.outcome import Conclusion, Outcome, apply_updates, choose_case, draw_conclusion
 from drumline.core.flow.scopes import split_item
@@ -126,7 +127,8 @@ def finish(state: FlowState, command: Finish) -> ev.FlowEnded:
         return ev.FlowEnded(status="failed", scope=state.scope, reason=command.reason)
     writes = apply_updates(node.state_updates, state.values, {})
     output = render_lenient(node.output, overlay(writes, state.values) if writes else state.values)
-    return ev.FlowEnded(status=node.status, scope=state.scope, node=node.id, output=output, writes=writes)
+    status = find_status(node, output)
+    return ev.FlowEnded(status=status, scope=state.scope, node=node.id, output=output, writes=writes)
 
 
 def close_lost(state: FlowState, *, driver: DriverId = NO_DRIVER) -> list[ev.NodeLost]:
