@@ -12,10 +12,10 @@ from pathlib import Path
 
 from drumline.agents import list_names, open_agent
 from drumline.agents.asking import connect
-from drumline.agents.jail import find_jail
+from drumline.agents.sandbox import choose_jail
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.inspection import Surroundings
-from drumline.core.flow.model import AgentNode, Flow
+from drumline.core.flow.model import AgentNode, Flow, LlmNode
 from drumline.core.flow.questions import FLOW
 from drumline.core.ids import DriverId, RunId
 from drumline.core.state import RunState
@@ -35,6 +35,7 @@ from drumline.ports.library import Callee
 from drumline.ports.processes import Processes
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, Profile, Profiles, find_loan, read_profiles
+from drumline.protection import REQUIRED
 from drumline.schemas.checking import JsonSchemas
 from drumline.settings import TOOL
 from drumline.skills.folders import FolderSkills, search_path
@@ -149,23 +150,42 @@ def check_flow_agents(site: Site, library: FlowLibrary, flow: Flow) -> list[str]
             site.check_agent(callee.agent)
         except InvalidInput as error:
             problems.setdefault(f"the setting fallback: {name}: {error}", error.hint)
+    if site.settings.sandbox == REQUIRED and any(_starts_commands(one) for one in list_flows(library, flow)):
+        choose_jail(REQUIRED)
     if problems:
         raise InvalidInput("\n".join(problems), hint=next(iter(problems.values())))
     return specs
 
 
+def _starts_commands(flow: Flow) -> bool:
+    """Whether a model of the flow may start something: it has tools or servers."""
+    nodes = [node for node in flow.nodes.values() if isinstance(node, LlmNode)]
+    shared = bool(flow.global_tools or flow.mcp_servers)
+    return any(node.tools or (node.tools is None and shared) for node in nodes)
+
+
 def _list_agent_nodes(library: FlowLibrary, flow: Flow) -> Iterator[tuple[Flow, str]]:
     """The names that the agent nodes of a flow have for who does the work, and those of the flows it calls."""
+    for one in list_flows(library, flow):
+        yield from ((one, name) for name in _name_agents(one))
+
+
+def _name_agents(flow: Flow) -> list[str]:
+    return list(dict.fromkeys(node.agent for node in flow.nodes.values() if isinstance(node, AgentNode)))
+
+
+def list_flows(library: FlowLibrary, flow: Flow) -> list[Flow]:
+    """The flow and those it calls, as far as they can be read."""
     waiting, seen = [flow], {flow.path}
     for one in waiting:  # grows while it is walked
-        for name in dict.fromkeys(node.agent for node in one.nodes.values() if isinstance(node, AgentNode)):
-            yield one, name
+        for name in _name_agents(one):
             called = find_flow(name, around=Path(one.path).parent, top=library.top)
             if called is None or str(called) in seen or name in library.profiles.agents:
                 continue
             seen.add(str(called))
             if (inner := read_flow(called).flow) is not None:
                 waiting.append(inner)
+    return waiting
 
 
 def _find_fallback(names: Sequence[str], profiles: Mapping[str, Mapping[str, str]], *, agent: str) -> dict[str, Callee]:
@@ -194,7 +214,7 @@ def _equip(site: Site, driver: DriverId, profiles: Profiles, *, agent: str) -> H
         tiers=profiles.tiers,
         servers=list(profiles.mcp.values()),
         agent=agent,
-        find_jail=find_jail,
+        find_jail=partial(choose_jail, site.settings.sandbox),
         # A model with our tools is what the built-in agent is: what that is lent, its commands may have here.
         loan=find_loan(profiles.agents, "", BUILTIN),
     )
@@ -206,7 +226,15 @@ def _open_guarded(spec: str, site: Site, profiles: Profiles, *, processes: Proce
     """An agent by its spec, with the models and servers configured for it; where it may only read, it is watched."""
     own = profiles.agents.get(spec.partition(":")[0], Profile())
     loan = find_loan(profiles.agents, "", spec)
-    open_with = partial(open_agent, spec, processes=processes, base=site.repository.top, tiers=own.tiers, loan=loan)
+    open_with = partial(
+        open_agent,
+        spec,
+        processes=processes,
+        base=site.repository.top,
+        tiers=own.tiers,
+        loan=loan,
+        sandbox=site.settings.sandbox,
+    )
     tool = site.settings.questions == TOOL
     return GuardedAgent(agent=connect(spec, open_with=open_with, servers=profiles.mcp, tool=tool))
 

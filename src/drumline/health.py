@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.agents.jail import find_jail
+from drumline.agents.sandbox import explain_absence
 from drumline.app.agents import UNCONFIGURED, Configured, Listed, list_agents
 from drumline.engine.outside import UNHELD
 from drumline.errors import DrumlineError
@@ -20,7 +21,6 @@ from drumline.wiring import STORE, Site, open_site
 from drumline.workspace.git import require_git
 
 PATIENCE = 10
-ALLOW = "sysctl kernel.unprivileged_userns_clone kernel.apparmor_restrict_unprivileged_userns"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,11 +163,9 @@ def _sandbox() -> Finding:
     if find_jail() is not None:
         text = "works: agents can write only to their workspace and their own folders"
         return Finding(name="bubblewrap", level="ok", text=text)
-    if shutil.which("bwrap") is None:
-        text = f"is not installed; {UNHELD}"
-        return Finding(name="bubblewrap", level="note", text=text, hint="install the package bubblewrap")
-    text = f"is there but may not make namespaces here; {UNHELD}"
-    return Finding(name="bubblewrap", level="note", text=text, hint=ALLOW)
+    absence = explain_absence()
+    text = f"{absence.reason.removeprefix('bubblewrap ')}; {UNHELD}"
+    return Finding(name="bubblewrap", level="note", text=text, hint=absence.hint)
 
 
 def _try(argv: list[str]) -> str | None:

@@ -1,7 +1,8 @@
 """Every setting, as one table; where a value comes from is decided here and nowhere else.
 
-The rule: flag > `DRUMLINE_*` variable > plan > `.drumline/config.toml` > default, and whatever is wrong in any of
-them is reported at once, each with its place and with what would be legal.
+The rule: flag > `DRUMLINE_*` variable > plan > `.drumline/config.toml` > the person's own file > default, and whatever
+is wrong in any of them is reported at once, each with its place and with what would be legal. What protects a person
+from a repository (`PROTECTIVE`) is an exception: the repository's file may ask for more protection, never for less.
 """
 
 from __future__ import annotations
@@ -10,16 +11,15 @@ import hashlib
 import json
 import math
 import re
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from pathlib import Path
 
+from drumline.configfiles import CONFIG
 from drumline.core.subject import PLACES
 from drumline.errors import InvalidInput
+from drumline.protection import AUTO, PROTECTIVE, choose_stronger, find_weaker
 
-CONFIG = Path(".drumline", "config.toml")
 TABLES = ("agents", "models", "mcp", "commands")
 """Tables of the configuration that are no settings; `profiles.py` reads them."""
 PREFIX = "DRUMLINE_"
@@ -51,6 +51,8 @@ class Settings:
     worktrees: str = ""
     notify: str = ""
     subject: str = ""
+    sandbox: str = AUTO
+    trust: str = AUTO
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,20 +78,26 @@ def resolve(
     plan: Mapping[str, object],
     config: Mapping[str, object],
     *,
+    own: Mapping[str, object] | None = None,
     foreign: Mapping[str, object] | None = None,
 ) -> Settings:
     """Merge all sources into settings, or raise InvalidInput with every problem of every source.
 
-    A flag that is None and a variable that is empty count as not given. `foreign` is what another tool's settings
-    say; they count only where ours are silent.
+    A flag that is None and a variable that is empty count as not given. `config` is the repository's file, `own` the
+    person's. `foreign` is what another tool's settings say; they count only where ours are silent.
     """
     problems: list[str] = []
     merged: dict[str, object] = {}
     given = {key: value for key, value in flags.items() if value is not None}
+    mine = _check_own(own or {}, problems)
+    theirs = _check(_without_tables(config), lambda key: f"{CONFIG.as_posix()}: {key}", problems)
+    problems += find_weaker(theirs)
     # Lowest first, so that a later source replaces an earlier one; all are checked, even those that lose.
     for values in (
         _check(foreign or {}, lambda key: f"the settings of another tool: {key}", problems),
-        _check(_without_tables(config), lambda key: f"{CONFIG.as_posix()}: {key}", problems),
+        mine,
+        theirs,
+        choose_stronger(mine, theirs),
         _check(plan, lambda key: f"the plan: {key}", problems),
         _check(_from_environ(environ, problems), lambda key: PREFIX + key.upper(), problems),
         _check(given, lambda key: "--" + key.replace("_", "-"), problems),
@@ -100,15 +108,10 @@ def resolve(
     return Settings(**merged)  # type: ignore[arg-type]  # each value went through its row's parser
 
 
-def read_config(start: Path, top: Path) -> tuple[Mapping[str, object], Path | None]:
-    """The nearest `.drumline/config.toml` from `start` up to `top`, with its path; empty and None if there is none."""
-    here, last = start.resolve(), top.resolve()
-    folders = [f for f in (here, *here.parents) if f.is_relative_to(last)] or [last]
-    for folder in folders:
-        path = folder / CONFIG
-        if path.is_file():
-            return _read_toml(path), path
-    return {}, None
+def list_given(flags: Mapping[str, object], environ: Mapping[str, str]) -> frozenset[str]:
+    """The settings that a person set for this command, by flag or variable."""
+    typed = {key for key, value in flags.items() if value is not None}
+    return frozenset(typed | {key for key, setting in _BY_KEY.items() if environ.get(setting.env)})
 
 
 def digest(settings: Settings) -> str:
@@ -324,6 +327,20 @@ TABLE: tuple[Setting, ...] = (
         legal=f"a text on one line with {{title}}; known places: {', '.join('{' + place + '}' for place in PLACES)}",
         help="The first line of a step's commit; by default it names the step, and the ticket where there is one.",
     ),
+    Setting(
+        key="sandbox",
+        parse=_choose(*PROTECTIVE["sandbox"]),
+        legal="required, auto or off; a repository's file cannot say off",
+        default=AUTO,
+        help="Whether agents run in the sandbox: refuse to run them without it, use it where it works, or never.",
+    ),
+    Setting(
+        key="trust",
+        parse=_choose(*PROTECTIVE["trust"]),
+        legal="ask, auto or off; a repository's file cannot say off",
+        default=AUTO,
+        help="Whether you are asked about commands that the repository brings: always, on a terminal, or never.",
+    ),
 )
 
 _BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in TABLE}
@@ -342,6 +359,13 @@ def _check(values: Mapping[str, object], place: Callable[[str], str], problems: 
         except ValueError:
             problems.append(f"{place(key)}: {value!r} is not legal here (legal: {setting.legal})")
     return right
+
+
+def _check_own(own: Mapping[str, object], problems: list[str]) -> dict[str, object]:
+    """The person's own settings; tables are a repository's, for its flows and plans name what is in them."""
+    place = "your own config.toml"
+    problems += [f"{place}: {key}: belongs into {CONFIG.as_posix()} of a repository" for key in own if key in TABLES]
+    return _check(_without_tables(own), lambda key: f"{place}: {key}", problems)
 
 
 def _without_tables(config: Mapping[str, object]) -> dict[str, object]:
@@ -367,22 +391,3 @@ def _from_environ(environ: Mapping[str, str], problems: list[str]) -> dict[str, 
         elif close := get_close_matches(key, _BY_KEY, n=1, cutoff=0.8):
             problems.append(f"{name}: there is no such setting (did you mean {_BY_KEY[close[0]].env}?)")
     return found
-
-
-def _read_toml(path: Path) -> Mapping[str, object]:
-    hint = f"correct {path} and try again"
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
-    try:
-        return tomllib.loads(raw.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InvalidInput(f"{path}:{line}: not UTF-8 text", hint=hint) from error
-    except tomllib.TOMLDecodeError as error:
-        found = re.search(r"at line (\d+)", str(error))
-        line = int(found[1]) if found else raw.count(b"\n") + 1
-        raise InvalidInput(f"{path}:{line}: not TOML: {error}", hint=hint) from error
-    except RecursionError as error:
-        raise InvalidInput(f"{path}:1: nested too deeply", hint=hint) from error

@@ -18,6 +18,7 @@ from drumline.app.flowlook import FlowWatcher
 from drumline.app.foreign import state_file
 from drumline.app.look import Watcher
 from drumline.app.say import check_speaker
+from drumline.configfiles import read_config, read_own_config
 from drumline.core.ids import NO_DRIVER, DriverId, RunId
 from drumline.core.plan import Step
 from drumline.core.redaction import Redaction, read_redaction
@@ -34,7 +35,8 @@ from drumline.processes.census import MARK
 from drumline.processes.roster import FileRoster
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import PLACE, McpServer, Profile, find_loan, read_profiles
-from drumline.settings import TOOL, Settings, read_config, resolve
+from drumline.protection import AUTO
+from drumline.settings import TOOL, Settings, list_given, resolve
 from drumline.store.sqlite import SqliteStore
 from drumline.workspace.repository import Repository, find_repository
 from drumline.workspace.workspaces import GitWorkspaces
@@ -70,6 +72,7 @@ class Crew:
     tables: Mapping[str, Profile] = field(default_factory=dict)
     redaction: Redaction = field(default_factory=Redaction)
     ask_tool: bool = False
+    sandbox: str = AUTO
     opened: dict[str, Worker] = field(default_factory=dict)
 
     def open(self, name: str) -> Worker:
@@ -93,7 +96,15 @@ class Crew:
         model = profile.get("model", "") or (argument if kind in PROGRAMS else "")
         tiers = {tier: profile[tier] for tier in TIERS if profile.get(tier)}
         loan = find_loan(self.tables, name, spec)
-        open_with = partial(open_agent, spec, processes=self.processes, base=self.base, tiers=tiers, loan=loan)
+        open_with = partial(
+            open_agent,
+            spec,
+            processes=self.processes,
+            base=self.base,
+            tiers=tiers,
+            loan=loan,
+            sandbox=self.sandbox,
+        )
         asking = AskingAgent(agent=connect(spec, open_with=open_with, servers=self.servers, tool=self.ask_tool))
         return Worker(agent=RedactedAgent(agent=asking, redaction=self.redaction), model=model)
 
@@ -118,13 +129,18 @@ def find_price(model: str, usage: Mapping[str, float]) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """A repository as Drumline sees it from one folder: where its state is, and what is configured."""
+    """A repository as Drumline sees it from one folder: where its state is, and what is configured.
+
+    `config` is the repository's file, `own` the person's; `given` are settings set by flag or variable.
+    """
 
     repository: Repository
     settings: Settings
     config: Mapping[str, object]
     config_path: Path | None
     here: Path
+    own: Mapping[str, object] = field(default_factory=dict)
+    given: frozenset[str] = frozenset()
 
     @property
     def state_dir(self) -> Path:
@@ -138,7 +154,8 @@ class Site:
 
     def check_agent(self, spec: str) -> None:
         """Refuse an agent that cannot be opened, before a run begins."""
-        open_agent(spec, processes=SupervisedProcesses(self.state_dir, NO_DRIVER), base=self.repository.top)
+        processes = SupervisedProcesses(self.state_dir, NO_DRIVER)
+        open_agent(spec, processes=processes, base=self.repository.top, sandbox=self.settings.sandbox)
 
     @cached_property
     def profiles(self) -> Mapping[str, Mapping[str, str]]:
@@ -156,7 +173,8 @@ class Site:
     def check_agents(self, agent: str, steps: Iterable[Step]) -> None:
         """Refuse a run whose agent, or one that takes over or works on a step, cannot be opened; all are named."""
         processes = SupervisedProcesses(self.state_dir, NO_DRIVER)
-        crew = Crew(agent=agent, profiles=self.profiles, processes=processes, base=self.repository.top)
+        top, sandbox = self.repository.top, self.settings.sandbox
+        crew = Crew(agent=agent, profiles=self.profiles, processes=processes, base=top, sandbox=sandbox)
         crew.open(agent)
         wanted = [("the setting fallback", name) for name in self.settings.fallback]
         wanted += [(step.path or step.id, step.agent) for step in steps if step.agent and not step.elsewhere]
@@ -219,7 +237,8 @@ class Site:
         self, flags: Mapping[str, object], plan: Mapping[str, object], foreign: Mapping[str, object] | None = None
     ) -> Site:
         """The same site with the settings of one command."""
-        return replace(self, settings=resolve(flags, os.environ, plan, self.config, foreign=foreign))
+        settings = resolve(flags, os.environ, plan, self.config, own=self.own, foreign=foreign)
+        return replace(self, settings=settings, given=list_given(flags, os.environ))
 
     def logs(self, run: RunId) -> Path:
         """Where transcripts and check logs of a run are."""
@@ -258,6 +277,7 @@ class Site:
             tables=configured.agents,
             redaction=self.redaction,
             ask_tool=self.settings.questions == TOOL,
+            sandbox=self.settings.sandbox,
         )
         crew.open(run.begun.agent)  # what nobody can open is told before anything is claimed
         return processes, crew.open
@@ -300,9 +320,12 @@ def open_site(here: Path | None = None) -> Site:
     folder = (here or Path.cwd()).resolve()
     repository = find_repository(folder)
     config, path = read_config(folder, repository.top)
+    own = read_own_config(os.environ)
     return Site(
         repository=repository,
-        settings=resolve({}, os.environ, {}, config),
+        settings=resolve({}, os.environ, {}, config, own=own),
+        own=own,
+        given=list_given({}, os.environ),
         config=config,
         config_path=path,
         here=folder,

@@ -15,6 +15,8 @@ ROOT = Path(drumline.__file__).parent
 LAYERS = (
     {"errors"},
     {"core"},
+    {"configfiles"},
+    {"protection"},
     {"ports", "views", "settings", "profiles"},
     {"engine"},
     {

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from drumline.configfiles import find_own_config, read_config, read_own_config
 from drumline.errors import InvalidInput
 from drumline.profiles import Loan, McpServer, Profile, Profiles, find_loan, read_profiles
-from drumline.settings import TABLES, Settings, digest, parse_duration, read_config, resolve, settings_table
+from drumline.settings import TABLES, Settings, digest, parse_duration, resolve, settings_table
 
 
 def problems_of(**sources: dict[str, object]) -> list[str]:
@@ -320,3 +321,49 @@ def write_config(folder: Path, text: str) -> None:
     """Put a config file into a folder."""
     (folder / ".drumline").mkdir(parents=True, exist_ok=True)
     (folder / ".drumline/config.toml").write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "found"),
+    [
+        ({}, {}, ("auto", "auto")),
+        ({"trust": "off", "sandbox": "off"}, {}, ("off", "off")),
+        ({"trust": "off"}, {"trust": "ask", "sandbox": "required"}, ("ask", "required")),
+        ({"trust": "ask", "sandbox": "required"}, {"trust": "auto", "sandbox": "auto"}, ("ask", "required")),
+    ],
+)
+def test_a_repository_can_protect_a_person_more_and_never_less(
+    mine: dict[str, object], theirs: dict[str, object], found: tuple[str, str]
+) -> None:
+    settings = resolve({}, {}, {}, theirs, own=mine)
+
+    assert (settings.trust, settings.sandbox) == found
+
+
+def test_what_a_person_sets_for_this_process_beats_every_file() -> None:
+    environ = {"DRUMLINE_TRUST": "off", "DRUMLINE_SANDBOX": "off"}
+
+    settings = resolve({}, environ, {}, {"trust": "ask", "sandbox": "required"}, own={"trust": "ask"})
+
+    assert (settings.trust, settings.sandbox) == ("off", "off")
+
+
+def test_a_repository_that_wants_less_protection_is_refused() -> None:
+    problems = problems_of(config={"trust": "off", "sandbox": "off"})
+
+    assert len(problems) == 2
+    assert "sandbox: 'off' is not legal in a repository's file" in problems[0]
+    assert "legal: auto, ask; set DRUMLINE_TRUST" in problems[1]
+
+
+def test_the_persons_own_file_counts_where_the_repository_is_silent(tmp_path: Path) -> None:
+    environ = {"XDG_CONFIG_HOME": str(tmp_path)}
+    path = find_own_config(environ)
+    path.parent.mkdir()
+    path.write_text("jobs = 7\nretries = 0\n", encoding="utf-8")
+
+    settings = resolve({}, {}, {}, {"jobs": 2}, own=read_own_config(environ))
+
+    assert (settings.jobs, settings.retries) == (2, 0)
+    with pytest.raises(InvalidInput, match=r"your own config.toml: agents: belongs into .drumline/config.toml"):
+        resolve({}, {}, {}, {}, own={"agents": {}})

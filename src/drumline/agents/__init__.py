@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent
 from drumline.ports.processes import Processes
+from drumline.protection import AUTO, REQUIRED
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -86,11 +87,12 @@ def open_agent(
     tiers: Mapping[str, str] | None = None,
     servers: Mapping[str, McpServer] | None = None,
     loan: Loan | None = None,
+    sandbox: str = AUTO,
 ) -> Agent:
     """The agent that a spec such as `claude`, `codex:MODEL`, `scripted:FILE`, `command:CMD` or `acp:CMD` names.
 
     FILE is relative to `base`. `tiers` are models and `servers` MCP servers for agents that are programs; `loan` is
-    what such a program may see and write to beside its own.
+    what such a program may see and write to beside its own. `sandbox` is the setting of that name.
     """
     name, colon, argument = spec.partition(":")
     if (colon and not argument.strip()) or (name in AGENTS and not colon):
@@ -99,12 +101,16 @@ def open_agent(
     if found is None:
         raise _refuse(spec)
     if callable(found) and name not in EQUIPPED:
+        if sandbox == REQUIRED:
+            from drumline.agents.sandbox import refuse_unjailed
+
+            refuse_unjailed(name, sandbox)
         return found(argument, processes=processes, base=base)
     from drumline.agents.cli import open_program
-    from drumline.agents.jail import find_jail
+    from drumline.agents.sandbox import choose_jail
     from drumline.profiles import NOTHING
 
-    loan = loan or NOTHING
+    loan, jail = loan or NOTHING, choose_jail(sandbox)
     if callable(found):
         outfit = cast("Outfitter", found)
         return outfit(
@@ -113,12 +119,12 @@ def open_agent(
             base=base,
             tiers=tiers or {},
             servers=servers or {},
-            jail=find_jail(),
+            jail=jail,
             loan=loan,
         )
     program = replace(found, keep=(*found.keep, *loan.env), homes=(*found.homes, *loan.folders))
     try:
-        return open_program(program, processes=processes, model=argument, tiers=tiers, servers=servers)
+        return open_program(program, processes=processes, jail=jail, model=argument, tiers=tiers, servers=servers)
     except InvalidInput as error:
         here = ", ".join(list_installed()) or "none"
         raise InvalidInput(f"{error} (agents installed here: {here})", hint=error.hint) from error

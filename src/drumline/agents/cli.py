@@ -16,7 +16,7 @@ import anyio
 
 from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.follow import Follower
-from drumline.agents.jail import Jail, find_jail
+from drumline.agents.jail import Jail
 from drumline.agents.outage import Outage
 from drumline.agents.program import Launch, Program, Reader, Setting, Talk
 from drumline.agents.silence import LOOK, Silence, describe_silence
@@ -262,11 +262,12 @@ def open_program(
     program: Program,
     *,
     processes: Processes,
+    jail: Jail | None,
     model: str = "",
     tiers: Mapping[str, str] | None = None,
     servers: Mapping[str, McpServer] | None = None,
 ) -> CliAgent:
-    """The agent that runs the program, in a jail where one works; InvalidInput if it is not installed."""
+    """The agent that runs the program, in the jail if there is one; InvalidInput if it is not installed."""
     executable = find_executable(program)
     if executable is None:
         names = " or ".join(program.executables)
@@ -278,7 +279,7 @@ def open_program(
         program=program,
         executable=executable,
         processes=processes,
-        jail=find_jail(),
+        jail=jail,
         model=model,
         tiers=tiers or {},
         servers=servers or {},

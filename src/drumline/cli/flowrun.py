@@ -58,7 +58,7 @@ def command(
         run = new_run_id(time.time())
         library = open_library(site, site.logs(run) / "flows", override=agents.agent)
         found = library.load(locate_flow(Path(flow), top=site.repository.top))
-        specs = check_flow_agents(site, library, found)
+        say_unjailed(check_flow_agents(site, library, found), sandbox=site.settings.sandbox)
         order = Order(
             run=run,
             flow=found,
@@ -76,7 +76,6 @@ def command(
             profiles=site.profiles if site.settings.fallback else {},
         )
         anyio.run(begin_flow_run, store, order)
-        say_unjailed(specs)
         where = f"{order.folder}, a worktree of its own" if worktree else f"{order.folder}; nothing there is reset"
         say(f"run {run}: walking {found.name} in {where}")
         with record_flow(site, store, run, place) as recorder:

@@ -16,6 +16,7 @@ from drumline.cli.output import say as tell
 from drumline.cli.recordings import check_record, record_option, record_plan
 from drumline.cli.session import Session
 from drumline.cli.telling import drive_on_with
+from drumline.cli.warning import name_specs, say_unjailed
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
@@ -47,6 +48,9 @@ def command(
         if state.ended is not None and state.ended.state in ("done", "cancelled"):
             raise InvalidInput(f"run {found} is {state.ended.state}; nothing is left to do", hint="drumline run PLAN")
         site = site.with_settings({"jobs": jobs}, {}, foreign=foreign_jobs(state.plan.format, os.environ))
+        begun = state.begun
+        specs = name_specs((begun.agent, *begun.fallback), state.plan.steps, begun.profiles)
+        say_unjailed(specs, sandbox=site.settings.sandbox)
         who = name_person()
         for name in steps:
             step = check_retry(state, name)

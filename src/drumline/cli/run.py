@@ -21,7 +21,7 @@ from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview
 from drumline.cli.recordings import check_record, record_option, record_plan
 from drumline.cli.session import Session
-from drumline.cli.warning import say_unjailed
+from drumline.cli.warning import name_specs, say_unjailed
 from drumline.core.ids import RunId, StepId
 from drumline.core.plan import Reading, Status
 from drumline.core.profile import profile
@@ -109,6 +109,9 @@ def _read_plan(site: Site, plan: str, format: str) -> Reading:
 
 def _run(request: Request) -> int:
     site = request.site
+    settings = site.settings
+    specs = name_specs((settings.agent, *settings.fallback), request.reading.plan.steps, site.profiles)
+    say_unjailed(specs, sandbox=settings.sandbox)
     store = site.open_store()
     try:
         earlier = list_runs(store, plan=request.reading.plan.path)
@@ -269,8 +272,6 @@ def _say_once(request: Request, *, first: bool) -> None:
     if changed:
         word = "change is" if len(changed) == 1 else "changes are"
         say(f"{len(changed)} uncommitted {word} not part of the run and untouched in your checkout")
-    settings, profiles = site.settings, site.profiles
-    say_unjailed([profiles.get(name, {}).get("agent", name) for name in (settings.agent, *settings.fallback)])
     if first:
         commands = dict.fromkeys(c.command for step in plan.steps for c in step.checks if not step.elsewhere)
         shown = [*commands, *site.settings.checks]

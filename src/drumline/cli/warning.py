@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from drumline.cli.output import say
+from drumline.core.plan import Step
 from drumline.engine.outside import UNHELD
+from drumline.protection import OFF
 
 OWN = ("scripted",)
 """Agents that play what the user has written himself."""
 
 
-def say_unjailed(agents: Iterable[str]) -> None:
-    """Say what a real agent could do where the kernel does not hold it."""
+def name_specs(
+    names: Iterable[str], steps: Iterable[Step], profiles: Mapping[str, Mapping[str, str]]
+) -> dict[str, None]:
+    """The agents that may work, each by its spec: those named, and those of steps that are run here."""
+    named = [*names, *(step.agent for step in steps if not step.elsewhere)]
+    return dict.fromkeys(profiles.get(name, {}).get("agent", name) for name in named if name)
+
+
+def say_unjailed(agents: Iterable[str], *, sandbox: str) -> None:
+    """Say what a real agent could do where no sandbox holds it, and how to get one."""
     if all(agent.partition(":")[0] in OWN for agent in agents):
         return
-    from drumline.agents.jail import find_jail
+    if sandbox == OFF:
+        say(f"the sandbox is off: {UNHELD}")
+        return
+    from drumline.agents.sandbox import choose_jail, explain_absence
 
-    if find_jail() is None:
-        say(f"bubblewrap does not work here: {UNHELD}")
+    if choose_jail(sandbox) is None:
+        absence = explain_absence()
+        say(f"{absence.reason} (next: {absence.hint}): {UNHELD}")

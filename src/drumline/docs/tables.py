@@ -56,10 +56,15 @@ def settings_page() -> str:
     return join(
         "# Settings",
         "A flag overrules its `DRUMLINE_*` variable, that overrules the plan's root file (`autonomy` only), that "
-        "overrules the nearest `.drumline/config.toml` from the current folder up to the top of the repository, and "
-        "that overrules the default. Everything that is wrong in any of them is reported at once, with its place "
+        "overrules the nearest `.drumline/config.toml` from the current folder up to the top of the repository, that "
+        "overrules your own file for all repositories (`$XDG_CONFIG_HOME/drumline/config.toml`, usually "
+        "`~/.config/drumline/config.toml`; without tables), and that overrules the default. Everything "
+        "that is wrong in any of them is reported at once, with its place "
         "(exit code 3). `drumline init` writes a `config.toml` in which every setting is explained.",
         table(("key", "variable", "flag", "default", "meaning"), rows),
+        "`sandbox` and `trust` protect you from a repository, so its file cannot weaken them: of your own file and the "
+        "repository's the stricter value counts, `off` is refused there, and only a variable overrules both. See "
+        "[what a repository may run](../explanation/trust.md).",
         "## What is legal",
         table(("key", "values"), legal),
         "## Tables",
