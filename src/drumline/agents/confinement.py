@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.agents.jail import Jail
-from drumline.engine.homes import find_homes, find_records
+from drumline.engine.homes import find_homes, find_repository, find_sealed
 from drumline.engine.scratch import LINK, open_scratch, open_temp
 from drumline.ports.agents import Assignment
+from drumline.ports.jail import Bounds
 from drumline.ports.processes import HARMLESS, Job
 
 
@@ -34,21 +35,23 @@ class Confinement:
     def write_job(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> Job:
         """The job that runs a command in the assignment's workspace."""
         temp = (self.scratch / LINK).readlink()
-        return Job(
-            argv=self._wrap(argv, temp),
+        job = Job(
+            argv=argv,
             cwd=self.assignment.workspace,
             log=log,
             env={"TMPDIR": str(temp), "TERM": "dumb", "NO_COLOR": "1", **(env or {})},
             keep=(*HARMLESS, *self.keep),
         )
+        return self.jail.wrap(job, self._bound(temp)) if self.jail else job
 
-    def _wrap(self, argv: Sequence[str], temp: Path) -> Sequence[str]:
-        if self.jail is None:
-            return argv
+    def _bound(self, temp: Path) -> Bounds:
         workspace = self.assignment.workspace
-        own, sealed = ([], [workspace]) if self.assignment.read_only else ([workspace], find_records(workspace))
-        writable = [*own, self.scratch, temp, *find_homes(self.homes), *self.assignment.writable]
-        return self.jail.wrap(argv, cwd=workspace, writable=writable, sealed=sealed)
+        own, sealed = ([], [workspace]) if self.assignment.read_only else ([workspace], find_sealed(workspace))
+        return Bounds(
+            writable=[*own, self.scratch, temp, *find_homes(self.homes), *self.assignment.writable],
+            sealed=sealed,
+            readable=[*find_repository(workspace), self.assignment.prompt_file],
+        )
 
 
 @contextmanager

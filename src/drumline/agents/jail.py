@@ -1,52 +1,86 @@
-"""A jail of the kernel's: a program sees the whole machine, writes only where it may, and nothing of it stays behind.
+"""A jail of the kernel's: a program reads most of the machine and writes only where it may; nothing of it stays behind.
 
 The rule: bubblewrap is tried, not looked for. Where it does not work, writes outside are detected, not prevented.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import stat
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from drumline.agents.hidden import find_areas, find_hidden, find_needed
+from drumline.agents.mounts import Layout, write_words
+from drumline.agents.seccomp import build_filter
+from drumline.ports.jail import Bounds
+from drumline.ports.processes import HANDED, Job
+
 PROGRAM = "bwrap"
 TRIAL = 10.0
+GROUND = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+APART = (
+    "--unshare-pid",
+    "--unshare-ipc",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--cap-drop",
+    "ALL",
+    "--new-session",
+    "--die-with-parent",
+)
+"""What holds wherever bubblewrap works. That privileges cannot be gained, bubblewrap sees to by itself."""
+USERS = (("--unshare-user", "--disable-userns"), ("--unshare-user",), ())
+"""Ways to a user namespace, the best first: one in which no other can be made, any, none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Jail:
-    """Bubblewrap at a place where it was seen to work."""
+    """Bubblewrap at a place where it was seen to work, with the `users` that work here.
+
+    `filters` says that it takes a filter of system calls. `scopes` says that the command may give up gaining
+    privileges before bubblewrap starts, which one that is setuid would not survive.
+    """
 
     program: str
+    users: tuple[str, ...] = ()
+    filters: bool = True
+    scopes: bool = True
 
-    def wrap(
-        self, argv: Sequence[str], *, cwd: Path, writable: Sequence[Path], sealed: Sequence[Path] = ()
-    ) -> list[str]:
-        """The command in a pid namespace of its own, on a machine that it can only read but for `writable`.
-
-        `sealed` folders are only to be read, too, even where a folder around them may be written to; one inside them
-        that may be written to still may.
-        """
-        binds = [*(("--bind", path) for path in writable), *(("--ro-bind", path) for path in sealed)]
-        # What is mounted later lies over what is there, so the outermost come first.
-        binds.sort(key=lambda bind: len(bind[1].parts))
-        return [
+    def wrap(self, job: Job, bounds: Bounds) -> Job:
+        """The job in namespaces of its own, without capabilities, within the bounds; see `ports.jail`."""
+        words, data = write_words(_lay_out(job, bounds).list_mounts(), first=HANDED + 1)
+        calls = build_filter() if self.filters else b""
+        argv = [
             self.program,
-            *_GROUND,
-            *(part for how, path in dict.fromkeys(binds) for part in (how, str(path), str(path))),
-            "--unshare-pid",
-            "--die-with-parent",
+            *GROUND,
+            *words,
+            *APART,
+            *self.users,
+            *(() if bounds.network else ("--unshare-net",)),
+            *(("--seccomp", str(HANDED)) if calls else ()),
             "--chdir",
-            str(cwd),
+            os.path.realpath(job.cwd),
             "--",
-            *argv,
+            *job.argv,
         ]
+        return replace(job, argv=argv, handed=(calls, *data), scoped=self.scopes)
 
 
-_GROUND = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+def _lay_out(job: Job, bounds: Bounds) -> Layout:
+    layout = Layout()
+    layout.empty(find_areas())
+    layout.write(bounds.writable)
+    for place, source in bounds.places.items():
+        layout.place(place, source)
+    layout.read([*bounds.readable, *find_needed(job), job.cwd])
+    layout.seal(bounds.sealed)
+    layout.hide([*bounds.hidden, *find_hidden(keep=bounds.readable)])
+    return layout
 
 
 @lru_cache(maxsize=1)
@@ -55,14 +89,19 @@ def find_jail() -> Jail | None:
     program = shutil.which(PROGRAM)
     if program is None:
         return None
+    for users in USERS:
+        if _works([program, *GROUND, *APART, *users, "--", "true"]):
+            return Jail(program=program, users=users, scopes=not _is_setuid(program))
+    return None
+
+
+def _works(argv: Sequence[str]) -> bool:
     try:
-        tried = subprocess.run(
-            [program, *_GROUND, "--unshare-pid", "--die-with-parent", "--", "true"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=TRIAL,
-            check=False,
-        )
+        tried = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL, check=False)
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    return Jail(program=program) if tried.returncode == 0 else None
+        return False
+    return tried.returncode == 0
+
+
+def _is_setuid(program: str) -> bool:
+    return bool(Path(program).stat().st_mode & stat.S_ISUID)

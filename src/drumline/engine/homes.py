@@ -11,12 +11,34 @@ from collections.abc import Sequence
 from pathlib import Path
 
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+SEALED = ("drumline", "hooks", "config", "config.worktree", "info", "modules")
+"""In the folder `.git` of a checkout: records of runs, and what names programs for git to start."""
+GITDIR = "gitdir: "
 
 
-def find_records(workspace: Path) -> list[Path]:
-    """Our own records in a workspace that is a whole checkout: whoever works there has no business in them."""
-    records = workspace / ".git" / "drumline"
-    return [records] if records.is_dir() else []
+def find_sealed(workspace: Path) -> list[Path]:
+    """What of git a program that may write to a workspace must not: what makes git start programs, and our records.
+
+    In a worktree that is the file that leads to the repository. In a whole checkout it may still commit.
+    """
+    git = workspace / ".git"
+    if not git.is_dir():
+        return [git] if git.is_file() else []
+    return [path for name in SEALED if (path := git / name).exists()]
+
+
+def find_repository(workspace: Path) -> list[Path]:
+    """The checkout that a worktree belongs to, or its repository where that has none: git needs it to be readable."""
+    try:
+        text = (workspace / ".git").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return []
+    if not text.startswith(GITDIR):
+        return []
+    own = workspace / text.removeprefix(GITDIR).strip()
+    # REPOSITORY/worktrees/NAME, where the repository is the folder `.git` of a checkout or stands alone.
+    repository = own.parent.parent
+    return [repository.parent if repository.name == ".git" else repository]
 
 
 def find_homes(homes: Sequence[str]) -> list[Path]:

@@ -17,9 +17,9 @@ from drumline.core.redaction import find_secrets
 from drumline.core.taxonomy import Failure
 from drumline.engine.outside import look_on
 from drumline.errors import InvalidInput
-from drumline.models.confined import Wrapper
 from drumline.models.tiers import ALIASES, KEYS, PROVIDERS, find_default
 from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.ports.jail import Wrapper
 from drumline.ports.processes import Processes
 from drumline.profiles import NOTHING, Loan, McpServer
 

@@ -15,9 +15,9 @@ from drumline.core.routing import TIERS
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.models.agency import AgentModels, ScriptedModels, refuse
-from drumline.models.confined import Wrapper
 from drumline.models.tiers import KEYS, find_default
 from drumline.ports.agents import Agent
+from drumline.ports.jail import Wrapper
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.processes import Processes
 from drumline.profiles import NOTHING, Loan, McpServer

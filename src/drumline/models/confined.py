@@ -6,22 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
-from drumline.engine.homes import find_homes, find_records
+from drumline.engine.homes import find_homes, find_repository, find_sealed
 from drumline.engine.scratch import open_scratch, open_temp
+from drumline.ports.jail import Bounds, Wrapper
 from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
 from drumline.profiles import NOTHING, Loan
-
-
-class Wrapper(Protocol):
-    """A jail of the kernel's."""
-
-    def wrap(
-        self, argv: Sequence[str], *, cwd: Path, writable: Sequence[Path], sealed: Sequence[Path] = ()
-    ) -> list[str]:
-        """The command on a machine that it can only read but for `writable`, of which it can only read `sealed`."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +27,7 @@ class ConfinedProcesses:
     temp: Path
     keep: tuple[str, ...] = ()
     sealed: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
 
     async def run(self, job: Job) -> Ended:
         """Run to the end, as the port promises."""
@@ -47,10 +38,11 @@ class ConfinedProcesses:
         return self.processes.open(self._confine(job))
 
     def _confine(self, job: Job) -> Job:
-        argv = job.argv
-        if self.jail is not None:
-            argv = self.jail.wrap(argv, cwd=job.cwd, writable=(*self.writable, self.temp), sealed=self.sealed)
-        return replace(job, argv=argv, env={**job.env, "TMPDIR": str(self.temp)}, keep=(*HARMLESS, *self.keep))
+        held = replace(job, env={**job.env, "TMPDIR": str(self.temp)}, keep=(*HARMLESS, *self.keep))
+        if self.jail is None:
+            return held
+        bounds = Bounds(writable=(*self.writable, self.temp), sealed=self.sealed, readable=self.readable)
+        return self.jail.wrap(held, bounds)
 
 
 @contextmanager
@@ -65,7 +57,7 @@ def confine(
     read_only: bool = False,
 ) -> Iterator[ConfinedProcesses]:
     """Processes that are held to a workspace; what they leave in their temporary folder goes when this is left."""
-    own, sealed = ((), (workspace,)) if read_only else ((workspace,), tuple(find_records(workspace)))
+    own, sealed = ((), (workspace,)) if read_only else ((workspace,), tuple(find_sealed(workspace)))
     # After a kill the scratch tells whoever clears up that there is a temporary folder, too.
     with open_scratch(log.with_name(log.name + ".tmp").absolute()) as scratch, open_temp(scratch) as temp:
         yield ConfinedProcesses(
@@ -73,6 +65,7 @@ def confine(
             jail=jail,
             writable=(*find_homes(loan.folders), *writable, *own),
             sealed=sealed,
+            readable=tuple(find_repository(workspace)),
             temp=temp,
             keep=loan.env,
         )

@@ -26,7 +26,7 @@ from pydantic_ai.usage import RunUsage, UsageLimits
 from drumline.core.redaction import Secrets
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
-from drumline.models.confined import Wrapper, confine
+from drumline.models.confined import confine
 from drumline.models.faults import judge
 from drumline.models.filetools import FileTools
 from drumline.models.lifetime import hold
@@ -35,6 +35,7 @@ from drumline.models.shelltools import ShellTools
 from drumline.models.tiers import spell
 from drumline.models.toolbox import build_skill_tool, build_tools, choose_tools, name_servers
 from drumline.models.transcript import Transcript
+from drumline.ports.jail import Wrapper
 from drumline.ports.models import Answer, Question
 from drumline.ports.processes import Processes
 from drumline.profiles import NOTHING, Loan, McpServer

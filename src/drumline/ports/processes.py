@@ -27,6 +27,8 @@ HARMLESS = (
     "*_proxy",
 )
 """What of our environment every agent, and what it starts, may see; all others may be secrets."""
+HANDED = 100
+"""The number of the first descriptor on which a command finds what `Job.handed` holds."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +38,9 @@ class Job:
     `env` is added to our own environment, from which the names in `unset` are taken first; with `keep`, only the names
     in it are left (`XDG_*` stands for all that begin so). `printed` is for programs that read what a command says:
     where given, stdout alone is written there as it comes, byte for byte, up to `printed_limit` bytes.
+
+    `handed` is data that the command can read from open descriptors, the first from number HANDED. `scoped` asks the
+    kernel to keep it from abstract sockets of others; a kernel that cannot do that is not a failure.
     """
 
     argv: Sequence[str]
@@ -48,6 +53,8 @@ class Job:
     printed_limit: int = PRINTED_LIMIT
     unset: Sequence[str] = ()
     keep: Sequence[str] | None = None
+    handed: Sequence[bytes] = ()
+    scoped: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

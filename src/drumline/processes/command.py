@@ -11,10 +11,13 @@ import signal
 from collections.abc import Mapping, Sequence
 
 from drumline.processes.census import LINUX
+from drumline.processes.scope import enter_scope, take_over
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 FAILED_EXEC = 127
+HANDED = 100
+"""As in the port, which a supervisor does not import: dataclasses would double the time of its start."""
 
 
 class NotStarted(Exception):
@@ -47,6 +50,22 @@ class Command:
         return (self.output,) if self.printed is None else (self.printed, self.output)
 
 
+class Beforehand:
+    """What happens in the process of a command before the command: data is taken over, and the kernel is to hold it."""
+
+    def __init__(self, handed: Sequence[bytes] = (), *, scoped: bool = False) -> None:
+        if handed and not LINUX:
+            raise NotStarted("data can be handed to a command on Linux only")
+        self._handed = handed
+        self._scoped = scoped
+
+    def apply(self) -> None:
+        """Do it to this very process."""
+        take_over(self._handed, HANDED)
+        if self._scoped and LINUX:
+            enter_scope()
+
+
 def adopt_orphans() -> None:
     """Become the parent of every descendant whose own parent ends, where the system knows such a thing."""
     if LINUX:
@@ -60,13 +79,14 @@ def start(
     env: Mapping[str, str],
     apart: bool = False,
     talk: tuple[int, int] | None = None,
+    beforehand: Beforehand | None = None,
 ) -> Command:
     """Start the command, with its stdout kept apart from its stderr if so wanted, or raise NotStarted.
 
     `talk` are pipes for its stdin and stdout whose other ends somebody else has; they are closed here. Returns once
     the program itself runs, so that a refusal is never mistaken for an exit code of the command.
     """
-    ready = _Prepared(argv, cwd=cwd, env=env)
+    ready = _Prepared(argv, cwd=cwd, env=env, beforehand=beforehand)
     output_out, output_in = os.pipe()
     if talk is not None:
         (stdin_out, printed_in), stdin_in, printed_out = talk, None, None
@@ -95,7 +115,10 @@ def start(
 class _Prepared:
     """Everything that can be refused before forking, as bytes."""
 
-    def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], beforehand: Beforehand | None = None
+    ) -> None:
+        self._beforehand = beforehand or Beforehand()
         try:
             self._argv = [_encode(word) for word in argv]
             self._cwd = _encode(cwd)
@@ -116,6 +139,7 @@ class _Prepared:
             said = f"cannot start {self._argv[0].decode('utf-8', 'replace')!r}"
             for target, fd in enumerate(stdio):
                 os.dup2(fd, target)
+            self._beforehand.apply()
             os.execvpe(self._argv[0], self._argv, self._env)  # noqa: S606 - no shell is wanted
         except OSError as error:
             os.write(trouble, f"{said}: {error.strerror}".encode())

@@ -5,6 +5,7 @@ The driver holds the writing end of each supervisor's control pipe and nothing e
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import os
@@ -171,6 +172,8 @@ def _write_request(job: Job, mark: str) -> bytes:
         "tail": LOG_TAIL,
         "printed": None if job.printed is None else str(job.printed.absolute()),
         "printed_limit": job.printed_limit,
+        "handed": [base64.b64encode(data).decode() for data in job.handed],
+        "scoped": job.scoped,
     }
     return json.dumps(request).encode() + b"\n"
 

@@ -11,6 +11,7 @@ command's process group, and whatever shows the mark in its environment.
 
 from __future__ import annotations
 
+import binascii
 import contextlib
 import json
 import os
@@ -151,9 +152,9 @@ class Watch:
     """One running command: its pipes, its time and its family."""
 
     def __init__(self, job: dict[str, object], sinks: Sinks, talk: tuple[int, int] | None) -> None:
-        argv, env = job["argv"], job["env"]
-        if not isinstance(argv, list) or not isinstance(env, dict):
-            raise command.NotStarted("the job has no argv or no environment")
+        argv, env, handed = job["argv"], job["env"], job["handed"]
+        if not isinstance(argv, list) or not isinstance(env, dict) or not isinstance(handed, list):
+            raise command.NotStarted("the job has no argv, no environment or no list of what is handed to it")
         self.exit_code: int | None = None
         self.timed_out = False
         self._stopped = False
@@ -163,7 +164,8 @@ class Watch:
         self._grace = float(str(job["grace"]))
         self._wake = self._listen_signals()
         apart = sinks.printed is not None
-        self._command = command.start(argv, cwd=str(job["cwd"]), env=env, apart=apart, talk=talk)
+        beforehand = command.Beforehand([binascii.a2b_base64(data) for data in handed], scoped=bool(job["scoped"]))
+        self._command = command.start(argv, cwd=str(job["cwd"]), env=env, apart=apart, talk=talk, beforehand=beforehand)
         timeout = job["timeout"]
         self._deadline = None if timeout is None else time.monotonic() + float(str(timeout))
         self._poll = select.poll()

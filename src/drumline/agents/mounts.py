@@ -1,0 +1,136 @@
+"""What a jailed program finds where: the mounts over a machine that can only be read, in the order they are made in.
+
+The rule: a path is mounted once, where its links lead to; what lies deeper is mounted later and lies over the rest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+EMPTY, READ, WRITE, LINK, DATA = "--tmpfs", "--ro-bind", "--bind", "--symlink", "--ro-bind-data"
+NOTHING = "/dev/null"
+LINKS = 40
+"""How many links are followed, as the kernel does."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mount:
+    """One path of the jail: an empty folder, a file or folder from `source`, a link to it, or a file made of `data`."""
+
+    path: Path
+    how: str
+    source: str = ""
+    data: bytes = b""
+    frozen: bool = False
+
+
+class Layout:
+    """The mounts of one jail. A call knows what earlier ones made: empty folders and what is writable come first."""
+
+    def __init__(self) -> None:
+        self._mounts: dict[Path, Mount] = {}
+
+    def empty(self, paths: Iterable[Path], *, frozen: bool = False) -> None:
+        """Show empty folders; whatever is written there goes with the jail, or cannot be written if `frozen`."""
+        for path in paths:
+            if path.is_dir() and not path.is_symlink() and path.parent != path:
+                self._mounts.setdefault(path, Mount(path=path, how=EMPTY, frozen=frozen))
+
+    def write(self, paths: Iterable[Path]) -> None:
+        """Let these be written to."""
+        for path in paths:
+            self._bind(path, WRITE)
+
+    def place(self, path: Path, source: Path) -> None:
+        """Show `source` at `path`, to be written to."""
+        self._mounts[_resolve(path)] = Mount(path=_resolve(path), how=WRITE, source=str(_resolve(source)))
+
+    def read(self, paths: Iterable[Path]) -> None:
+        """Show these where an empty folder would hide them."""
+        for path in sorted(paths, key=lambda path: len(path.parts)):
+            hidden = self.is_empty_at(path.parent) or self.is_empty_at(_resolve(path).parent)
+            if hidden and _resolve(path) not in self._mounts:
+                self._bind(path, READ)
+
+    def seal(self, paths: Iterable[Path]) -> None:
+        """Let these only be read. The folders between one and what is writable around it cannot be moved away."""
+        for path in map(_resolve, paths):
+            around = [parent for parent in path.parents if parent in self._mounts]
+            for parent in path.parents if around and self._mounts[around[0]].how == WRITE else ():
+                if parent == around[0]:
+                    break
+                self._mounts[parent] = Mount(path=parent, how=WRITE, source=str(parent))
+            self._mounts[path] = Mount(path=path, how=READ, source=str(path))
+
+    def hide(self, paths: Iterable[Path]) -> None:
+        """Show nothing in place of these: empty folders, empty files, and sockets that do not answer."""
+        for path in map(_resolve, paths):
+            if path in self._mounts or self.is_empty_at(path) or not path.exists():
+                continue
+            if path.is_dir():
+                self.empty([path], frozen=True)
+            elif path.is_file():
+                self._mounts[path] = Mount(path=path, how=DATA)
+            else:
+                self._mounts[path] = Mount(path=path, how=READ, source=NOTHING)
+
+    def replace(self, path: Path, data: bytes) -> None:
+        """Show a file with other content."""
+        real = _resolve(path)
+        if real not in self._mounts and not self.is_empty_at(real):
+            self._mounts[real] = Mount(path=real, how=DATA, data=data)
+
+    def is_empty_at(self, path: Path) -> bool:
+        """Whether the jail shows an empty folder there, so that nothing from outside can be seen."""
+        covering = next((self._mounts[place] for place in (path, *path.parents) if place in self._mounts), None)
+        return covering is not None and covering.how == EMPTY
+
+    def list_mounts(self) -> list[Mount]:
+        """All of them, in order."""
+        return sorted(self._mounts.values(), key=lambda mount: len(mount.path.parts))
+
+    def _bind(self, path: Path, how: str) -> None:
+        """Show a path, and the links on the way to it that could not be seen otherwise."""
+        for link, target in _list_links(path):
+            if self.is_empty_at(link):
+                self._mounts[link] = Mount(path=link, how=LINK, source=target)
+        real = _resolve(path)
+        if real.exists() and real.parent != real:
+            self._mounts[real] = Mount(path=real, how=how, source=str(real))
+
+
+def write_words(mounts: Sequence[Mount], *, first: int) -> tuple[list[str], list[bytes]]:
+    """The mounts as words for bubblewrap, and the data it finds on descriptors, from the number `first` on."""
+    words: list[str] = []
+    data: list[bytes] = []
+    for mount in mounts:
+        if mount.how == DATA:
+            source = [str(first + len(data))]
+            data.append(mount.data)
+        else:
+            source = [mount.source] if mount.source else []
+        words += [mount.how, *source, str(mount.path)]
+    frozen = (word for mount in mounts if mount.frozen for word in ("--remount-ro", str(mount.path)))
+    return [*words, *frozen], data
+
+
+def _resolve(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _list_links(path: Path) -> list[tuple[Path, str]]:
+    """The links on the way to what a path means, each with what it says."""
+    found: list[tuple[Path, str]] = []
+    here, ahead = Path("/"), list(path.absolute().parts[1:])
+    while ahead and len(found) < LINKS:
+        place = here / ahead.pop(0)
+        if place.is_symlink():
+            target = str(place.readlink())
+            found.append((place, target))
+            ahead[:0] = [part for part in Path(target).parts if part != "/"]
+            place = Path("/") if target.startswith("/") else here
+        here = Path(os.path.normpath(place))
+    return found

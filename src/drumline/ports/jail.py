@@ -1,0 +1,36 @@
+"""The kernel's limits around a command. The rule: what a command may reach is said here in full, as paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from drumline.ports.processes import Job
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bounds:
+    """What a jailed command can reach beside what every jail shows; everything else it can only read, or not see.
+
+    It writes to `writable`, but not to `sealed`, even where a folder around one is writable. Where it looks for a key
+    of `places`, it finds the value, and writes there. `readable` stays visible where a jail shows an empty folder, for
+    example below `/tmp`. It does not see `hidden`; a path that is also writable is lent on purpose and is visible.
+    Without `network` it reaches no other machine and no server on this one.
+    """
+
+    writable: Sequence[Path] = ()
+    sealed: Sequence[Path] = ()
+    places: Mapping[Path, Path] = field(default_factory=dict)
+    readable: Sequence[Path] = ()
+    hidden: Sequence[Path] = ()
+    network: bool = True
+
+
+class Wrapper(Protocol):
+    """A jail that works on this machine."""
+
+    def wrap(self, job: Job, bounds: Bounds) -> Job:
+        """The job, held within the bounds."""
+        ...
