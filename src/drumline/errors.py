@@ -10,6 +10,7 @@
     │   └── StaleToken                the claim was taken over: stop driving this step
     ├── NotAllowed           exit 1   the protocol does not know this move
     └── GitError             exit 1   git refused
+        └── GitKilled        exit 1   git was ended by a signal: nobody refused anything, the same call may succeed
 
 A message says what was refused, the value and what would be legal; `hint` is the next command to type.
 Bugs are not in this tree and keep their traceback.
@@ -80,3 +81,7 @@ class NotAllowed(DrumlineError):
 
 class GitError(DrumlineError):
     """Git refused."""
+
+
+class GitKilled(GitError):
+    """Git was ended by a signal from elsewhere."""

@@ -19,6 +19,7 @@ from drumline.ports.roster import Standing
 from drumline.profiles import read_profiles
 from drumline.wiring import STORE, Site, open_site
 from drumline.workspace.git import require_git
+from drumline.workspace.leftovers import clear_records, clear_ref_locks
 
 PATIENCE = 10
 
@@ -43,7 +44,7 @@ def examine() -> list[Finding]:
     except DrumlineError as error:
         findings.append(Finding(name="repository", level="problem", text=str(error), hint=error.hint))
     if site is not None:
-        findings += [_commit(site), _config(site), *_store(site), *_drivers(site), _worktrees(site)]
+        findings += [_commit(site), _config(site), *_store(site), *_drivers(site), _worktrees(site), *_leftovers(site)]
     return [*findings, *_agents(site), _sandbox()]
 
 
@@ -123,6 +124,16 @@ def _worktrees(site: Site) -> Finding:
         return Finding(name="worktrees", level="problem", text=text, hint="set worktrees in .drumline/config.toml")
     level = "ok" if free > 1 << 30 else "problem"
     return Finding(name="worktrees", level=level, text=f"{root} ({free >> 20:,} MiB free)")
+
+
+def _leftovers(site: Site) -> Iterator[Finding]:
+    """What processes of ours that died left in git, removed on the way: until then the user's own git may fail."""
+    configured = Path(site.settings.worktrees) if site.settings.worktrees else None
+    common, root = site.repository.common_dir, site.repository.worktrees_root(configured)
+    removed = [*clear_records(common, root), *clear_ref_locks(common)]
+    if removed:
+        named = ", ".join(str(path.relative_to(common)) for path in removed)
+        yield Finding(name="git leftovers", level="note", text=f"removed what an interrupted git left: {named}")
 
 
 def _agents(site: Site | None) -> Iterator[Finding]:

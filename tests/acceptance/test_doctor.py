@@ -106,3 +106,18 @@ def test_a_run_whose_agent_is_held_or_the_users_own_says_nothing(user: User, age
 
     assert ran.code == 0, ran.text
     assert "bubblewrap" not in ran.text
+
+
+def test_the_doctor_removes_a_half_made_record_that_breaks_the_users_git(user: User) -> None:
+    worktrees = user.folder / "state" / "worktrees"
+    record = user.repo / ".git" / "worktrees" / "step-1"
+    record.mkdir(parents=True)
+    (record / "locked").write_text("initializing\n")
+    (record / "gitdir").write_text(f"{worktrees / 'r1' / 'step-1' / '.git'}\n")
+    (record / "HEAD").write_text(f"{'0' * 40}\n")
+    (record / "commondir").touch()
+
+    told = user.drumline("doctor", env={"DRUMLINE_WORKTREES": str(worktrees)}).out
+
+    assert "removed what an interrupted git left: worktrees/step-1" in told
+    assert user.git("branch", "-a")

@@ -50,6 +50,10 @@ class Site:
         git(self.top, "-c", "user.name=u", "-c", "user.email=u@example.org", "commit", "-qm", message)
         return Commit(git(self.top, "rev-parse", "HEAD"))
 
+    def record(self, spaces: GitWorkspaces) -> Path:
+        """Git's record of the first step's worktree."""
+        return Path(git(spaces.path(A), "rev-parse", "--absolute-git-dir"))
+
     def open(self, start: Path | None = None, **options: int) -> GitWorkspaces:
         return GitWorkspaces(
             find_repository(start or self.top), run=RUN, branch=BRANCH, root=self.root, plan_paths=["plan"], **options
@@ -579,7 +583,7 @@ def assert_sound(site: Site, spaces: GitWorkspaces) -> None:
 def test_preparing_copes_with_whatever_a_dead_driver_left(site: Site, leave: Break) -> None:
     spaces = site.open()
     anyio.run(spaces.prepare, A, site.base)
-    leave(spaces.path(A), site.top / ".git" / "worktrees" / "step-1")
+    leave(spaces.path(A), site.record(spaces))
 
     anyio.run(site.open().prepare, A, site.base)
 
@@ -590,7 +594,7 @@ def test_preparing_copes_with_whatever_a_dead_driver_left(site: Site, leave: Bre
 def test_restoring_heals_whatever_an_agent_left(site: Site, leave: Break) -> None:
     spaces = site.open()
     tree = anyio.run(spaces.prepare, A, site.base)
-    leave(spaces.path(A), site.top / ".git" / "worktrees" / "step-1")
+    leave(spaces.path(A), site.record(spaces))
 
     anyio.run(spaces.restore, A, tree)
 
@@ -601,7 +605,7 @@ def test_restoring_heals_whatever_an_agent_left(site: Site, leave: Break) -> Non
 def test_removing_tolerates_whatever_is_left(site: Site, leave: Break) -> None:
     spaces = site.open()
     anyio.run(spaces.prepare, A, site.base)
-    leave(spaces.path(A), site.top / ".git" / "worktrees" / "step-1")
+    leave(spaces.path(A), site.record(spaces))
 
     anyio.run(spaces.remove, A)
 

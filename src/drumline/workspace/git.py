@@ -16,7 +16,7 @@ from pathlib import Path
 
 import anyio
 
-from drumline.errors import GitError, InvalidInput
+from drumline.errors import GitError, GitKilled, InvalidInput
 
 NEEDED = (2, 38)
 _INSTALL = "install git 2.38 or newer"
@@ -133,6 +133,8 @@ def require_git() -> None:
 
 def _judge(args: Sequence[str], done: subprocess.CompletedProcess[bytes], accept: Collection[int]) -> Result:
     err = done.stderr.decode("utf-8", "replace").strip()
+    if done.returncode < 0:
+        raise GitKilled(f"git {args[0]} was killed by signal {-done.returncode}", hint="drumline resume")
     if done.returncode not in accept:
         said = err or f"exit code {done.returncode}"
         raise GitError(f"git {args[0]} failed: {said}", hint="drumline doctor")

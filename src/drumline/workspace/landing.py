@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,21 +11,21 @@ from drumline.ports.workspaces import Landing
 from drumline.workspace.commits import Made, is_signed, make_commit, read_commit, read_commits, read_identity, read_tip
 from drumline.workspace.git import Git
 from drumline.workspace.locks import back_off, is_busy
+from drumline.workspace.refs import write_ref
 from drumline.workspace.worktrees import detach_head, find_checkouts, find_record
 
 _TRIES = 50
-# Moving a ref takes milliseconds. A lock file this old belongs to a git that was killed while holding it.
-_DEAD_LOCK_SECONDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
-    """Where a run lands; `folder` holds the run's own worktrees."""
+    """Where a run lands; `folder` holds the run's own worktrees, `ref_lock` is taken to write its refs."""
 
     git: Git
     run: RunId
     branch: str
     folder: Path
+    ref_lock: Path
 
     @property
     def ref(self) -> str:
@@ -89,19 +88,10 @@ async def _free_branch(target: Target, tip: Commit) -> str:
 
 async def _move(target: Target, step: StepId, new: Commit, *, tip: Commit) -> bool:
     """Move the branch from `tip` to `new`; False if somebody else moved it or is about to."""
-    moved = await target.git.run("update-ref", "-m", f"land {step!r}", target.ref, new, tip, accept=(0, 1, 128))
+    reason = f"land {step!r}"
+    moved = await write_ref(target.git, target.ref, new, old=tip, lock=target.ref_lock, reason=reason)
     if moved.code == 0:
         return True
     if not is_busy(moved.err):
         raise GitError(f"the run branch {target.branch!r} cannot be moved: {moved.err}", hint="drumline doctor")
-    _break_dead_lock(target.git.common_dir / f"{target.ref}.lock")
     return False
-
-
-def _break_dead_lock(lock: Path) -> None:
-    try:
-        age = time.time() - lock.stat().st_mtime
-    except FileNotFoundError:
-        return
-    if age > _DEAD_LOCK_SECONDS:
-        lock.unlink(missing_ok=True)

@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+import anyio
+
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError, InvalidInput
 from drumline.ports.workspaces import Landing
@@ -18,7 +20,9 @@ from drumline.workspace.commits import make_commit, read_commit, read_identity, 
 from drumline.workspace.files import WorkFiles
 from drumline.workspace.git import Git
 from drumline.workspace.landing import Target, land_commit
+from drumline.workspace.leftovers import clear_records
 from drumline.workspace.locks import hold, retry_busy
+from drumline.workspace.refs import write_ref
 from drumline.workspace.repository import Repository
 from drumline.workspace.worktrees import add_worktree, discard_worktree, file_name, find_record, reset_record
 
@@ -61,15 +65,20 @@ class GitWorkspaces:
         self._run = run
         self._branch = branch
         self._started = started
-        self._folder = root.resolve() / file_name(run)
-        self._aside = root.resolve() / f"{file_name(run)}.aside"
+        self._root = root.resolve()
+        self._ref_lock = self._git.common_dir / "drumline" / "locks" / f"refs-{file_name(run)}"
+        self._folder = self._root / file_name(run)
+        self._aside = self._root / f"{file_name(run)}.aside"
         self._spared = (*map(_contain, plan_paths), _ENGINE_FOLDER)
 
     async def start(self, base: Commit) -> None:
         """Create the run branch at `base`; nothing happens if it exists."""
+        await anyio.to_thread.run_sync(clear_records, self._git.common_dir, self._root)
         ref = f"refs/heads/{self._branch}"
+        if await self._git.find_commit(ref):
+            return
         try:
-            await self._git.run("update-ref", ref, base, "")
+            await self._write_ref(ref, base, old="")
         except GitError:
             if not await self._git.find_commit(ref):
                 raise
@@ -115,7 +124,7 @@ class GitWorkspaces:
                 return kept.id
             parents.append(earlier)
         commit = await self._commit(tree, parents, message=f"Kept: {label}\n")
-        await retry_busy(lambda: self._git.run("update-ref", ref, commit))
+        await self._write_ref(ref, commit)
         return commit
 
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
@@ -129,7 +138,7 @@ class GitWorkspaces:
 
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
         """Bring the commit onto the branch: fast-forward, or a clean merge of trees when the head moved."""
-        target = Target(git=self._git, run=self._run, branch=self._branch, folder=self._folder)
+        target = Target(git=self._git, run=self._run, branch=self._branch, folder=self._folder, ref_lock=self._ref_lock)
         return await land_commit(target, step, commit, head=head)
 
     async def remove(self, step: StepId) -> None:
@@ -137,6 +146,14 @@ class GitWorkspaces:
         async with self._open(step) as desk:
             await discard_worktree(desk.git, desk.path)
             shutil.rmtree(desk.base_note.parent)
+
+    async def _write_ref(self, ref: str, commit: Commit, *, old: str | None = None) -> None:
+        async def write() -> None:
+            written = await write_ref(self._git, ref, commit, old=old, lock=self._ref_lock)
+            if written.code:
+                raise GitError(f"the ref {ref!r} cannot be written: {written.err}", hint="drumline doctor")
+
+        await retry_busy(write)
 
     async def _commit(self, tree: Tree, parents: Sequence[str], *, message: str) -> Commit:
         base = await read_commit(self._git, parents[0])

@@ -1,14 +1,19 @@
 """Git worktrees of our own. A folder counts as one only if it and git's record name each other; else it is remade.
 
-Each worktree has a record folder in `<common dir>/worktrees`. Nothing is ever pruned wholesale: another process may be
-in the middle of making its own.
+Each worktree has a record folder in `<common dir>/worktrees`. The rule: a record appears whole and disappears whole, by
+one rename. Git writes and deletes records file by file; if it dies in between, every later git command of the user
+that looks at all worktrees fails. Nothing is ever pruned wholesale: another process may be making its own.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+import secrets
 import shutil
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -16,9 +21,11 @@ from urllib.parse import quote
 import anyio
 
 from drumline.core.ids import Commit
-from drumline.errors import GitError
 from drumline.workspace.git import Git
 from drumline.workspace.locks import retry_busy
+
+OURS = "drumline-"
+"""How the names of our records begin; git itself names a record after the worktree's folder."""
 
 # All else in a worktree's record is the state of something half done (merge, rebase, bisect, locks) or made afresh.
 _KEPT = frozenset({"HEAD", "commondir", "gitdir", "logs", "modules"})
@@ -36,31 +43,110 @@ def find_record(git: Git, path: Path) -> Path | None:
     """Git's record folder of the worktree at `path`, or None unless both sides are whole and name each other."""
     try:
         pointer = (path / ".git").read_text(encoding="utf-8")
-        record = Path(pointer.removeprefix("gitdir:").strip())
-        back = (record / "gitdir").read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         return None
-    ours = record.parent == git.common_dir / "worktrees" and back == str(path / ".git") and not path.is_symlink()
-    return record if ours and not (record / "locked").exists() else None
+    record = Path(pointer.removeprefix("gitdir:").strip())
+    ours = record.parent == git.common_dir / "worktrees" and read_target(record) == path / ".git"
+    whole = not is_broken(record) and not (record / "locked").exists()
+    return record if ours and whole and not path.is_symlink() else None
+
+
+def read_target(record: Path) -> Path | None:
+    """The `.git` file that a record names, or None."""
+    try:
+        named = (record / "gitdir").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return None
+    return Path(named) if named else None
+
+
+def is_broken(record: Path) -> bool:
+    """Whether git was stopped while it made or deleted the record: then git fails wherever it lists worktrees."""
+    return not all(_has_text(record / name) for name in ("HEAD", "commondir"))
+
+
+def _has_text(file: Path) -> bool:
+    try:
+        return file.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def list_records(common_dir: Path) -> Iterator[Path]:
+    """Every record there is, of our worktrees and of the user's."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        yield from sorted(entry for entry in (common_dir / "worktrees").iterdir() if entry.is_dir())
 
 
 async def add_worktree(git: Git, path: Path, base: Commit) -> None:
     """Register an empty worktree at `path`, detached at `base`."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    await retry_busy(lambda: git.run("worktree", "add", "--detach", "--no-checkout", str(path), base))
+    path.mkdir(parents=True, exist_ok=True)
+    if (git.common_dir / "reftable").is_dir():
+        # HEAD is a table there, which only git can write.
+        await retry_busy(lambda: git.run("worktree", "add", "--force", "--detach", "--no-checkout", str(path), base))
+        return
+    await anyio.to_thread.run_sync(_register, git.common_dir, path, base)
+
+
+def _register(common_dir: Path, path: Path, base: Commit) -> None:
+    # The folder's own name may be taken, by a worktree of the user's or of another run.
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:8]
+    record = common_dir / "worktrees" / f"{OURS}{path.name}-{digest}"
+    made = _open_aside(common_dir, record.name)
+    _write(made / "commondir", "../..\n")
+    _write(made / "gitdir", f"{path / '.git'}\n")
+    _write(made / "HEAD", f"{base}\n")
+    _write(path / ".git", f"gitdir: {record}\n")
+    record.parent.mkdir(exist_ok=True)
+    if record.exists():
+        bury_record(common_dir, record)
+    made.rename(record)
+    _flush(record.parent)
+
+
+def _open_aside(common_dir: Path, name: str) -> Path:
+    """A new folder on the file system of the records, where git does not look."""
+    folder = common_dir / "drumline" / "records" / f"{name}.{secrets.token_hex(4)}"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _write(file: Path, text: str) -> None:
+    with file.open("w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _flush(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def bury_record(common_dir: Path, record: Path) -> None:
+    """Remove a record in one step; git never sees a part of it."""
+    grave = _open_aside(common_dir, record.name)
+    try:
+        record.rename(grave / "record")
+    except FileNotFoundError:
+        pass
+    finally:
+        shutil.rmtree(grave, ignore_errors=True)
 
 
 async def discard_worktree(git: Git, path: Path) -> None:
     """Remove the folder and git's record of it, whichever of them exist."""
-    await anyio.to_thread.run_sync(_remove_folder, path)
-    try:
-        # Twice forced: a process that died while making the worktree leaves its record locked.
-        await retry_busy(lambda: git.run("worktree", "remove", "--force", "--force", str(path)))
-    except GitError as error:
-        if "is not a working tree" not in str(error):
-            raise GitError(
-                f"the worktree {str(path)!r} cannot be removed: {error}", hint="git worktree prune"
-            ) from error
+    await anyio.to_thread.run_sync(_discard, git.common_dir, path)
+
+
+def _discard(common_dir: Path, path: Path) -> None:
+    for record in list_records(common_dir):
+        if read_target(record) == path / ".git":
+            bury_record(common_dir, record)
+    _remove_folder(path)
 
 
 async def reset_record(git: Git, record: Path, base: Commit) -> None:

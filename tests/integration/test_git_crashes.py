@@ -1,0 +1,325 @@
+"""Git killed in the middle of what it does for us: the user's repository stays sound, and the same work succeeds later.
+
+A shim named `git` stands before the real one on PATH and kills the chosen subcommand: at once with its lock file made,
+or at a chosen system call with strace. Its parent, the driver, dies with it, as in a power cut or when memory runs out.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+
+from drumline.core.ids import Commit, RunId, StepId
+from drumline.workspace.git import Git
+from drumline.workspace.leftovers import clear_records, clear_ref_locks, find_broken_records
+from drumline.workspace.refs import write_ref
+from drumline.workspace.repository import find_repository
+from drumline.workspace.workspaces import GitWorkspaces
+
+RUN = RunId("r1")
+BRANCH = "drumline/plan-r1"
+STEP = StepId("step-1")
+REAL_GIT = shutil.which("git") or "git"
+
+WORKER = """
+import sys
+from pathlib import Path
+import anyio
+from drumline.core.ids import Commit, RunId, StepId
+from drumline.workspace.refs import write_ref
+from drumline.workspace.repository import find_repository
+from drumline.workspace.workspaces import GitWorkspaces
+
+top, root, base = Path(sys.argv[1]), Path(sys.argv[2]), Commit(sys.argv[3])
+
+async def main():
+    spaces = GitWorkspaces(find_repository(top), run=RunId("r1"), branch="drumline/plan-r1", root=root)
+    step = StepId("step-1")
+    await spaces.start(base)
+    await spaces.prepare(step, base)
+    (spaces.path(step) / "new.txt").write_text("new")
+    tree = await spaces.snapshot(step, base=base)
+    await spaces.keep(step, "1", tree, base=base)
+    commit = await spaces.commit(step, tree, base=base, message="Do it")
+    landing = await spaces.land(step, commit, head=base)
+    assert landing.commit, landing
+    await spaces.remove(step)
+
+anyio.run(main)
+"""
+
+SHIM = """#!/bin/bash
+# Acts once on the chosen subcommand, then is the real git.
+for word in "$@"; do
+  if [ "$word" = "$SHIM_COMMAND" ] && mkdir "$SHIM_FOLDER/used" 2>/dev/null; then
+    {act}
+    kill -9 $PPID $$
+  fi
+done
+exec {git} "$@"
+"""
+
+LEAVES_LOCK = """for word in "$@"; do
+      case "$word" in refs/*) mkdir -p "$GIT_DIR/${word%/*}"; touch "$GIT_DIR/$word.lock";; esac
+    done"""
+CALLS = "write,rename,renameat2,link,unlink,unlinkat,mkdir,fsync"
+DIES_AT_CALL = (
+    f"strace -f -qq -o /dev/null -e trace={CALLS} -e inject={CALLS}:signal=KILL:when=$SHIM_CALL"
+    f' {REAL_GIT} "$@"; code=$?; [ $code -eq 137 ] || {{ touch "$SHIM_FOLDER/whole"; exit $code; }}'
+)
+USER_COMMANDS = [
+    ("branch", "-a"),
+    ("log", "--all", "--oneline"),
+    ("worktree", "list"),
+    ("fsck", "--no-dangling"),
+    ("fetch", "."),
+]
+
+
+def git(where: Path, *args: str) -> str:
+    return subprocess.run([REAL_GIT, *args], cwd=where, check=True, capture_output=True, text=True).stdout.strip()
+
+
+class Bench:
+    """A repository, a shim before git, and processes that work on one step in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.top, self.root, self.shim = folder / "repo", folder / "worktrees", folder / "shim"
+        for made in (self.top, self.shim):
+            made.mkdir()
+        git(self.top, "init", "-q", "-b", "main")
+        (self.top / "a.txt").write_text("a\n")
+        git(self.top, "add", "-A")
+        git(self.top, "-c", "user.name=u", "-c", "user.email=u@example.org", "commit", "-qm", "first")
+        self.base = Commit(git(self.top, "rev-parse", "HEAD"))
+
+    def open(self) -> GitWorkspaces:
+        return GitWorkspaces(find_repository(self.top), run=RUN, branch=BRANCH, root=self.root)
+
+    @property
+    def argv(self) -> list[str]:
+        return [sys.executable, "-c", WORKER, str(self.top), str(self.root), self.base]
+
+    def put_shim(self, act: str) -> None:
+        shim = self.shim / "git"
+        shim.write_text(SHIM.replace("{act}", act).replace("{git}", REAL_GIT))
+        shim.chmod(shim.stat().st_mode | stat.S_IXUSR)
+
+    def work(self, *, kill: str = "", call: int = 0) -> subprocess.CompletedProcess[str]:
+        """Work on the step from its start to its landing; with `kill`, die at the first such subcommand of git."""
+        env = {**os.environ, "SHIM_COMMAND": kill, "SHIM_CALL": str(call), "SHIM_FOLDER": str(self.shim)}
+        if kill:
+            (self.shim / "used").rmdir() if (self.shim / "used").exists() else None
+            env["PATH"] = f"{self.shim}{os.pathsep}{env['PATH']}"
+        return subprocess.run(self.argv, capture_output=True, text=True, env=env, check=False, timeout=120)
+
+    def forget(self) -> None:
+        """As it was before the work."""
+        for ref in git(
+            self.top, "for-each-ref", "--format=%(refname)", "refs/drumline", f"refs/heads/{BRANCH}"
+        ).split():
+            git(self.top, "update-ref", "-d", ref)
+
+    def assert_usable(self) -> None:
+        """What the user types works, whatever died."""
+        for words in USER_COMMANDS:
+            git(self.top, *words)
+
+    def assert_landed(self) -> None:
+        assert git(self.top, "rev-list", "--count", f"{self.base}..{BRANCH}") == "1"
+        assert git(self.top, "show", f"{BRANCH}:new.txt") == "new"
+        assert git(self.top, "worktree", "list").count("\n") == 0
+        git(self.top, "gc", "--quiet")
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    for key in [key for key in os.environ if key.startswith("GIT_")]:
+        monkeypatch.delenv(key)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    return Bench(tmp_path)
+
+
+def leave_half_a_record(bench: Bench, worktree: Path, name: str) -> Path:
+    """A record as git leaves it if it dies while it makes a worktree."""
+    record = bench.top / ".git" / "worktrees" / name
+    record.mkdir(parents=True)
+    (record / "locked").write_text("initializing\n")
+    (record / "gitdir").write_text(f"{worktree / '.git'}\n")
+    (record / "HEAD").write_text(f"{'0' * 40}\n")
+    (record / "commondir").touch()
+    return record
+
+
+def test_a_half_made_record_of_ours_is_removed_at_the_next_start(bench: Bench) -> None:
+    leave_half_a_record(bench, bench.root / RUN / STEP, STEP)
+    with pytest.raises(subprocess.CalledProcessError):
+        git(bench.top, "branch", "-a")
+
+    anyio.run(bench.open().start, bench.base)
+
+    bench.assert_usable()
+
+
+def test_a_half_made_record_is_left_alone_while_its_step_is_worked_on(bench: Bench) -> None:
+    record = leave_half_a_record(bench, bench.root / RUN / STEP, STEP)
+    spaces = bench.open()
+
+    async def look() -> list[Path]:
+        async with spaces._open(STEP):
+            return clear_records(bench.top / ".git", bench.root)
+
+    assert anyio.run(look) == []
+    assert find_broken_records(bench.top / ".git", bench.root) == [record]
+
+
+def test_a_half_made_record_of_the_users_own_worktree_is_not_touched(bench: Bench) -> None:
+    record = leave_half_a_record(bench, bench.top.parent / "mine", "mine")
+
+    removed = clear_records(bench.top / ".git", bench.root)
+
+    assert removed == []
+    assert record.exists()
+
+
+def test_a_worktree_of_the_user_with_the_name_of_a_step_stays(bench: Bench) -> None:
+    git(bench.top, "worktree", "add", "-q", "--detach", str(bench.top.parent / STEP))
+
+    assert bench.work().stderr == ""
+
+    assert str(bench.top.parent / STEP) in git(bench.top, "worktree", "list")
+    assert git(bench.top.parent / STEP, "status", "--porcelain") == ""
+
+
+def test_ref_locks_of_a_git_that_died_with_its_driver_are_removed(bench: Bench) -> None:
+    bench.put_shim(LEAVES_LOCK)
+    died = bench.work(kill="update-ref")
+    locks = list((bench.top / ".git" / "refs").rglob("*.lock"))
+
+    again = bench.work()
+
+    assert died.returncode == -9
+    assert locks
+    assert again.stderr == ""
+    bench.assert_landed()
+
+
+def test_ref_locks_are_removed_without_a_run_as_doctor_does_it(bench: Bench) -> None:
+    bench.put_shim(LEAVES_LOCK)
+    bench.work(kill="update-ref")
+    (lock,) = (bench.top / ".git" / "refs").rglob("*.lock")
+
+    removed = clear_ref_locks(bench.top / ".git")
+
+    assert removed == [lock]
+    assert clear_ref_locks(bench.top / ".git") == []
+    git(bench.top, "gc", "--quiet")
+
+
+def test_a_ref_lock_from_before_the_machine_was_started_is_removed(bench: Bench) -> None:
+    lock = bench.top / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    os.utime(lock, (1_000_000_000, 1_000_000_000))
+
+    assert bench.work().stderr == ""
+
+    bench.assert_landed()
+
+
+def test_a_ref_lock_that_may_belong_to_somebody_else_is_kept_and_named(bench: Bench) -> None:
+    lock = bench.top / ".git" / "refs" / "heads" / f"{BRANCH}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+
+    ref = f"refs/heads/{BRANCH}"
+    repository = Git(common_dir=bench.top / ".git")
+
+    written = anyio.run(lambda: write_ref(repository, ref, bench.base, old="", lock=bench.shim / "lock"))
+
+    assert written.code == 128
+    assert "plan-r1.lock" in written.err
+    assert lock.exists()
+
+
+def test_a_git_that_is_killed_alone_leaves_no_ref_lock(bench: Bench) -> None:
+    bench.put_shim(LEAVES_LOCK + "; kill -9 $$")
+
+    bench.work(kill="update-ref")
+
+    assert not list((bench.top / ".git" / "refs").rglob("*.lock"))
+
+
+COMMANDS = ["update-ref", "add", "read-tree", "write-tree", "commit-tree"]
+
+
+needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+
+
+@pytest.mark.long
+@needs_strace
+@pytest.mark.parametrize("command", COMMANDS)
+def test_git_may_die_at_any_call_that_writes(bench: Bench, command: str) -> None:
+    """The first such command dies at its first call, then at its second, until it gets through."""
+    bench.put_shim(DIES_AT_CALL)
+    for number in range(1, 200):
+        bench.work(kill=command, call=number)
+        bench.assert_usable()
+        again = bench.work()
+
+        assert again.stderr == "", (command, number)
+        bench.assert_landed()
+        bench.forget()
+        if (bench.shim / "whole").exists():
+            assert number > 1
+            return
+    raise AssertionError("git never got through")
+
+
+OWN_CALLS = "rename,mkdir,unlink,rmdir,fsync,ftruncate,pwrite64"
+
+
+@pytest.mark.long
+@needs_strace
+def test_the_driver_may_die_at_any_write_of_its_own(bench: Bench) -> None:
+    """The records of worktrees are made and removed by us: die at each of those calls, git's included."""
+    inject = f"inject={OWN_CALLS}:signal=KILL:when="
+    for number in range(1, 200):
+        died = subprocess.run(
+            [
+                *("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={OWN_CALLS}", "-e", f"{inject}{number}"),
+                *bench.argv,
+            ],
+            capture_output=True,
+            check=False,
+            timeout=120,
+        )
+        bench.assert_usable()
+        again = bench.work()
+        assert again.stderr == "", number
+        bench.assert_landed()
+        bench.forget()
+        if died.returncode == 0:
+            return
+    raise AssertionError("the process never got through")
+
+
+def test_folders_that_records_pass_through_are_cleared_once_they_are_old(bench: Bench) -> None:
+    passing = bench.top / ".git" / "drumline" / "records"
+    for name, age in (("old", 3600.0), ("new", 0.0)):
+        (passing / name).mkdir(parents=True)
+        then = time.time() - age
+        os.utime(passing / name, (then, then))
+
+    clear_records(bench.top / ".git", bench.root)
+
+    assert [entry.name for entry in passing.iterdir()] == ["new"]
