@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +17,7 @@ import pytest
 import yaml
 from tests.acceptance.durability import send
 from tests.acceptance.userland import PATIENCE, Ran, User, leaving_nothing, processes_of
+from tests.warm import Command, run_warm
 
 from drumline.core.events import Event
 from drumline.core.flow.events import NodeEnded
@@ -27,7 +26,7 @@ from drumline.core.ids import Stream
 from drumline.core.state import RunState, fold_run
 from drumline.store.sqlite import SqliteStore
 
-RIGGED = Path(__file__).with_name("rigged.py")
+RIGGED = "tests.acceptance.rigged"
 KILLED = -9
 MOST_COMMANDS = 12
 
@@ -158,13 +157,6 @@ def _next_command(run: RunState | None, begin: Sequence[str], answers: Mapping[s
 
 
 def _run_rigged(user: User, args: Sequence[str], env: Mapping[str, str]) -> Ran:
-    done = subprocess.run(
-        [sys.executable, str(RIGGED), "cli", *args],
-        cwd=user.repo,
-        env=user.env | dict(env),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-    return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
+    command = Command(argv=["cli", *args], cwd=str(user.repo), env=user.env | dict(env), module=RIGGED)
+    ended = run_warm(command, timeout=PATIENCE)
+    return Ran(code=ended.code, out=ended.out, err=ended.err)

@@ -156,18 +156,18 @@ async def drive_rigged(site: Site, store: SqliteStore, rigging: argparse.Namespa
     return ended
 
 
-def main() -> int:
+def main(argv: Sequence[str]) -> int:
     """Drive the newest run of the repository around the current folder; 0 if it is done at the end."""
-    if sys.argv[1:2] == ["cli"]:
+    if argv[:1] == ["cli"]:
         vars(wiring)["SqliteStore"] = StruckStore
-        return run_cli(sys.argv[2:])
+        return run_cli(argv[1:])
     parser = argparse.ArgumentParser()
     parser.add_argument("--no-recovery", action="store_true")
     parser.add_argument("--no-fencing", action="store_true")
     parser.add_argument("--strike-at-append", type=int, default=0)
     parser.add_argument("--strike-at", choices=("landing", "removal"), default="")
     parser.add_argument("--jobs", type=int, default=2)
-    rigging = parser.parse_args()
+    rigging = parser.parse_args(argv)
     site = open_site()
     store = RiggedStore.open(site.state_dir / STORE, on_busy=site.roster.evict_frozen)
     store.fencing = not rigging.no_fencing
@@ -178,4 +178,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

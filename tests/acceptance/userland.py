@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from tests.warm import Command, run_warm
 
 from drumline.app.catalog import find_run
 from drumline.cli.main import main
@@ -84,7 +85,15 @@ class User:
         return found | more
 
     def drumline(self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Ran:
-        """Type a command and wait for its end."""
+        """Type a command and wait for its end: a process of its own, forked from one that has imported everything."""
+        if env and "PYTHONPATH" in env:
+            return self.drumline_cold(*args, cwd=cwd, env=env)
+        command = Command(argv=args, cwd=str(cwd or self.repo), env=self.env | dict(env or {}))
+        ended = run_warm(command, timeout=PATIENCE)
+        return Ran(code=ended.code, out=ended.out, err=ended.err)
+
+    def drumline_cold(self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Ran:
+        """Type a command as a shell starts it, for tests of the start itself; wait for its end."""
         process = self.start(*args, cwd=cwd, env=env)
         out, err = process.communicate(timeout=PATIENCE)
         return Ran(code=process.returncode, out=out, err=err)

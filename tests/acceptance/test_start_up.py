@@ -1,0 +1,38 @@
+"""Every command as a shell starts it. The other tests fork it from an interpreter that has imported it already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text
+
+from drumline.cli.main import COMMANDS
+
+LOOKS = (("status",), ("why", "step-1"), ("logs", "step-1"), ("validate", PLAN))
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[User]:
+    folder = tmp_path_factory.mktemp("cold")
+    with leaving_nothing(folder):
+        yield make_user(folder, step_text("step-1"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_starts_and_explains_itself(user: User, command: str) -> None:
+    helped = user.drumline_cold(command, "--help")
+
+    assert (helped.code, helped.err) == (0, "")
+    assert helped.out.startswith(f"Usage: drumline {command} ")
+
+
+def test_a_plan_is_run_and_looked_at_by_commands_as_a_shell_starts_them(user: User) -> None:
+    ran = user.drumline_cold("run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot", "--json")
+    cold = [user.drumline_cold(*words) for words in LOOKS]
+
+    warm = [user.drumline(*words) for words in LOOKS]
+    assert ran.code == 0
+    assert ran.lines[-1]["state"] == "done"
+    assert [found.code for found in cold] == [0] * len(LOOKS)
+    assert [found.out for found in cold] == [found.out for found in warm]
