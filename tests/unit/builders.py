@@ -110,7 +110,12 @@ def check_started(number: int = 0) -> ev.CheckStarted:
 def checked(number: int = 0, *, exit_code: int | None = 0) -> list[ev.Event]:
     """A check ran and left the tree alone."""
     ended = ev.CheckEnded(
-        check=number, command=f"check {number + 1}", tree=TREE_2, tree_after=TREE_2, exit_code=exit_code
+        check=number,
+        command=f"check {number + 1}",
+        tree=TREE_2,
+        tree_after=TREE_2,
+        exit_code=exit_code,
+        failure="tool" if exit_code is None else "",
     )
     return [check_started(number), ended]
 

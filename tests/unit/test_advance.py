@@ -25,7 +25,8 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.advance import MOST_RUNS, advance, orders_for, recover
-from drumline.core.commands import Attempt, Command, Finish, Land, Park, Prepare, Restart, RunCheck
+from drumline.core.checkfailure import explain
+from drumline.core.commands import Attempt, Command, Finish, Land, Park, Prepare, Recheck, Restart, RunCheck
 from drumline.core.ids import GateId, StepId, Tree
 from drumline.core.life import OPEN, Phase
 from drumline.core.plan import Check, Step
@@ -52,11 +53,11 @@ def next_command(step: Step, events: Sequence[ev.Event], run: RunState | None = 
     return advance(orders_for(run, step), fold_step(StepState(), events), run)
 
 
-def verdict(check: int, before: str, after: str, *, exit_code: int | None = 0, output: str = "") -> list[ev.Event]:
+def verdict(check: int, before: str, after: str, *, exit_code: int | None = 0, failure: str = "") -> list[ev.Event]:
     """A check that ran on one tree and left another."""
     command = f"check {check + 1}"
     ended = ev.CheckEnded(
-        check=check, command=command, tree=Tree(before), tree_after=Tree(after), exit_code=exit_code, output=output
+        check=check, command=command, tree=Tree(before), tree_after=Tree(after), exit_code=exit_code, failure=failure
     )
     return [ev.CheckStarted(check=check, command=command, tree=Tree(before)), ended]
 
@@ -243,10 +244,72 @@ def test_failing_checks_go_back_to_the_agent_twice_and_then_block() -> None:
     ]
 
 
-def test_a_check_that_could_not_be_run_blocks_and_is_named() -> None:
-    events = [*prepared(), *attempted(1), *verdict(0, TREE_2, TREE_2, exit_code=None, output="no bash")]
+def hindered(check: int = 0, failure: str = "tool") -> list[ev.Event]:
+    """A check that this machine cannot run."""
+    return verdict(check, TREE_2, TREE_2, exit_code=127, failure=failure)
 
-    assert next_command(ONE, events) == Finish(state="blocked", reason="check could not be run: check 1: no bash")
+
+@pytest.mark.parametrize(("failure", "delay"), [("tool", 0.0), ("network", 2.0)])
+def test_a_check_that_this_machine_cannot_run_is_repeated_once_and_then_blocks(failure: str, delay: float) -> None:
+    events = [*prepared(), *attempted(1), *hindered(failure=failure)]
+    first = next_command(ONE, events)
+    second = next_command(ONE, [*events, *hindered(failure=failure)])
+
+    assert first == RunCheck(number=0, check=Check(command="check 1"), delay=delay)
+    assert second == Finish(state="blocked", reason=explain(failure, command="check 1", evidence=""), failure=failure)
+
+
+def test_a_check_that_runs_when_it_is_repeated_counts() -> None:
+    events = [*prepared(), *attempted(1), *hindered(), *verdict(0, TREE_2, TREE_2)]
+
+    assert next_command(ONE, events) == Land()
+
+
+def test_a_failure_of_the_work_goes_back_to_the_agent_before_a_check_that_cannot_run_counts() -> None:
+    events = [*prepared(), *attempted(1), *hindered(0), *checked(1, exit_code=1)]
+
+    command = next_command(TWO, events)
+    state = fold_step(StepState(), [*events, attempt(2)])
+
+    assert command == Attempt(node="implement", attempt=2, tier="standard")
+    assert [told.check for told in state.feedback] == [1]
+
+
+def test_checks_that_cannot_run_use_up_no_fix() -> None:
+    events = [*prepared(), *attempted(1), *checked(exit_code=1), *attempted(2), *hindered(), *hindered()]
+
+    state = fold_step(StepState(), events)
+
+    assert state.fixes == 1
+    assert isinstance(next_command(ONE, events), Finish)
+
+
+REOPENED = ev.StepReopened(step=StepId("a"))
+
+
+def test_a_retry_of_a_step_whose_check_could_not_run_keeps_its_work() -> None:
+    events = [*prepared(), *attempted(1), *hindered(), *hindered()]
+    run = run_of(ONE, REOPENED)
+    first = next_command(ONE, events, run)
+    events.append(ev.StepRechecked(round=1))
+
+    assert first == Recheck(round=1)
+    assert next_command(ONE, events, run) == RunCheck(number=0, check=Check(command="check 1"))
+    assert next_command(ONE, [*events, *checked()], run) == Land()
+
+
+def test_a_retry_of_a_step_whose_text_was_edited_since_begins_from_nothing() -> None:
+    events = [*prepared(), *attempted(1), *hindered(), *hindered()]
+    blocked = ev.StepFinished(step=StepId("a"), state="blocked", failure="tool")
+    edited = ev.PlanChanged(changed=(replace(ONE, text_digest="new"),))
+
+    assert next_command(ONE, events, run_of(ONE, blocked, edited, REOPENED)) == Restart(round=1)
+
+
+def test_a_retry_of_a_step_whose_work_failed_begins_from_nothing() -> None:
+    events = [*prepared(), *attempted(1), *hindered(0), *checked(1, exit_code=1)]
+
+    assert next_command(TWO, events, run_of(TWO, REOPENED)) == Restart(round=1)
 
 
 def test_a_check_that_changes_the_tree_is_run_again_with_those_whose_proof_it_voided() -> None:

@@ -11,7 +11,7 @@ from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.commands import Ask, ClaimStep, Close, Command, Declare, EndRun, Linger, ParkRun, Reopen
-from drumline.core.decide import decide
+from drumline.core.decide import decide, take_up
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.schedule import Surroundings
@@ -388,3 +388,10 @@ def test_a_wave_whose_manual_steps_can_no_longer_be_done_holds_nothing_back() ->
     done = [finish("a", "blocked", reason="x"), finish("x"), finish("y")]
 
     assert commands(run_of(steps, *done)) == claims("z")
+
+
+def test_a_resume_reopens_only_steps_whose_checks_this_machine_could_not_run() -> None:
+    hindered = ev.StepFinished(step=A, state="blocked", reason="no pnpm", failure="tool")
+    run = run_of(PAIR, hindered, ev.StepFinished(step=B, state="blocked", reason="still failing"))
+
+    assert [reopened.step for reopened in take_up(run)] == [A]

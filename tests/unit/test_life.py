@@ -21,6 +21,7 @@ LEGAL = {
     (P.WORKED, ev.AttemptStarted): P.WORKING,
     (P.WORKED, ev.CheckStarted): P.CHECKING,
     (P.WORKED, ev.LandingStarted): P.LANDING,
+    (P.WORKED, ev.StepRechecked): P.WORKED,
     (P.CHECKING, ev.CheckEnded): P.WORKED,
     (P.CHECKING, ev.WorkLost): P.WORKED,
     (P.WORKING, ev.SessionOpened): P.WORKING,

@@ -133,7 +133,9 @@ def test_a_failure_that_passes_is_waited_for_and_is_no_fix() -> None:
 def test_a_check_that_could_not_be_run_says_so() -> None:
     lines = tell_step([*prepared(), *attempted(1), *checked(exit_code=None)])
 
-    assert [line.text for line in lines] == ["step-1: check 1 could not be run: check 1"]
+    assert [line.text for line in lines] == [
+        "step-1: check 1 could not be run: check 1: a program that the check needs cannot be run here"
+    ]
 
 
 def test_lost_work_is_told_and_is_no_fix() -> None:

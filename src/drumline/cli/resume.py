@@ -17,6 +17,9 @@ from drumline.cli.recordings import check_record, record_option, record_plan
 from drumline.cli.session import Session
 from drumline.cli.telling import drive_on_with
 from drumline.cli.warning import name_specs, say_unjailed
+from drumline.core.flow.events import FlowEnded
+from drumline.core.flow.questions import FLOW
+from drumline.core.ids import Stream
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
@@ -69,8 +72,10 @@ def command(
 
 
 def _resume_flow(site: Site, store: SqliteStore, state: RunState, record: Path | None, *, as_json: bool) -> int:
-    """Walk a flow on; one that has ended is over, whatever it came to."""
-    if state.ended is not None:
+    """Walk a flow on; one that came to an end is over, but not one that is blocked by this machine."""
+    ends = [recorded.event for recorded in store.read(Stream(state.id, FLOW), kinds=(FlowEnded.__name__,))]
+    over = any(isinstance(event, FlowEnded) and not event.scope for event in ends)
+    if state.ended is not None and (over or state.ended.state != "blocked"):
         place = state.begun.plan
         raise InvalidInput(f"run {state.id} has ended as {state.ended.state}", hint=f"drumline flow run {place}")
     return drive_on_with(site, store, state, as_json=as_json, record=record)

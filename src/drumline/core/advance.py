@@ -1,8 +1,8 @@
 """What one step does next. Pure: the same state gives the same command, on any machine.
 
 Budgets: only failures of the work itself (a failing check, or the agent saying so) use up fixes; failures that pass
-by themselves wait 2 s, then 4 s; where an agent cannot go on the next one takes over; everything else stops the step
-with its reason. Before each attempt the run's money is looked at.
+by themselves wait 2 s, then 4 s; where an agent cannot go on the next one takes over; a check that this machine cannot
+run is repeated once; everything else stops the step with its reason. Before each attempt the run's money is looked at.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from drumline.core import gates, spending
-from drumline.core.commands import Attempt, Command, Defer, Finish, Land, Park, Prepare, Restart, RunCheck
+from drumline.core.checkfailure import CHECK_RULES, CheckFailure, explain, is_work
+from drumline.core.commands import Attempt, Command, Defer, Finish, Land, Park, Prepare, Recheck, Restart, RunCheck
 from drumline.core.events import AttemptEnded, Event, WorkLost
 from drumline.core.ids import DriverId
 from drumline.core.life import OPEN, Phase
@@ -22,7 +23,7 @@ from drumline.core.taxonomy import MOST_CRASHES, RULES, WAITS, Failure, Reaction
 
 NODE = "implement"
 MOST_RUNS = 2
-"""How often one check may run on changing trees before it counts as unstable."""
+"""How often one check may run on changing trees, or without being able to run, before that counts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,7 +61,7 @@ def _advance(orders: Orders, state: StepState, run: RunState) -> Command:
         return Finish(state="done")
     wanted_round = run.rounds.get(step.id, 0)
     if state.round < wanted_round:
-        return Restart(round=wanted_round)
+        return _begin_round(wanted_round, state, rewritten=run.rewritten.get(step.id, 0))
     edited = _open_edit(run, step)
     if edited is not None:
         return edited
@@ -73,6 +74,12 @@ def _advance(orders: Orders, state: StepState, run: RunState) -> Command:
             return _after_work(orders, state, run)
         case _:
             raise AssertionError(f"{step.id} has an open intent in phase {state.phase.value}")
+
+
+def _begin_round(number: int, state: StepState, *, rewritten: int) -> Command:
+    """From nothing; but work whose checks could not be run is only checked again, unless its task was edited since."""
+    keeps = state.phase is Phase.WORKED and state.hindered is not None and state.round >= rewritten
+    return Recheck(round=number) if keeps else Restart(round=number)
 
 
 def recover(state: StepState, driver: DriverId) -> list[Event]:
@@ -105,15 +112,26 @@ def _after_work(orders: Orders, state: StepState, run: RunState) -> Command:
 
 
 def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:
-    """Checks never run since the last attempt; then, if one changed the tree, those whose proof that voided."""
+    """Checks never run since the last attempt; those that could not be run; those whose proof a changed tree voids."""
     for number, check in enumerate(orders.checks):
         if number not in state.verdicts:
             return RunCheck(number=number, check=check)
+    if state.hindered is not None:
+        return _repeat(orders, state)
     if state.failing():
         return None
     for number, check in enumerate(orders.checks):
         if not state.proves(number) and state.verdicts[number].runs < MOST_RUNS:
             return RunCheck(number=number, check=check)
+    return None
+
+
+def _repeat(orders: Orders, state: StepState) -> RunCheck | None:
+    """The next check that could not be run, once more."""
+    for number, verdict in sorted(state.verdicts.items()):
+        if not is_work(verdict.ended.failure) and verdict.runs < MOST_RUNS:
+            delay = CHECK_RULES[CheckFailure(verdict.ended.failure)].delay
+            return RunCheck(number=number, check=orders.checks[number], delay=delay)
     return None
 
 
@@ -197,13 +215,13 @@ def _without_other(orders: Orders, state: StepState, run: RunState, last: Attemp
 
 
 def _after_failed_checks(orders: Orders, state: StepState, run: RunState) -> Command:
-    failing = state.failing()
-    not_run = [ended for ended in failing if ended.exit_code is None]
-    if not_run:
-        return Finish(state="blocked", reason=f"check could not be run: {not_run[0].command}: {not_run[0].output}")
+    hindered = state.hindered
+    if hindered is not None:
+        reason = explain(hindered.failure, command=hindered.command, evidence=hindered.evidence)
+        return Finish(state="blocked", reason=reason, failure=hindered.failure)
     if state.fixes < orders.retries:
         return _attempt(orders, state, run, fixing=True)
-    commands = ", ".join(ended.command for ended in failing)
+    commands = ", ".join(ended.command for ended in state.faults())
     return Finish(state="blocked", reason=f"still failing after {state.fixes} fixes: {commands}")
 
 

@@ -15,7 +15,7 @@ from drumline.core.plan import Check, Marks, Plan, Status, Step
 from drumline.core.state import Gate, RunState, survey
 from drumline.errors import StoreError
 
-FORMAT = 2
+FORMAT = 3
 DONE = Marks(status=Status.DONE)
 _PACKED = ("id", "title", "path", "line", "text_digest", "needs", "checks")
 _PLAN_WORDS = ("name", "path", "format", "title", "autonomy", "ticket", "complexity", "express")
@@ -39,6 +39,7 @@ def dump(state: RunState) -> str:
         "finished": [to_plain(finished) for finished in state.finished.values()],
         "declared": sorted(state.declared),
         "rounds": state.rounds,
+        "rewritten": state.rewritten,
         "gates": [[to_plain(g.opened), to_plain(g.answer) if g.answer else None] for g in state.gates.values()],
         "unanswered": list(state.unanswered),
         "mirrored": [_shorten(state, mirrored) for mirrored in state.mirrored.values()],
@@ -71,6 +72,7 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.working = raw["working"]
     state.declared = {StepId(step) for step in raw["declared"]}
     state.rounds = raw["rounds"]
+    state.rewritten = raw["rewritten"]
     state.deferred = {d["step"]: from_plain(ev.StepDeferred, d) for d in raw["deferred"]}
     state.usage = raw["usage"]
     state.parked_until = raw["parked_until"]

@@ -25,6 +25,13 @@ class Restart(Command):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Recheck(Command):
+    """Begin a new round with the work as it is and fresh budgets: its checks could not be run before."""
+
+    round: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Prepare(Command):
     """Make the workspace at the head of the run branch and run the setup command in it."""
 
@@ -50,10 +57,11 @@ class Attempt(Command):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunCheck(Command):
-    """Run one check on the tree as it is."""
+    """Run one check on the tree as it is, after waiting `delay` seconds."""
 
     number: int
     check: Check
+    delay: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,11 +87,12 @@ class Defer(Command):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finish(Command):
-    """The step needs no more driving."""
+    """The step needs no more driving. `failure` is the class of a check failure that is not the work's."""
 
     state: str
     reason: str = ""
     rejected: bool = False
+    failure: str = ""
 
 
 # --- for the run, by any driver ---------------------------------------------------------------------------------

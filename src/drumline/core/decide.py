@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drumline.core import gates
+from drumline.core.checkfailure import is_work
 from drumline.core.commands import Ask, ClaimStep, Close, Command, Declare, EndRun, Linger, ParkRun, Reopen
+from drumline.core.events import StepReopened
 from drumline.core.ids import GateId
 from drumline.core.plan import Status, Step
 from drumline.core.schedule import (
@@ -43,6 +45,12 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
     if candidates or around.claimed:
         return [Linger(reason="steps are in work")]
     return [_stop(run, around)]
+
+
+def take_up(run: RunState) -> list[StepReopened]:
+    """What a resume reopens: steps whose checks this machine could not run. Their work is kept, so trying is cheap."""
+    blocked = [f.step for f in run.finished.values() if f.state == "blocked" and not is_work(f.failure)]
+    return [StepReopened(step=step, reason="its check could not be run before") for step in blocked]
 
 
 def _declarations(run: RunState, around: Surroundings) -> list[Command]:

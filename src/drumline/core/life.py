@@ -22,6 +22,7 @@ from drumline.core.events import (
     SessionOpened,
     StepClaimed,
     StepLanded,
+    StepRechecked,
     StepReleased,
     StepRestarted,
     WorkLost,
@@ -61,6 +62,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
         Phase.WORKED: {
             AttemptStarted: Phase.WORKING,
             CheckStarted: Phase.CHECKING,
+            StepRechecked: Phase.WORKED,
             LandingStarted: Phase.LANDING,
         },
         Phase.CHECKING: {CheckEnded: Phase.WORKED, WorkLost: Phase.WORKED},

@@ -135,7 +135,10 @@ class StepStarted(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepFinished(Event):
-    """A step needs no more driving: done, blocked, failed or skipped. One small event per finished step."""
+    """A step needs no more driving: done, blocked, failed or skipped. One small event per finished step.
+
+    `failure` is the class of check failure that blocks it, if that is the machine's and not the work's.
+    """
 
     step: StepId
     state: str
@@ -153,6 +156,7 @@ class StepFinished(Event):
     usage: Mapping[str, float] = field(default_factory=dict)
     rejected: bool = False
     notices: tuple[str, ...] = ()
+    failure: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,7 +31,10 @@ class Gate:
 
 @dataclass(kw_only=True, slots=True)
 class RunState:
-    """Everything the run's own stream says."""
+    """Everything the run's own stream says.
+
+    `rounds` counts how often a step was reopened; `rewritten` is the round from which on its present text counts.
+    """
 
     id: RunId
     version: int = 0
@@ -44,6 +47,7 @@ class RunState:
     finished: dict[StepId, ev.StepFinished] = field(default_factory=dict)
     declared: set[StepId] = field(default_factory=set)
     rounds: dict[StepId, int] = field(default_factory=dict)
+    rewritten: dict[StepId, int] = field(default_factory=dict)
     gates: dict[GateId, Gate] = field(default_factory=dict)
     unanswered: dict[GateId, Gate] = field(default_factory=dict)
     depth: dict[StepId, int] = field(default_factory=dict)
@@ -154,6 +158,9 @@ def _changed(state: RunState, event: ev.PlanChanged) -> None:
         state.deferred.pop(step_id, None)
     _withdraw_gates(state, event.removed)
     steps.update({step.id: step for step in event.changed})
+    for step in event.changed:
+        if step.id in state.finished or step.id in state.working:
+            state.rewritten[step.id] = state.rounds.get(step.id, 0) + 1
     order = dict.fromkeys((*event.order, *steps))
     state.plan = state.plan.with_steps([steps[step_id] for step_id in order if step_id in steps])
     state.digests.update(event.digests)

@@ -33,6 +33,13 @@ class StepRestarted(Event):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class StepRechecked(Event):
+    """A new round begins with the work as it is: fresh budgets, and only the checks run again."""
+
+    round: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class WorkspaceAssigned(Event):
     """Intent: a worktree at this path, from this commit. Recorded before it is made, adopted on retry."""
 
@@ -114,7 +121,10 @@ class CheckStarted(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckEnded(Event):
-    """A check's verdict, bound to the trees before and after it. `exit_code` None means it was not run."""
+    """A check's verdict, bound to the trees before and after it. `exit_code` None means it was not run.
+
+    `failure` is the class of a failing one (`core/checkfailure.py`), `evidence` the line that shows it.
+    """
 
     check: int
     command: str
@@ -124,6 +134,8 @@ class CheckEnded(Event):
     seconds: float = 0.0
     output: str = ""
     log: str = ""
+    failure: str = ""
+    evidence: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

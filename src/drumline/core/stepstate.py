@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drumline.core import events as ev
+from drumline.core.checkfailure import is_work
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
 from drumline.core.life import Phase, step_forward
 from drumline.core.spending import COST, add_up, count_attempt
@@ -83,6 +84,16 @@ class StepState:
         """Checks that did not pass on the tree as it is, in order."""
         return tuple(v.ended for _, v in sorted(self.verdicts.items()) if v.ended.exit_code != 0)
 
+    def faults(self) -> tuple[ev.CheckEnded, ...]:
+        """Failing checks that say something about the work: those the agent is told of."""
+        return tuple(ended for ended in self.failing() if is_work(ended.failure))
+
+    @property
+    def hindered(self) -> ev.CheckEnded | None:
+        """The first check that could not be run for a reason that is not the work's, where no other one fails."""
+        failing = self.failing()
+        return failing[0] if failing and not self.faults() else None
+
     def proves(self, check: int) -> bool:
         """Whether the check passed on exactly the tree as it is now."""
         found = self.verdicts.get(check)
@@ -114,8 +125,7 @@ def _released(state: StepState, event: ev.StepReleased, _: Phase) -> None:
 
 
 def _restarted(state: StepState, event: ev.StepRestarted, _: Phase) -> None:
-    if state.failing():
-        state.feedback = state.failing()
+    state.feedback = state.faults() or state.feedback
     state.round = event.round
     state.base = state.tree = None  # a landing is looked for from the first head on, in every round
     state.fixes = state.waits = state.crashes = state.rests = 0
@@ -124,6 +134,12 @@ def _restarted(state: StepState, event: ev.StepRestarted, _: Phase) -> None:
     state.exhausted = {}
     state.verdicts = {}
     state.trouble = ""
+
+
+def _rechecked(state: StepState, event: ev.StepRechecked, _: Phase) -> None:
+    state.round = event.round
+    state.fixes = state.waits = state.crashes = state.rests = 0
+    state.verdicts = {}
 
 
 def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
@@ -164,7 +180,7 @@ def _spend(state: StepState) -> None:
     state.cut_short = ""
     if last and last.question and not failure:
         return
-    state.feedback = state.failing()
+    state.feedback = state.faults()
     state.complaint = _complain(last, failing=bool(state.feedback))
     if failure or state.feedback:
         state.fixes += 1
@@ -227,6 +243,7 @@ _APPLY: dict[type[ev.Event], Callable[[StepState, Any, Phase], None]] = {
     ev.StepClaimed: _claimed,
     ev.StepReleased: _released,
     ev.StepRestarted: _restarted,
+    ev.StepRechecked: _rechecked,
     ev.WorkspaceAssigned: _assigned,
     ev.WorkspaceReady: _ready,
     ev.WorkspaceFailed: _unready,

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterable, Sequence
 
 from drumline.core import events as ev
+from drumline.core.checkfailure import CHECK_RULES
 from drumline.core.codec import FLOW_KINDS, KINDS, VERSION
 from drumline.core.life import OPEN, TRANSITIONS
 from drumline.core.taxonomy import RULES, WAITS
@@ -128,6 +129,10 @@ def life_page() -> str:
 def failures_page() -> str:
     """Classes of failure and what follows from them."""
     rows = [(f"`{failure.value}`", rule.means, rule.reaction.value) for failure, rule in RULES.items()]
+    of_checks = [
+        (f"`{failure.value}`", rule.means, rule.reaction.value, rule.advice or "–")
+        for failure, rule in CHECK_RULES.items()
+    ]
     waits = " and ".join(f"{seconds:g} s" for seconds in WAITS)
     return join(
         "# Failures",
@@ -138,8 +143,19 @@ def failures_page() -> str:
         "are used up the step is blocked. Attempts that were lost with their driver count nowhere.",
         "The `command` agent judges by exit code: 0 is success, 75 is `transient`, 126 and 127 (cannot be run) are "
         "`permanent`, anything else and a timeout are `validation`. The `scripted` agent fails as its script says.",
-        "A check that cannot be run at all, a check that changes the files each time it runs, a setup command that "
-        "fails, and changes that conflict with what landed meanwhile block the step at once.",
+        "## Of checks",
+        "A failing check has one of these classes, in a plan and in a flow.",
+        table(("class", "what it means", "what follows", "what to do"), of_checks),
+        "*tool*: the exit code is 126 or 127 and the missing thing is a program. A file of the work tree, a path "
+        "below it and a file that the step owns are the work's: `./run.sh` that the step was to create goes back to "
+        "the agent. *network*: the output says that a name cannot be resolved or a network cannot be reached; lines "
+        "about this machine and about names reserved for tests (`.invalid`, `example.com`) do not count, nor does a "
+        "check whose output shows a failed assertion.",
+        "A check that is repeated uses up no fix and no attempt. A step blocked for it keeps its work: `drumline "
+        "resume` and `drumline retry STEP` run only its checks again, unless its file was edited since. In a flow, "
+        "`drumline resume` visits the check node again.",
+        "A check that changes the files each time it runs, a setup command that fails, and changes that conflict with "
+        "what landed meanwhile block the step at once.",
     )
 
 

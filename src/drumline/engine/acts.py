@@ -23,6 +23,7 @@ from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
 from drumline.core.taxonomy import Failure
+from drumline.engine.checking import run_check
 from drumline.engine.kit import Kit, OpenAgent, Worker
 from drumline.engine.transcripts import OWN
 from drumline.errors import GitError, InvalidInput
@@ -76,6 +77,8 @@ class Acts:
         match command:
             case cmd.Restart(round=number):
                 return Note(step=[ev.StepRestarted(round=number)])
+            case cmd.Recheck(round=number):
+                return Note(step=[ev.StepRechecked(round=number)])
             case cmd.Prepare():
                 self._pinned_text()  # a slow setup must not let an edit slip in under the old text's name
                 base = await self.kit.workspaces.head()
@@ -147,6 +150,7 @@ class Acts:
             deleted=tuple(path for path, kind in files.items() if kind == "deleted"),
             usage=state.usage,
             notices=state.notices,
+            failure=command.failure,
         )
         return Note(step=[ev.StepReleased(reason=command.state)], run=[finished])
 
@@ -305,25 +309,27 @@ class Acts:
     async def _check(self, command: cmd.RunCheck, state: StepState) -> ev.Event:
         step, tree = self.orders.step.id, _known(state.tree)
         log = self.kit.log(step, f"check-{state.attempts}-{command.number + 1}.log")
-        job = Job(
-            argv=["bash", "-c", command.check.command],
-            cwd=self.kit.workspaces.path(step),
+        if command.delay:
+            await self.kit.clock.sleep(command.delay)
+        found = await run_check(
+            command.check.command,
+            self.processes,
+            folder=self.kit.workspaces.path(step),
             log=log,
             timeout=self.kit.check_timeout,
+            files=self.orders.step.files,
         )
-        ended = await self.processes.run(job)
-        output = ended.output
-        if ended.timed_out:
-            output += f"\n(stopped after {self.kit.check_timeout:g} s)"
         return ev.CheckEnded(
             check=command.number,
             command=command.check.command,
             tree=tree,
             tree_after=await self.kit.workspaces.snapshot(step, base=_known(state.base)),
-            exit_code=124 if ended.timed_out else ended.exit_code,
-            seconds=round(ended.seconds, 3),
-            output=(output or ended.message)[-MOST_MESSAGE:],
+            exit_code=found.exit_code,
+            seconds=round(found.seconds, 3),
+            output=found.output,
             log=log.name,
+            failure=found.cause.failure.value if found.cause else "",
+            evidence=found.cause.evidence if found.cause else "",
         )
 
     async def _land(self, state: StepState) -> ev.Event:

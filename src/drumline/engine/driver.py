@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.advance import orders_for, recover
-from drumline.core.decide import decide
+from drumline.core.decide import decide, take_up
 from drumline.core.edits import compare
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
 from drumline.core.plan import Marks, Problem, Reading, Step
@@ -87,7 +87,7 @@ class Driver:
         self._processes, self._open_agent = self.kit.equip(self._me)
         self._sync()
         if resuming:
-            await self._append([ev.RunResumed(driver=self._me)], any_version=True)
+            await self._append([ev.RunResumed(driver=self._me), *take_up(self.run)], any_version=True)
         async with anyio.create_task_group() as tasks:
             await self._loop(tasks)
 

@@ -76,10 +76,15 @@ class FlowHistory:
             case ev.NodeStarted():
                 trace = self._find(Key(event.scope, event.node, event.visit))
                 trace.began = self.began[trace.key] = at
+                trace.blocked = ""
             case ev.NodeLost():
                 trace = self._find(Key(event.scope, event.node, event.visit))
                 trace.began = None
                 trace.lost += 1
+                self.began.pop(trace.key, None)
+            case ev.NodeBlocked():
+                trace = self._find(Key(event.scope, event.node, event.visit))
+                trace.began, trace.blocked = None, event.reason
                 self.began.pop(trace.key, None)
             case ev.NodeSuspended():
                 trace = self._find(Key(event.scope, event.node, event.visit))

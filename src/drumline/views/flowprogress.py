@@ -20,7 +20,7 @@ from drumline.views.flowvisits import visit_name
 from drumline.views.progress import Line
 
 LONGEST_REASON = 400
-Visited = fev.NodeStarted | fev.NodeEnded | fev.NodeLost | fev.AgentAsked | fev.NodeSuspended
+Visited = fev.NodeStarted | fev.NodeEnded | fev.NodeLost | fev.NodeBlocked | fev.AgentAsked | fev.NodeSuspended
 
 
 @dataclass(kw_only=True, slots=True)
@@ -76,6 +76,11 @@ def _node_ended(event: fev.NodeEnded, seconds: float) -> Line:
 def _node_lost(event: fev.NodeLost) -> Line:
     text = f"{visit_name(_key(event))} was cut short with its driver; it is begun again and costs no visit"
     return _line("node_lost", text, **_where(event))
+
+
+def _node_blocked(event: fev.NodeBlocked) -> Line:
+    text = f"{visit_name(_key(event))} is blocked: {flatten(event.reason, LONGEST_REASON)}"
+    return _line("node_blocked", text, **_where(event), failure=event.failure, reason=event.reason)
 
 
 def _lose_for_good(line: Line) -> Line:
@@ -171,6 +176,7 @@ _TELL: Mapping[type[ev.Event], Callable[[Any], Line | None]] = MappingProxyType(
         fev.FlowStarted: _flow_started,
         fev.NodeStarted: _node_started,
         fev.NodeLost: _node_lost,
+        fev.NodeBlocked: _node_blocked,
         fev.AgentAsked: _agent_asked,
         fev.FlowEnded: _flow_ended,
         ev.GateOpened: _gate,

@@ -28,6 +28,7 @@ class Trace:
     key: Key
     began: float | None = None
     ended: float | None = None
+    blocked: str = ""
     lost: int = 0
     next: tuple[NodeId, ...] = ()
     failure: str = ""

@@ -128,6 +128,8 @@ def _list_next(snapshot: FlowSnapshot, state: str) -> list[str]:
             return [retry_command(visit_name(rests[0].key)), logs]
         case "parked" | "interrupted":
             return [f"drumline resume {run.id}", logs]
+        case "blocked" if snapshot.end is None:
+            return [f"drumline resume {run.id}", logs]
         case "running":
             return [f"drumline attach {run.id}"]
         case _:

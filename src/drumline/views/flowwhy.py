@@ -132,6 +132,8 @@ def _explain_running(snapshot: FlowSnapshot, said: FlowWhy) -> FlowWhy:
 
 def _explain_end(snapshot: FlowSnapshot, said: FlowWhy) -> FlowWhy:
     end = snapshot.end
+    if end is None and said.state == "blocked":
+        return replace(said, hint=_go_on(snapshot))
     where = f"the walk came to {end.node}" if end and end.node else "the walk could not go on"
     status = f" and is {end.status}" if end and end.status != said.state else ""
     text = f"{where}{status}" + (f": {said.text}" if said.text else "")
@@ -235,6 +237,7 @@ def _explain_held(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
 def _explain_past(snapshot: FlowSnapshot, key: Key) -> FlowWhy:
     return (
         _explain_unasked(snapshot, key)
+        or _explain_blocked(snapshot, key)
         or _explain_map(snapshot, key)
         or _explain_over(snapshot, key)
         or _explain_unreached(snapshot, key)
@@ -250,6 +253,14 @@ def _explain_unasked(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
     text = f"the run ended as {state} before gate {gate} was answered"
     hint = f"drumline logs --run {snapshot.run.id}"
     return FlowWhy(name=visit_name(key), state=state, text=text, kind=FINISHED, hint=hint)
+
+
+def _explain_blocked(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
+    """A visit that this machine could not do."""
+    trace = snapshot.traces.get(key)
+    if trace is None or not trace.blocked:
+        return None
+    return FlowWhy(name=visit_name(key), state="blocked", text=flatten(trace.blocked, LONGEST), hint=_go_on(snapshot))
 
 
 def _explain_over(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:

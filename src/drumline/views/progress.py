@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from drumline.core import events as ev
+from drumline.core.checkfailure import CHECK_RULES, CheckFailure, is_work
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Status
 from drumline.core.recorded import Recorded
@@ -304,11 +305,15 @@ def _check_ended(scene: _Scene, event: ev.CheckEnded) -> Told | None:
     if event.exit_code == 0:
         return None
     command = flatten(event.command, LONGEST_COMMAND)
-    scene.track.failing.append(command)
-    how = "could not be run" if event.exit_code is None else f"failed with exit code {event.exit_code}"
-    data = {"step": scene.step, "check": event.check + 1, "command": event.command, "exit_code": event.exit_code}
-    text = f"{scene.step}: check {event.check + 1} {how}: {command}"
-    return Told(event="check_failed", text=text, data={**data, "log": event.log})
+    data: dict[str, object] = {"step": scene.step, "check": event.check + 1, "command": event.command}
+    data |= {"exit_code": event.exit_code, "failure": event.failure, "log": event.log}
+    if is_work(event.failure):
+        scene.track.failing.append(command)
+        how = f"failed with exit code {event.exit_code}: {command}"
+    else:
+        shown = f" ({flatten(event.evidence, LONGEST_NOTICE)})" if event.evidence else ""
+        how = f"could not be run: {command}: {CHECK_RULES[CheckFailure(event.failure)].means}{shown}"
+    return Told(event="check_failed", text=f"{scene.step}: check {event.check + 1} {how}", data=data)
 
 
 def _lost(scene: _Scene, event: ev.WorkLost) -> Told:

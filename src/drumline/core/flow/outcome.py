@@ -41,7 +41,8 @@ class Outcome:
     where it has an `output_schema`; the choice or the text of a person; the verdict of a check, an object with
     `passed`; the target a route chose; nothing for `set`. `failure` says why there is none, `failure_class` of which
     class of the failure taxonomy that is if anybody knows, `stage` at which point of a model's work it came (for
-    example `structured-extraction`). `relayed` is what an agent leaves beside it: that its visit is not over, or the
+    example `structured-extraction`). `blocked` says why this machine could not do it, which is no failure of the
+    work: the visit stays due. `relayed` is what an agent leaves beside it: that its visit is not over, or the
     session in which it ended.
     """
 
@@ -49,6 +50,7 @@ class Outcome:
     failure: str = ""
     failure_class: str = ""
     stage: str = ""
+    blocked: str = ""
     spent: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
     relayed: NodeSuspended | SessionKept | None = None

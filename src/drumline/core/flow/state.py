@@ -185,7 +185,13 @@ def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
     _give_back(state, event)
 
 
-def _give_back(state: FlowState, event: ev.NodeLost | ev.NodeSuspended) -> None:
+def _node_blocked(state: FlowState, event: ev.NodeBlocked) -> None:
+    state.check_due(event)
+    state.spent += event.spent
+    _give_back(state, event)
+
+
+def _give_back(state: FlowState, event: ev.NodeLost | ev.NodeSuspended | ev.NodeBlocked) -> None:
     """The same visit is due again."""
     if event.scope == state.scope:
         del state.running[event.node]
@@ -369,6 +375,7 @@ _APPLY: dict[type[Event], Callable[[FlowState, Any], None]] = {
     ev.NodeStarted: _node_started,
     ev.NodeEnded: _node_ended,
     ev.NodeLost: _node_lost,
+    ev.NodeBlocked: _node_blocked,
     ev.AgentAsked: _agent_asked,
     ev.SessionNamed: _session_named,
     ev.NodeSuspended: _node_suspended,

@@ -98,6 +98,8 @@ def conclude(state: FlowState, key: Key, outcome: Outcome, *, spent: float = 0.0
     `spent` is the working time since the event before, as far as the outcome does not say it.
     """
     state.check_due(key)
+    if outcome.blocked:
+        return [_block(key, outcome, spent=spent)]
     if outcome.relayed is not None:
         return _relay(state, key, outcome, spent=spent)
     node = state.chart.nodes[key.node]
@@ -235,6 +237,17 @@ def _overspent(state: FlowState) -> str:
     if settings.max_cost is not None and usage.get("cost_usd", 0.0) >= settings.max_cost:
         return f"its budget is used up: {usage['cost_usd']:.2f} dollars of {settings.max_cost:g} (max_cost)"
     return ""
+
+
+def _block(key: Key, outcome: Outcome, *, spent: float) -> ev.NodeBlocked:
+    return ev.NodeBlocked(
+        node=key.node,
+        visit=key.visit,
+        scope=key.scope,
+        failure=outcome.failure_class,
+        reason=outcome.blocked,
+        spent=outcome.spent or spent,
+    )
 
 
 def _relay(state: FlowState, key: Key, outcome: Outcome, *, spent: float) -> list[Event]:

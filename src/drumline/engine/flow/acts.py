@@ -35,7 +35,9 @@ class FlowActs:
             case ScriptNode():
                 return await run_script(node, visit, self.hands.processes)
             case CheckNode():
-                return await run_checks(node, visit, self.hands.processes, commands=self.kit.commands)
+                return await run_checks(
+                    node, visit, self.hands.processes, commands=self.kit.commands, sleep=self.kit.clock.sleep
+                )
             case LlmNode():
                 return await ask_model(
                     node,

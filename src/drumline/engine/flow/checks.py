@@ -1,62 +1,91 @@
-"""Check nodes: the engine runs commands and judges by their exit codes. A command that cannot run has not passed."""
+"""Check nodes: the engine runs commands and judges by their exit codes. What cannot run here has neither passed nor
+failed: it is repeated once, then the run is blocked.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
+from drumline.core.checkfailure import CHECK_RULES, explain, is_work
 from drumline.core.flow.model import CheckNode, Json
 from drumline.core.flow.outcome import Outcome
+from drumline.engine.checking import Checked, run_check
 from drumline.engine.flow.visit import Visit
-from drumline.ports.processes import Ended, Job, Processes
+from drumline.ports.processes import Processes
 
-MOST_OUTPUT = 8_000
-NOT_FOUND = 127
+LEAST_TIME = 0.1
+"""Seconds that a check is given at least, however little is left to its node."""
+
+Sleep = Callable[[float], Awaitable[None]]
 
 
 async def run_checks(
-    node: CheckNode, visit: Visit, processes: Processes, *, commands: Mapping[str, str] | None = None
+    node: CheckNode, visit: Visit, processes: Processes, *, sleep: Sleep, commands: Mapping[str, str] | None = None
 ) -> Outcome:
     """Run the checks in order; the first that does not pass ends it, and the others are reported as not run.
 
     A check is a command, or the name of one in `commands`.
     """
+    runner = _Runner(visit, processes, sleep)
     results: list[Json] = []
-    passed = True
-    began = time.monotonic()
+    failed: dict[str, Json] | None = None
     for number, name in enumerate(node.checks, 1):
         command = (commands or {}).get(name, name)
-        if not passed:
+        if failed is not None:
             results.append({"check": name, "command": command, "state": "not run", "exit_code": None, "output": ""})
             continue
-        job = Job(
-            argv=["bash", "-c", command],
-            cwd=visit.folder,
-            log=visit.log(f"check-{number}"),
-            timeout=None if visit.timeout is None else max(0.1, visit.timeout - (time.monotonic() - began)),
+        found = await runner.run(command, number)
+        cause = found.cause
+        if cause is not None and not is_work(cause.failure.value):
+            reason = explain(cause.failure.value, command=command, evidence=cause.evidence)
+            return Outcome(blocked=reason, failure_class=cause.failure.value)
+        result = _describe(name, command, found)
+        results.append(result)
+        failed = result if cause is not None else None
+    return Outcome(
+        output={
+            "passed": failed is None,
+            "results": results,
+            "failed": failed["check"] if failed else None,
+            "output": failed["output"] if failed else "",
+        }
+    )
+
+
+class _Runner:
+    """Runs the checks of one visit within its time."""
+
+    def __init__(self, visit: Visit, processes: Processes, sleep: Sleep) -> None:
+        self._visit = visit
+        self._processes = processes
+        self._sleep = sleep
+        self._began = time.monotonic()
+
+    async def run(self, command: str, number: int) -> Checked:
+        """Run one check, and once more if this machine could not run it."""
+        found = await self._run_once(command, f"check-{number}")
+        if found.cause is None or is_work(found.cause.failure.value):
+            return found
+        await self._sleep(CHECK_RULES[found.cause.failure].delay)
+        return await self._run_once(command, f"check-{number}-again")
+
+    async def _run_once(self, command: str, kind: str) -> Checked:
+        limit = self._visit.timeout
+        return await run_check(
+            command,
+            self._processes,
+            folder=self._visit.folder,
+            log=self._visit.log(kind),
+            timeout=None if limit is None else max(LEAST_TIME, limit - (time.monotonic() - self._began)),
         )
-        ended = await processes.run(job)
-        state = _judge(ended)
-        passed = state == "passed"
-        results.append({"check": name, **_describe(command, state, ended)})
-    failed = next((result for result in results if isinstance(result, dict) and result["state"] != "passed"), None)
-    said = {"passed": passed, "results": results, "failed": failed["check"] if failed else None}
-    return Outcome(output={**said, "output": failed["output"] if failed else ""})
 
 
-def _judge(ended: Ended) -> str:
-    if (ended.exit_code is None and not ended.timed_out) or ended.exit_code == NOT_FOUND:
-        return "not run"
-    return "passed" if ended.exit_code == 0 and not ended.timed_out else "failed"
-
-
-def _describe(command: str, state: str, ended: Ended) -> dict[str, Json]:
-    output = ended.output or ended.message
-    if ended.timed_out:
-        output += "\n(stopped: it took too long)"
+def _describe(name: str, command: str, found: Checked) -> dict[str, Json]:
     return {
+        "check": name,
         "command": command,
-        "state": state,
-        "exit_code": 124 if ended.timed_out else ended.exit_code,
-        "output": output[-MOST_OUTPUT:],
+        "state": "passed" if found.cause is None else "failed",
+        "exit_code": found.exit_code,
+        "output": found.output,
     }

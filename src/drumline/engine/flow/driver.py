@@ -24,7 +24,7 @@ from drumline.core.state import RunState, fold_run
 from drumline.engine.flow.acts import FlowActs
 from drumline.engine.flow.calls import FlowCalls
 from drumline.engine.flow.claiming import claim_flow
-from drumline.engine.flow.endings import end_run, find_sole, hear_cancel
+from drumline.engine.flow.endings import block_run, end_run, find_sole, hear_cancel
 from drumline.engine.flow.kit import FlowKit
 from drumline.engine.flow.purse import REFUSED, Purse
 from drumline.engine.flow.rests import Rests
@@ -107,7 +107,7 @@ class FlowDriver:
         self._token = await claim_flow(self.kit, self.run_id, self._me)
         try:
             self._reset()
-            if self.run.ended is not None:
+            if self.run.ended is not None and not (resuming and self._stack.is_open):
                 return  # whoever drove it before us brought it to its end
             hands = self.kit.equip(self._me)
             self._act = self.perform or FlowActs(kit=self.kit, hands=hands, warn=self.warn).perform
@@ -237,6 +237,8 @@ class FlowDriver:
         if move.due or self._working:
             return []
         if not self._open and not self._rests.waiting:
+            if self._stack.blocked:
+                return [block_run(self._stack.blocked)]
             raise AssertionError("nothing is due in a flow that has not ended")
         return [] if self._rests.is_near else [ev.RunParked(gates=tuple(self._open), until=self._rests.first)]
 

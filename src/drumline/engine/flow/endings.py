@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from drumline.core import events as ev
 from drumline.core.flow.events import FlowEnded
+from drumline.core.flow.scopes import call_scope
+from drumline.core.flow.state import Key
 from drumline.core.state import RunState
 from drumline.ports.journal import Message
 
@@ -15,6 +17,13 @@ def end_run(ended: FlowEnded) -> ev.RunEnded:
     state = "failed" if ended.status == "rejected" else ended.status
     reason = ended.reason or ("rejected" if ended.status == "rejected" else "")
     return ev.RunEnded(state=state, reason=reason)
+
+
+def block_run(blocked: Mapping[Key, str]) -> ev.RunEnded:
+    """The end of a run whose walk is not over, but whose due visits this machine cannot do."""
+    key, reason = next(iter(blocked.items()))
+    more = f" (and {len(blocked) - 1:,} more)" if len(blocked) > 1 else ""
+    return ev.RunEnded(state="blocked", reason=f"{call_scope(*key)}: {reason}{more}")
 
 
 def hear_cancel(

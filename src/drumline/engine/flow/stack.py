@@ -67,7 +67,8 @@ class Move:
 class Stack:
     """The flows of one run by scope. `take_time` gives the working time of a scope since it was taken last.
 
-    `has_money` tells whether a node that costs money may begin.
+    `has_money` tells whether a node that costs money may begin. `blocked` are visits that this machine cannot do, each
+    with its reason: they stay due, and are not begun again by this stack.
     """
 
     calls: Calls
@@ -76,11 +77,17 @@ class Stack:
     has_money: Callable[[], bool] = lambda: True
     flows: dict[str, FlowState] = field(default_factory=dict)
     callers: dict[str, Caller] = field(default_factory=dict)
+    blocked: dict[Key, str] = field(default_factory=dict)
 
     @property
     def root(self) -> FlowState:
         """The flow that nobody called."""
         return self.flows[""]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the walk was begun and is not over, whatever the run says: it can be resumed."""
+        return "" in self.flows and self.root.ended is None
 
     def count_cost(self) -> float:
         """Dollars that all flows have spent; what a called flow spent is its caller's once it is over."""
@@ -149,6 +156,8 @@ class Stack:
 
         An agent that waits begins only if it is `called_for`: what it waits for has come.
         """
+        if command.key in self.blocked:
+            return None
         if isinstance(command.node, ASKING):
             move.questions.append(Question(state, command.key))
             return None
@@ -196,6 +205,8 @@ class Stack:
         return caller.state
 
     def _end_visit(self, state: FlowState, key: Key, outcome: Outcome, move: Move) -> None:
+        if outcome.blocked:
+            self.blocked[key] = outcome.blocked
         events = conclude(state, key, outcome, spent=self.take_time(state.scope))
         fold_flow(state, events)
         move.events.extend(events)

@@ -1,0 +1,44 @@
+"""Runs one check and says whose failure it is: the same way for a step of a plan and for a node of a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from drumline.core.checkfailure import Cause, FailedCheck, classify
+from drumline.ports.processes import Job, Processes
+
+MOST_OUTPUT = 8_000
+TIMED_OUT = 124
+"""The exit code of a check that took too long, as the program `timeout` has it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Checked:
+    """How a check ended; `cause` is None if it passed."""
+
+    exit_code: int | None
+    output: str
+    seconds: float
+    cause: Cause | None
+
+
+async def run_check(
+    command: str, processes: Processes, *, folder: Path, log: Path, timeout: float | None, files: Sequence[str] = ()
+) -> Checked:
+    """Run the command in the folder. `files` are those that the work is about."""
+    job = Job(argv=["bash", "-c", command], cwd=folder, log=log, timeout=timeout)
+    ended = await processes.run(job)
+    output = ended.output or ended.message
+    if ended.timed_out:
+        output += f"\n(stopped after {timeout:g} s)"
+    exit_code = TIMED_OUT if ended.timed_out else ended.exit_code
+    names = tuple(dict.fromkeys(PurePosixPath(file).name for file in files))
+    failed = FailedCheck(command=command, exit_code=exit_code, output=output, folder=str(folder), names=names)
+    return Checked(
+        exit_code=exit_code,
+        output=output[-MOST_OUTPUT:],
+        seconds=ended.seconds,
+        cause=None if exit_code == 0 else classify(failed),
+    )
