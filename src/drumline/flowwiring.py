@@ -13,6 +13,7 @@ from pathlib import Path
 from drumline.agents import list_names, open_agent
 from drumline.agents.asking import connect
 from drumline.agents.sandbox import choose_jail
+from drumline.app.flowcheck import FlowCheck
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.flow.model import AgentNode, Flow, LlmNode
@@ -45,6 +46,13 @@ from drumline.workspace.workspaces import GitWorkspaces
 from drumline.workspace.worktrees import file_name
 
 BUILTIN = "builtin"
+TOOLS = (*LEGAL, *OURS, SKILLS)
+"""The tools that models can have, by the names that flows use."""
+
+
+def open_skills(top: Path) -> FolderSkills:
+    """The skills of the repository at `top`, of the user, and the shipped ones."""
+    return FolderSkills(places=search_path(top, os.environ), top=top)
 
 
 def describe_surroundings(
@@ -54,7 +62,7 @@ def describe_surroundings(
 
     With the `folder` of the flow, names of agents are judged, too; a run tells of them when it comes to them.
     """
-    skills = FolderSkills(places=search_path(top or Path.cwd(), os.environ))
+    skills = open_skills(top or Path.cwd())
     profiles = read_profiles(config)
 
     def find_agent_fault(name: str) -> str:
@@ -62,15 +70,31 @@ def describe_surroundings(
             return ""
         return "" if find_flow(name, around=folder, top=top or folder) else f"nobody is called {name!r}"
 
+    def find_skill_fault(name: str, path: str) -> str:
+        try:
+            skills.near(Path(path).parent).find_skill(name)
+        except InvalidInput as error:
+            return str(error)
+        return ""
+
     return Surroundings(
         parse_expression=SafeExpressions().check,
         find_schema_fault=JsonSchemas().check,
         find_check_fault=lambda check: find_check_fault(check, profiles.commands),
         find_agent_fault=find_agent_fault,
         find_model_fault=find_name_fault,
-        tools=(*LEGAL, *OURS, SKILLS),
+        tools=TOOLS,
         mcp_servers=list(profiles.mcp),
-        skills=[skill.name for skill in skills.list_skills() if not skill.fault],
+        find_skill_fault=find_skill_fault,
+    )
+
+
+def open_check(top: Path | None, config: Mapping[str, object]) -> FlowCheck:
+    """Checks flows of the repository at `top`, or outside of any, with those that they call."""
+    return FlowCheck(
+        top=top or Path.cwd(),
+        describe=lambda folder: describe_surroundings(top, config, folder=folder),
+        agents=tuple(read_profiles(config).agents),
     )
 
 
@@ -115,7 +139,9 @@ def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: 
         library=open_library(site, site.logs(run.id) / "flows", override=pinned.agent),
         expressions=SafeExpressions(),
         schemas=JsonSchemas(),
-        skills=FolderSkills(places=search_path(site.repository.top, os.environ)),
+        skills=open_skills(site.repository.top),
+        tools=TOOLS,
+        mcp_servers=list(profiles.mcp),
         logs=site.logs(run.id),
         equip=equip,
         commands=profiles.commands,

@@ -104,10 +104,13 @@ def test_problems_are_json_for_scripts(user: User) -> None:
 # --- graphs ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_rag_node_is_refused_with_what_to_use_instead(user: User) -> None:
-    ran = run_nodes(user, "know", know={"type": "rag", "documents": ["a.md"], "next": "end"})
+def test_a_rag_node_finds_nothing_and_the_run_says_so_before_it_begins(user: User) -> None:
+    updates = {"found": "{{output.context}}|{{output.sources}}"}
+    ran = run_nodes(user, "know", know={"type": "rag", "documents": ["a.md"], "next": "end", "state_updates": updates})
 
-    assert_refused(user, ran, "node 'know' has the type 'rag', which is not run", "[refused_type]")
+    assert ran.code == 0, ran.err
+    assert "warning: " in ran.err.splitlines()[0]
+    assert "node 'know': documents are not indexed here: the node finds nothing" in ran.err.splitlines()[0]
 
 
 def test_a_cycle_that_nobody_decides_about_is_refused_by_its_nodes(user: User) -> None:

@@ -43,7 +43,11 @@ def test_a_valid_flow_is_called_valid(user: User) -> None:
     ran = user.drumline("flow", "validate", "good.yaml")
 
     assert ran.code == 0
-    assert ran.out == "good.yaml: valid (0 errors, 0 warnings)\nloop: 5 nodes, starts at work\n"
+    assert ran.out.splitlines() == [
+        "good.yaml: valid (0 errors, 0 warnings)",
+        "loop: 5 nodes, starts at work",
+        "calls coder (shipped): valid (0 errors, 0 warnings)",
+    ]
     assert "drumline flow run good.yaml" in ran.err
 
 
@@ -71,7 +75,7 @@ def test_names_that_mean_nobody_and_nothing_are_told_before_a_run(user: User) ->
     assert ran.code == 3
     assert [line.rpartition("[")[2] for line in ran.err.splitlines() if line.endswith("]")] == [
         "unknown_agent]",
-        "unknown_tool]",
+        "tool_not_listed]",
         "unknown_model]",
     ]
 
@@ -80,13 +84,72 @@ def test_an_invalid_flow_is_refused_with_everything_that_is_wrong(user: User) ->
     ran = user.drumline("flow", "validate", "bad.yaml")
 
     assert ran.code == 3
-    assert "bad.yaml: not valid (3 errors, 4 warnings)" in ran.out
+    assert "bad.yaml: not valid (2 errors, 6 warnings)" in ran.out
     assert "bad.yaml:4: warning: node 'a' has the unknown key 'promt'" in ran.err
     assert "bad.yaml:4: error: node 'a' (llm) lacks `prompt`" in ran.err
-    assert "bad.yaml:6: error: node 'c' has the type 'rag', which is not run" in ran.err
+    assert "bad.yaml:6: warning: node 'c': documents are not indexed here: the node finds nothing" in ran.err
     assert "a → b → a" in ran.err
     assert "[illegal_cycle]" in ran.err
     assert "drumline flow validate bad.yaml" in ran.err
+
+
+def lay_out_kit(folder: Path, *, coder: str) -> None:
+    """A graph with the agents, the skills and the servers it was written for, laid out as its installation has them."""
+    files = {
+        "agents/runner/graph.yaml": """\
+name: runner
+start: look
+skills_enabled: true
+enabled_skills: [tidy]
+nodes:
+  look:
+    type: llm
+    prompt: p
+    tools: [fs_cat, web_search, mcp:ddg-search]
+    next: implement
+  implement: {type: agent, agent: coder, prompt: p, next: end_success}
+  end_success: {type: end, output: STEP_COMPLETE}
+""",
+        "agents/coder/graph.yaml": coder,
+        "skills/tidy/SKILL.md": "---\ndescription: How to tidy: slowly\n---\nTidy.\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def test_a_graph_beside_its_coder_and_skills_is_valid_and_told_what_it_does_without(user: User) -> None:
+    lay_out_kit(user.repo, coder="name: coder\nstart: end\nnodes: {end: {type: end}}\n")
+
+    ran = user.drumline("flow", "validate", "agents/runner/graph.yaml")
+
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines()[-1] == "calls coder (agents/coder/graph.yaml): valid (0 errors, 0 warnings)"
+    assert "no tool is called 'web_search' (known: " in ran.err
+    assert "no MCP server is called 'ddg-search' (configured: none); the model works without its tools" in ran.err
+
+
+def test_a_mistake_in_a_called_flow_is_told_with_its_own_file(user: User) -> None:
+    lay_out_kit(user.repo, coder="name: coder\nstart: ask\nnodes: {ask: {type: llm, next: ask}}\n")
+
+    ran = user.drumline("flow", "validate", "agents/runner/graph.yaml")
+    told = user.drumline("flow", "validate", "agents/runner/graph.yaml", "--json")
+
+    assert ran.code == 3
+    assert "agents/coder/graph.yaml:3: error: node 'ask' (llm) lacks `prompt`" in ran.err
+    assert "calls coder (agents/coder/graph.yaml): not valid (" in ran.out
+    assert (told.code, told.json["ok"]) == (3, False)
+    assert told.json["calls"] == [{"name": "coder", "path": "agents/coder/graph.yaml", "ok": False}]
+
+
+def test_a_skill_that_was_found_and_cannot_be_used_is_named_with_its_file(user: User) -> None:
+    lay_out_kit(user.repo, coder="name: coder\nstart: end\nnodes: {end: {type: end}}\n")
+    (user.repo / "skills/tidy/SKILL.md").write_text("Just a text.\n", encoding="utf-8")
+
+    ran = user.drumline("flow", "validate", "agents/runner/graph.yaml")
+
+    assert ran.code == 3
+    assert f"{user.repo}/skills/tidy/SKILL.md cannot be used: SKILL.md does not begin with a `---` line" in ran.err
 
 
 def test_a_condition_that_reaches_for_more_than_values_is_refused(user: User) -> None:
@@ -110,7 +173,7 @@ def test_scripts_get_one_object_with_the_shape_and_the_problems(user: User) -> N
     assert (flow["name"], flow["start"], len(flow["nodes"])) == ("loop", "work", 5)
     assert {"from": "prove", "to": "choose", "kind": "failed", "label": "failed"} in flow["edges"]
     assert (bad.code, bad.json["ok"]) == (3, False)
-    assert {problem["code"] for problem in bad.json["problems"]} >= {"refused_type", "illegal_cycle"}  # type: ignore[attr-defined]
+    assert {problem["code"] for problem in bad.json["problems"]} >= {"rag_not_run", "illegal_cycle"}  # type: ignore[attr-defined]
 
 
 def test_a_file_that_is_not_there_is_one_problem(user: User) -> None:

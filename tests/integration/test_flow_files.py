@@ -22,6 +22,7 @@ from drumline.core.flow.model import (
     MapNode,
     Node,
     NodeId,
+    RagNode,
     RouteNode,
     ScriptNode,
     SetNode,
@@ -187,6 +188,11 @@ NODES: Mapping[str, tuple[str, type[Node], Mapping[str, object]]] = {
         MapNode,
         {"over": "{{items}}", "item": "item", "branch": "n", "output_key": "output", "max_concurrency": None},
     ),
+    "rag": (
+        "{type: rag, documents: [./a/], query: '{{topic}}', top_k: 6, chunk_size: 1000, next: n}",
+        RagNode,
+        {"documents": ("./a/",), "query": "{{topic}}", "top_k": 6, "timeout": 120.0},
+    ),
     "map with everything": (
         "{type: map, over: o, as: i, branch: n, collect_into: c, output_key: k, max_concurrency: 2}",
         MapNode,
@@ -241,7 +247,7 @@ FAULTS: Mapping[str, tuple[str, list[tuple[str, str]], str]] = {
     "a type nobody knows": (f"{HEAD}  n: {{type: nonsense}}\n", [("4", "unknown_type")], "use one of script, agent"),
     "a type nearly known": (f"{HEAD}  n: {{type: scrpt}}\n", [("4", "unknown_type")], "did you mean 'script'?"),
     "no type": (f"{HEAD}  n: {{next: n}}\n", [("4", "missing_field")], "lacks `type`"),
-    "rag": (f"{HEAD}  n:\n    type: rag\n    documents: [a]\n", [("5", "refused_type")], "look them up in a `script`"),
+    "rag without documents": (f"{HEAD}  n:\n    type: rag\n", [("4", "missing_field")], "lacks `documents`"),
     "a node is a text": (f"{HEAD}  n: end\n", [("4", "bad_value")], "node 'n' must be a mapping, not 'end'"),
     "no start": (
         "name: f\nnodes:\n  n: {type: end}\n",
@@ -315,12 +321,12 @@ FAULTS: Mapping[str, tuple[str, list[tuple[str, str]], str]] = {
     "a control character": (SIMPLE + "description: a\x01b\n", [("6", "bad_yaml")], "character"),
     "too deep": (SIMPLE + "initial_state: {a: " + "[" * 60 + "]" * 60 + "}\n", [("6", "bad_yaml")], "levels deep"),
     "everything at once": (
-        'name: ""\nversion: "3"\nstart: x\nnodes:\n  a: {type: llm}\n  b: {type: rag}\n',
+        'name: ""\nversion: "3"\nstart: x\nnodes:\n  a: {type: llm}\n  b: {type: rags}\n',
         [
             ("2", "bad_version"),
             ("1", "empty_name"),
             ("5", "missing_field"),
-            ("6", "refused_type"),
+            ("6", "unknown_type"),
             ("3", "unknown_start"),
         ],
         "",

@@ -116,9 +116,12 @@ def test_the_first_folder_that_has_a_name_counts(top: Path, user: Path) -> None:
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({"XDG_CONFIG_HOME": "/etc/own", "HOME": "/home/x"}, ["/etc/own/drumline/skills"]),
-        ({"HOME": "/home/x"}, ["/home/x/.config/drumline/skills"]),
-        ({"XDG_CONFIG_HOME": "relative", "HOME": "/home/x"}, ["/home/x/.config/drumline/skills"]),
+        ({"XDG_CONFIG_HOME": "/etc/own", "HOME": "/home/x"}, ["/etc/own/drumline/skills", "/home/x/.claude/skills"]),
+        ({"HOME": "/home/x"}, ["/home/x/.config/drumline/skills", "/home/x/.claude/skills"]),
+        (
+            {"XDG_CONFIG_HOME": "relative", "HOME": "/home/x"},
+            ["/home/x/.config/drumline/skills", "/home/x/.claude/skills"],
+        ),
         ({}, []),
     ],
 )
@@ -141,7 +144,7 @@ BROKEN = {
     "never ends": ("---\nname: odd\ndescription: d\n", "never comes"),
     "no yaml": ("---\nname: [\n---\n", "not YAML"),
     "a list": ("---\n- name\n---\n", "not `key: value` lines"),
-    "no name": ("---\ndescription: d\n---\n", "`name` None"),
+    "a name that is a list": ("---\nname: [odd]\ndescription: d\n---\n", "`name` ['odd']"),
     "a path": ("---\nname: ../odd\ndescription: d\n---\n", "'../odd' is not legal"),
     "capitals": ("---\nname: Odd\ndescription: d\n---\n", "'Odd' is not legal"),
     "another name": ("---\nname: other\ndescription: d\n---\n", "not that of the folder, 'odd'"),
@@ -170,8 +173,56 @@ def test_a_broken_skill_says_why_and_is_not_loaded(case: str, top: Path, user: P
 def test_a_broken_skill_is_not_silently_replaced_by_a_shipped_one(top: Path, user: Path) -> None:
     put(top / ".claude/skills", "code-review", "---\nname: [\n---\n")
 
-    with pytest.raises(InvalidInput, match="of the repository cannot be used"):
+    with pytest.raises(
+        InvalidInput, match=r"/repository/.claude/skills/code-review/SKILL.md cannot be used: .* not YAML"
+    ):
         open_skills(top, user).load("code-review")
+
+
+def test_a_skill_without_a_name_has_that_of_its_folder(top: Path, user: Path) -> None:
+    put(top / ".drumline/skills", "git-master", "---\ndescription: How commits are made.\n---\nOne thing each.\n")
+
+    found = open_skills(top, user).find_skill("git-master")
+
+    assert (found.name, found.description, found.fault) == ("git-master", "How commits are made.", "")
+
+
+def test_a_description_may_have_colons_as_people_write_them(top: Path, user: Path) -> None:
+    text = "---\ndescription: Use it for: reviews, fixes\nenabled_tools: fs_read, fs_grep\n---\nLook twice.\n"
+    put(top / ".drumline/skills", "look", text)
+    skills = open_skills(top, user)
+
+    assert (skills.find_skill("look").description, skills.load("look")) == ("Use it for: reviews, fixes", "Look twice.")
+
+
+def test_skills_that_come_with_a_flow_are_found_first(top: Path, user: Path) -> None:
+    flow = top / "kit" / "agents" / "coder"
+    flow.mkdir(parents=True)
+    places = [flow / "skills", top / "kit" / "skills", top / ".drumline/skills"]
+    for place in places:
+        put(place, "code-review", f"text of {place}")
+    skills = FolderSkills(places=search_path(top, {}), top=top).near(flow)
+
+    told: list[str] = []
+    for place in places:
+        told.append(skills.load("code-review"))
+        (place / "code-review" / "SKILL.md").unlink()
+
+    assert told == [f"text of {place}" for place in places]
+    assert skills.find_skill("code-review").origin == "shipped"
+
+
+def test_a_flow_of_a_repository_finds_no_skills_beside_the_repository(top: Path, user: Path) -> None:
+    put(top.parent / "skills", "secret", "not for it")
+    flow = top / "flows"
+    flow.mkdir()
+    skills = FolderSkills(places=search_path(top, {}), top=top).near(flow)
+
+    with pytest.raises(InvalidInput, match="no skill is called 'secret'") as refused:
+        skills.load("secret")
+
+    assert f"looked for secret/SKILL.md in {flow}/skills, {top}/.drumline/skills" in str(refused.value)
+    assert str(top.parent / "skills") not in str(refused.value)
 
 
 def test_a_text_that_is_not_utf8_is_a_fault(top: Path, user: Path) -> None:

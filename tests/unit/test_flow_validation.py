@@ -30,6 +30,7 @@ from drumline.core.flow.model import (
     MapNode,
     Node,
     NodeId,
+    RagNode,
     RouteNode,
     ScriptNode,
     SetNode,
@@ -285,7 +286,9 @@ KNOWN = Surroundings(
     tools=["read_query", "fs_cat.sh"],
     mcp_servers=["pubmed-search"],
     find_model_fault=lambda name: "" if name == "provider:known" else f"{name!r} does not name a model",
-    skills=["code-review", "git-master"],
+    find_skill_fault=lambda name, path: (
+        "" if name in ("code-review", "git-master") else f"no skill is called {name!r} (looked beside {path})"
+    ),
 )
 NOTHING = Surroundings()
 REVIEW = ("code-review",)
@@ -345,10 +348,28 @@ NODES: Mapping[str, tuple[Flow, Surroundings, list[str], str]] = {
         ["W route_without_option"],
         "the route 'maybe'",
     ),
-    "a tool is unknown": (lone(llm("m", "end", tools=("nope",))), KNOWN, ["E unknown_tool"], "'nope'"),
+    "a tool is unknown": (lone(llm("m", "end", tools=("nope",))), KNOWN, ["W unknown_tool"], "'nope'"),
     "a tool is known": (lone(llm("m", "end", tools=("read_query",))), KNOWN, [], ""),
     "a tool is known by its file": (lone(llm("m", "end", tools=("fs_cat", "read_query.sh"))), KNOWN, [], ""),
-    "a server is unknown": (lone(llm("m", "end", tools=("mcp:x",))), KNOWN, ["E unknown_mcp_server"], "'x'"),
+    "several tools are unknown": (
+        lone(llm("m", "end", tools=("nope", "fs_cat", "neither"))),
+        KNOWN,
+        ["W unknown_tool"],
+        "'nope', 'neither' (known: fs_cat.sh, read_query); the model works without",
+    ),
+    "an unknown tool that the flow's own list lacks, too": (
+        replace(lone(llm("m", "end", tools=("nope",))), global_tools=("fs_cat.sh",)),
+        KNOWN,
+        ["W unknown_tool"],
+        "'nope'",
+    ),
+    "documents are not searched": (
+        lone(RagNode(id=NodeId("r"), documents=("a.md",), next=ids("end"))),
+        NOTHING,
+        ["W rag_not_run"],
+        "the node finds nothing and the flow goes on",
+    ),
+    "a server is unknown": (lone(llm("m", "end", tools=("mcp:x",))), KNOWN, ["W unknown_mcp_server"], "'x'"),
     "a server is known": (lone(llm("m", "end", tools=("mcp:pubmed-search",))), KNOWN, [], ""),
     "a model is unknown": (lone(llm("m", "end", model="provider:x")), KNOWN, ["E unknown_model"], "'provider:x'"),
     "a model is known": (lone(llm("m", "end", model="provider:known")), KNOWN, [], ""),
@@ -362,14 +383,14 @@ NODES: Mapping[str, tuple[Flow, Surroundings, list[str], str]] = {
     "a tool that the flow has not": (
         replace(lone(llm("m", "end", tools=("fs_cat", "read_query"))), global_tools=("fs_cat.sh",)),
         KNOWN,
-        ["E unknown_tool"],
+        ["E tool_not_listed"],
         "'read_query' is not among the flow's own `global_tools`",
     ),
     "a server that the flow has not": (
         replace(lone(llm("m", "end", tools=("mcp:x",))), mcp_servers=("y",)),
         NOTHING,
-        ["E unknown_mcp_server"],
-        "'x' is not among the flow's own `mcp_servers`",
+        ["E tool_not_listed"],
+        "'mcp:x' is not among the flow's own `mcp_servers`",
     ),
     "a skill of the flow": (flow(llm("m", "end", skills=REVIEW), end(), skills=REVIEW), NOTHING, [], ""),
     "a skill that the flow has not": (
@@ -683,6 +704,7 @@ def test_reach_goes_by_every_kind_of_edge() -> None:
 def test_every_kind_of_node_has_a_word() -> None:
     nodes = [script("n"), agent("n"), llm("n"), approval("n"), ask("n"), over("n", "b"), check("n", "a", "b")]
     nodes_of_ours: list[Node] = [*nodes, route("n", "a"), put("n"), end("n")]
+    nodes_of_ours.insert(5, RagNode(id=NodeId("n"), documents=()))
 
     assert [kind_name(node) for node in nodes_of_ours] == list(KINDS)
     assert kind_name(Node(id=NodeId("n"))) == ""

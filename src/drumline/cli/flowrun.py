@@ -13,16 +13,18 @@ import anyio
 import click
 
 from drumline.app.begin import new_run_id
+from drumline.app.flowcheck import list_left_out, refuse_broken
 from drumline.app.flowrun import Order, begin_flow_run, gather_variables
 from drumline.cli.flowsession import FlowSession
 from drumline.cli.options import json_option
 from drumline.cli.output import say
 from drumline.cli.recordings import check_record, record_flow, record_option
 from drumline.cli.warning import say_unjailed
+from drumline.core.flow.model import Flow
 from drumline.core.ids import Commit
 from drumline.errors import InvalidInput
 from drumline.flowfiles.library import locate_flow
-from drumline.flowwiring import check_flow_agents, flow_folder, open_library
+from drumline.flowwiring import check_flow_agents, flow_folder, open_check, open_library
 from drumline.models.choice import find_name_fault
 from drumline.settings import digest
 from drumline.wiring import Site, open_site
@@ -59,6 +61,7 @@ def command(
         library = open_library(site, site.logs(run) / "flows", override=agents.agent)
         found = library.load(locate_flow(Path(flow), top=site.repository.top))
         say_unjailed(check_flow_agents(site, library, found), sandbox=site.settings.sandbox)
+        _check_called(site, found)
         order = Order(
             run=run,
             flow=found,
@@ -83,6 +86,15 @@ def command(
             return session.drive(resuming=False)
     finally:
         store.close()
+
+
+def _check_called(site: Site, flow: Flow) -> None:
+    """Refuse a flow that calls a broken one, and say what the run goes on without."""
+    check = open_check(site.repository.top, site.config)
+    called = list(check.check_called(flow))
+    refuse_broken(called)
+    for problem in list_left_out([check.check(Path(flow.path)), *called]):
+        say(f"warning: {problem.where}: {problem.message}")
 
 
 class _Agents(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,8 +10,8 @@ import click
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.errors import InvalidInput
+from drumline.flowwiring import open_skills
 from drumline.ports.skills import Skill
-from drumline.skills import FolderSkills, search_path
 from drumline.workspace.repository import find_repository
 
 
@@ -21,7 +20,7 @@ from drumline.workspace.repository import find_repository
 @json_option
 def command(name: str, as_json: bool) -> None:
     """List the skills that flows can use here, or print the text of the skill NAME."""
-    skills = FolderSkills(places=search_path(find_top(Path.cwd()), os.environ))
+    skills = open_skills(find_top(Path.cwd()))
     if name:
         _show_one(skills.find_skill(name), skills.load(name), as_json=as_json)
         return

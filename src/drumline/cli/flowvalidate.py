@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -10,9 +11,9 @@ from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, problem_json, say, show_problems
 from drumline.core.plan import Severity
 from drumline.errors import InvalidInput
-from drumline.flowfiles import FlowReading, check_flow
-from drumline.flowfiles.library import locate_flow
-from drumline.flowwiring import describe_surroundings
+from drumline.flowfiles import FlowReading
+from drumline.flowfiles.library import SHIPPED, locate_flow
+from drumline.flowwiring import open_check
 from drumline.views.flowgraph import flow_json
 from drumline.wiring import open_site
 
@@ -23,40 +24,57 @@ INVALID = 3
 @click.argument("flow", type=click.Path(path_type=Path))
 @json_option
 def command(flow: Path, as_json: bool) -> int:
-    """Check FLOW (a file, a folder with one, or a name) and show every problem at once."""
+    """Check FLOW (a file, a folder with one, or a name) and the flows it calls, and show every problem at once."""
     try:
         site = open_site(flow.parent if flow.parent.is_dir() else None)
         file = locate_flow(flow, top=site.repository.top)
-        around = describe_surroundings(site.repository.top, site.config, folder=file.parent)
+        check = open_check(site.repository.top, site.config)
     except InvalidInput:
         file = locate_flow(flow, top=Path.cwd())
-        around = describe_surroundings(None, {}, folder=file.parent)  # a flow can be checked outside of any repository
-    reading = check_flow(file, around=around)
+        check = open_check(None, {})  # a flow can be checked outside of any repository
+    reading = check.check(file)
+    called = list(check.check_called(reading.draft))
     if as_json:
-        print_json(flow_validation_json(reading))
+        print_json(flow_validation_json(reading, called))
     else:
-        show_problems(reading.problems)
-        _show_verdict(reading, file)
-    return INVALID if reading.errors else 0
+        show_problems([problem for one in (reading, *called) for problem in one.problems])
+        _show_verdict(reading, called, file)
+    return INVALID if any(one.errors for one in (reading, *called)) else 0
 
 
-def flow_validation_json(reading: FlowReading) -> dict[str, object]:
+def flow_validation_json(reading: FlowReading, called: Sequence[FlowReading] = ()) -> dict[str, object]:
     """The contract that scripts use."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "ok": not reading.errors,
+        "ok": not any(one.errors for one in (reading, *called)),
         "flow": flow_json(reading.draft) if reading.draft else None,
-        "problems": [problem_json(problem) for problem in reading.problems],
+        "calls": [
+            {"name": one.draft.name, "path": one.draft.path, "ok": not one.errors} for one in called if one.draft
+        ],
+        "problems": [problem_json(problem) for one in (reading, *called) for problem in one.problems],
     }
 
 
-def _show_verdict(reading: FlowReading, file: Path) -> None:
-    warnings = sum(problem.severity is Severity.WARNING for problem in reading.problems)
-    verdict = "not valid" if reading.errors else "valid"
-    click.echo(f"{file}: {verdict} ({len(reading.errors)} errors, {warnings} warnings)")
+def _show_verdict(reading: FlowReading, called: Sequence[FlowReading], file: Path) -> None:
+    click.echo(f"{file}: {_judge(reading)}")
     if reading.draft is not None:
         click.echo(f"{reading.draft.name}: {len(reading.draft.nodes)} nodes, starts at {reading.draft.start}")
-    if reading.errors:
-        say(f"  next: mend the errors above, then: drumline flow validate {file}")
+    for one in called:
+        click.echo(f"calls {_name(one)}: {_judge(one)}")
+    if any(one.errors for one in (reading, *called)):
+        say(f"  next: fix the errors above, then: drumline flow validate {file}")
     else:
         say(f"  next: drumline flow run {file}")
+
+
+def _judge(reading: FlowReading) -> str:
+    warnings = sum(problem.severity is Severity.WARNING for problem in reading.problems)
+    return f"{'not valid' if reading.errors else 'valid'} ({len(reading.errors)} errors, {warnings} warnings)"
+
+
+def _name(reading: FlowReading) -> str:
+    """A called flow by its name and its file."""
+    if reading.draft is None:
+        return reading.problems[0].where.rpartition(":")[0]
+    shipped = Path(reading.draft.path).is_relative_to(SHIPPED)
+    return f"{reading.draft.name} ({'shipped' if shipped else reading.draft.path})"

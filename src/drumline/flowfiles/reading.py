@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from drumline.core.flow.edges import Place
-from drumline.core.flow.fields import FLOW_FIELDS, KINDS, NODE_FIELDS, REFUSED_KINDS, KindRule
+from drumline.core.flow.fields import FLOW_FIELDS, KINDS, NODE_FIELDS, KindRule
 from drumline.core.flow.inspection import Locate, Surroundings
 from drumline.core.flow.model import VERSION, Flow, Node, NodeId
 from drumline.core.flow.validation import validate
@@ -215,10 +215,6 @@ def _read_kind(item: Item, found: Findings, *, of: str) -> KindRule | None:
 
 
 def _refuse_kind(word: Item, found: Findings, *, of: str) -> None:
-    if isinstance(word.value, str) and word.value in REFUSED_KINDS:
-        message = f"{of} has the type {word.value!r}, which is not run: {REFUSED_KINDS[word.value]}"
-        found.error(word.line, code="refused_type", message=message)
-        return
     meant = closest(word.value, tuple(KINDS)) if isinstance(word.value, str) else ""
     advice = f"did you mean {meant!r}?" if meant else f"use one of {', '.join(KINDS)}"
     shown = repr(word.value) if isinstance(word.value, str) else "that is no text"

@@ -1,6 +1,6 @@
 """The tools a question names, as functions for a model. The rule: what is not named is not there.
 
-Names are those of the graph format that we adopt, with or without `.sh`, and ours, each of which stands for one or
+Names are those of the graph format that we adopt, with or without `.sh`, and others, each of which stands for one or
 two of them. An error in a tool is text for the model, which may try otherwise; it never ends the question.
 """
 
@@ -28,6 +28,7 @@ OURS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "write": ("fs_write", "fs_mkdir"),
         "patch": ("fs_patch",),
         "exec": ("execute_command",),
+        "fs_read": ("fs_cat",),
     }
 )
 LOOKING = ("fs_cat", "fs_ls", "fs_grep", "fs_glob")

@@ -10,7 +10,10 @@ from typing import Protocol
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Skill:
-    """A skill as it is listed. `origin` is `repository`, `user` or `shipped`; with a `fault` it cannot be loaded."""
+    """A skill as it is listed. `origin` is `flow`, `repository`, `user` or `shipped`.
+
+    With a `fault` it cannot be loaded.
+    """
 
     name: str
     description: str
@@ -21,6 +24,10 @@ class Skill:
 
 class Skills(Protocol):
     """Finds skills by name; of two that have the same name, the one that was looked at first counts."""
+
+    def near(self, flow: Path) -> Skills:
+        """The skills that a flow in this folder finds: those that come with it first."""
+        ...
 
     def list_skills(self) -> Sequence[Skill]:
         """All skills by name, those that cannot be loaded included."""

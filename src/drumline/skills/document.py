@@ -1,10 +1,13 @@
 """One SKILL.md: a name and a description between `---` lines, then the text. Nothing in it is ever executed.
 
+A file without a `name` has that of its folder.
+
 Files come with repositories, so they are read as text of a stranger: bounded, safe YAML, no links out of the folder.
 """
 
 from __future__ import annotations
 
+import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +25,7 @@ MAX_DEPTH = 16
 
 _MARK = "---"
 _BOM = "\ufeff"
+_PAIR = re.compile(r"(?P<key>[\w-]+):(?P<value>(?: +[^\[{&*!|>%@'\"`#].*)?)")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,7 +76,7 @@ def _read_description(head: str, folder: str) -> str:
     if len(head) > MAX_FRONTMATTER:
         raise ValueError(f"the lines between the `{_MARK}` lines have more than {MAX_FRONTMATTER // 1024} KiB")
     found = _read_mapping(head)
-    name = found.get("name")
+    name = found.get("name") or folder
     if not isinstance(name, str) or not SKILL_NAME.fullmatch(name):
         raise ValueError(f"the `name` {name!r} is not legal; use small letters, digits and '-', at most 64")
     if name != folder:
@@ -88,10 +92,24 @@ def _read_mapping(head: str) -> dict[object, object]:
         _refuse_costly(head)
         found = yaml.safe_load(head)
     except yaml.YAMLError as error:
-        told = " ".join(str(error).split())
-        raise ValueError(f"the lines between the `{_MARK}` lines are not YAML: {told}") from error
+        found = _read_lines(head)
+        if found is None:
+            told = " ".join(str(error).split())
+            raise ValueError(f"the lines between the `{_MARK}` lines are not YAML: {told}") from error
     if not isinstance(found, dict):
         raise ValueError(f"the lines between the `{_MARK}` lines are not `key: value` lines")
+    return found
+
+
+def _read_lines(head: str) -> dict[object, object] | None:
+    """Plain `key: value` lines as people write them, with colons in a value; None if there are others."""
+    found: dict[object, object] = {}
+    for line in head.splitlines():
+        pair = _PAIR.fullmatch(line)
+        if pair is None and line.strip():
+            return None
+        if pair is not None:
+            found[pair["key"]] = pair["value"].strip()
     return found
 
 

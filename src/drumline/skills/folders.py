@@ -15,6 +15,7 @@ from drumline.errors import InvalidInput
 from drumline.ports.skills import Skill
 from drumline.skills.document import FILE, Document, read_document
 
+BESIDE = "skills"
 REPOSITORY = (".drumline/skills", ".claude/skills", ".agents/skills")
 SHIPPED = Path(__file__).parent / "shipped"
 MOST_SKILLS = 500
@@ -30,17 +31,31 @@ class Place:
     within: Path
 
 
+def list_beside(flow: Path, top: Path) -> tuple[Place, ...]:
+    """The folders of skills that come with a flow in the folder `flow`: its own, and the one beside its kind.
+
+    Graphs are laid out as `agents/NAME/graph.yaml` with `skills/` beside `agents`. A flow of the repository at `top`
+    finds nothing outside of it.
+    """
+    here, repository = flow.resolve(), top.resolve()
+    inside = here.is_relative_to(repository)
+    places = [folder for folder in (here, here.parent.parent) if not inside or folder.is_relative_to(repository)]
+    return tuple(
+        Place(folder=folder / BESIDE, origin="flow", within=repository if inside else folder / BESIDE)
+        for folder in dict.fromkeys(places)
+    )
+
+
 def search_path(top: Path, environment: Mapping[str, str]) -> tuple[Place, ...]:
     """Where skills are looked for, in order: the repository at `top`, the user's configuration, Drumline itself."""
     own = [Place(folder=top / part, origin="repository", within=top) for part in REPOSITORY]
     shipped = Place(folder=SHIPPED, origin="shipped", within=SHIPPED)
     stated, home = Path(environment.get("XDG_CONFIG_HOME", "")), Path(environment.get("HOME", ""))
     config = stated if stated.is_absolute() else home / ".config"
-    if not config.is_absolute():
-        return (*own, shipped)
+    folders = [config / "drumline" / "skills", home / ".claude" / "skills"]
     # A user's own folder may link to wherever they keep such things; a repository's may not lead out of it.
-    user = Place(folder=config / "drumline" / "skills", origin="user", within=Path("/"))
-    return (*own, user, shipped)
+    user = [Place(folder=folder, origin="user", within=Path("/")) for folder in folders if folder.is_absolute()]
+    return (*own, *user, shipped)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +63,11 @@ class FolderSkills:
     """Skills in the folders of a search path; files are read anew at every question."""
 
     places: Sequence[Place]
+    top: Path | None = None
+
+    def near(self, flow: Path) -> FolderSkills:
+        """The skills that a flow in this folder finds: those that come with it first."""
+        return FolderSkills(places=(*list_beside(flow, self.top or flow), *self.places), top=self.top)
 
     def list_skills(self) -> Sequence[Skill]:
         """All skills by name, those that cannot be loaded included."""
@@ -71,12 +91,17 @@ class FolderSkills:
             raise InvalidInput(f"{name!r} cannot be the name of a skill; {_LEGAL}", hint=HINT)
         place = next((place for place in self.places if (place.folder / name / FILE).is_file()), None)
         if place is None:
-            known = listed([skill.name for skill in self.list_skills() if not skill.fault], most=20)
-            raise InvalidInput(f"no skill is called {name!r} (known: {known or 'none'})", hint=HINT)
+            raise InvalidInput(self._explain_absence(name), hint=HINT)
         document = _read(place, place.folder / name)
         if document.fault:
-            raise InvalidInput(f"the skill {name!r} of the {place.origin} cannot be used: {document.fault}", hint=HINT)
+            file = place.folder / name / FILE
+            raise InvalidInput(f"the skill {name!r} in {file} cannot be used: {document.fault}", hint=HINT)
         return _describe(place, place.folder / name, document), document
+
+    def _explain_absence(self, name: str) -> str:
+        known = listed([skill.name for skill in self.list_skills() if not skill.fault], most=20)
+        looked = ", ".join(str(place.folder) for place in self.places if place.origin != "shipped")
+        return f"no skill is called {name!r} (known: {known or 'none'}); looked for {name}/{FILE} in {looked}"
 
 
 _LEGAL = "use small letters, digits and '-', at most 64"

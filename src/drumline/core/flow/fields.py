@@ -24,6 +24,7 @@ from drumline.core.flow.model import (
     LlmNode,
     MapNode,
     Node,
+    RagNode,
     RouteNode,
     ScriptNode,
     SetNode,
@@ -230,6 +231,21 @@ KINDS: Mapping[str, KindRule] = {
             ),
         ),
         KindRule(
+            name="rag",
+            make=RagNode,
+            about=(
+                "Documents to search. They are not indexed here: the node finds nothing (`context` is empty, `sources` "
+                "has no items), and the flow goes on with a warning."
+            ),
+            fields=(
+                _needed("documents", Shape.TEXTS, "Files, folders or addresses; they are not read."),
+                _rule("query", Shape.TEXT, "What to look for; a template."),
+                _rule("top_k", Shape.COUNT, "How many passages to find."),
+                _rule("timeout", Shape.SECONDS, "How long it may take."),
+                _UPDATES,
+            ),
+        ),
+        KindRule(
             name="map",
             make=MapNode,
             about="One node is run for every item of a list; results are collected in the order of the items.",
@@ -289,11 +305,6 @@ KINDS: Mapping[str, KindRule] = {
     )
 }
 """Every kind of node that is run, by the word under `type`."""
-
-REFUSED_KINDS: Mapping[str, str] = {
-    "rag": "documents are not indexed here; look them up in a `script` node, or give an `llm` node tools to read them"
-}
-"""Kinds of the format that are not run, and what to write instead."""
 
 Record = type[Node] | type[Flow] | type[FlowSettings] | type[Variable] | type[Case]
 

@@ -26,12 +26,17 @@ def find_no_schema_fault(_schema: Mapping[str, Json]) -> str:
     return ""
 
 
+def find_no_skill_fault(_name: str, _path: str) -> str:
+    """Nothing is wrong with a skill that the flow in a file names, as far as anybody knows."""
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surroundings:
     """What a flow can rely on. None stands for "not known": the rules about it are left out.
 
     `parse_expression` and the `find_…_fault` return what is wrong with a condition, a script's path, a schema, a check,
-    or the name of an agent or a model, "" if nothing.
+    or the name of an agent, a model or a skill of the flow in a file, "" if nothing.
     """
 
     parse_expression: Callable[[str], str] = find_no_fault
@@ -42,7 +47,7 @@ class Surroundings:
     find_model_fault: Callable[[str], str] = find_no_fault
     tools: Collection[str] | None = None
     mcp_servers: Collection[str] | None = None
-    skills: Collection[str] | None = None
+    find_skill_fault: Callable[[str, str], str] = find_no_skill_fault
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

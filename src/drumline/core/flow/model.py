@@ -1,7 +1,7 @@
 """A flow as data: nodes, edges and budgets, in the words of the graph format it is written in.
 
-The node kinds `agent`, `script`, `approval`, `input`, `llm`, `map` and `end` are the format's own; `check`, `route`
-and `set` are ours and make shell glue unnecessary. Defaults are the format's.
+The node kinds `agent`, `script`, `approval`, `input`, `llm`, `rag`, `map` and `end` are the format's own; `check`,
+`route` and `set` are ours and make shell glue unnecessary. Defaults are the format's.
 """
 
 from __future__ import annotations
@@ -94,6 +94,16 @@ class LlmNode(Node):
     enabled_skills: tuple[str, ...] | None = None
     inject_skill_instructions: bool | None = None
     skill_instructions: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RagNode(Node):
+    """Documents would be searched. They are not indexed here: the node finds nothing, and the flow goes on."""
+
+    documents: tuple[str, ...]
+    query: str | None = None
+    top_k: int | None = None
+    timeout: float = 120.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -204,5 +214,5 @@ ASKING = (ApprovalNode, InputNode)
 """Nodes that put a question to a person; while it is open they are neither at work nor over."""
 SPENDING = (AgentNode, LlmNode)
 """Nodes whose work may cost money."""
-COMPUTING = (RouteNode, SetNode)
+COMPUTING = (RouteNode, SetNode, RagNode)
 """Nodes whose outcome follows from the values alone."""

@@ -19,6 +19,7 @@ from drumline.core.flow.model import (
     LlmNode,
     MapNode,
     Node,
+    RagNode,
     RouteNode,
     ScriptNode,
 )
@@ -45,6 +46,8 @@ def check_nodes(inspection: Inspection) -> None:
             _check_input(inspection, node)
         elif isinstance(node, LlmNode):
             _check_llm(inspection, node)
+        elif isinstance(node, RagNode):
+            _check_rag(inspection, node)
         elif isinstance(node, RouteNode):
             _check_route(inspection, node)
         elif isinstance(node, CheckNode):
@@ -140,14 +143,35 @@ def _check_input(inspection: Inspection, node: InputNode) -> None:
         inspection.error(node, ("validation",), code="bad_validation", message=message)
 
 
+def _check_rag(inspection: Inspection, node: RagNode) -> None:
+    message = (
+        "documents are not indexed here: the node finds nothing and the flow goes on; look them up in a `script` "
+        "node, or give an `llm` node tools to read them"
+    )
+    inspection.warn(node, ("type",), code="rag_not_run", message=message)
+
+
 def _check_llm(inspection: Inspection, node: LlmNode) -> None:
+    missing: list[str] = []
+    servers: list[str] = []
     for number, tool in enumerate(node.tools or ()):
         server = tool.removeprefix(MCP)
         if server != tool:
-            if fault := _find_server_fault(inspection, server):
-                inspection.error(node, ("tools", number), code="unknown_mcp_server", message=fault)
-        elif fault := _find_tool_fault(inspection, tool):
-            inspection.error(node, ("tools", number), code="unknown_tool", message=fault)
+            servers += [server] if _is_unknown(server, inspection.around.mcp_servers) else []
+        else:
+            missing += [tool] if _is_unknown(_bare(tool), inspection.around.tools) else []
+        _check_listed(inspection, node, number)
+    if missing:
+        known = _known(inspection.around.tools or ())
+        message = f"no tool is called {_quoted(missing)} (known: {known}); the model works without it"
+        inspection.warn(node, ("tools",), code="unknown_tool", message=message)
+    if servers:
+        known = _known(inspection.around.mcp_servers or ())
+        message = (
+            f"no MCP server is called {_quoted(servers)} (configured: {known}); the model works without its tools; "
+            f"to have them, add [mcp.{servers[0]}] to .drumline/config.toml"
+        )
+        inspection.warn(node, ("tools",), code="unknown_mcp_server", message=message)
     _check_model(inspection, node, node.model)
 
 
@@ -156,22 +180,21 @@ def _check_model(inspection: Inspection, node: Node | None, model: str | None) -
         inspection.error(node, ("model",), code="unknown_model", message=f"{fault}; change or remove it")
 
 
-def _find_server_fault(inspection: Inspection, server: str) -> str:
-    known, listed_here = inspection.around.mcp_servers, inspection.flow.mcp_servers
-    if known is not None and server not in known:
-        return f"no MCP server is called {server!r} (known: {_known(known)}); add it or remove it"
-    if listed_here and server not in listed_here:
-        return f"the MCP server {server!r} is not among the flow's own `mcp_servers`; add it there, too"
-    return ""
+def _is_unknown(name: str, known: Collection[str] | None) -> bool:
+    return known is not None and name not in {_bare(one) for one in known}
 
 
-def _find_tool_fault(inspection: Inspection, tool: str) -> str:
-    known, listed_here = inspection.around.tools, inspection.flow.global_tools
-    if known is not None and _bare(tool) not in {_bare(name) for name in known}:
-        return f"no tool is called {tool!r} (known: {_known(known)}); choose one of them"
-    if listed_here and _bare(tool) not in {_bare(name) for name in listed_here}:
-        return f"the tool {tool!r} is not among the flow's own `global_tools`; add it there, too"
-    return ""
+def _check_listed(inspection: Inspection, node: LlmNode, number: int) -> None:
+    """A tool or server that there is, but that the flow's own list, where it has one, lacks: a run refuses it."""
+    tool = (node.tools or ())[number]
+    from_server = tool.startswith(MCP)
+    key, around = ("mcp_servers" if from_server else "global_tools"), inspection.around
+    name, whole = _bare(tool.removeprefix(MCP)), getattr(inspection.flow, key)
+    if not whole or name in {_bare(one) for one in whole}:
+        return
+    if not _is_unknown(name, around.mcp_servers if from_server else around.tools):
+        message = f"{tool!r} is not among the flow's own `{key}`; add it there, too"
+        inspection.error(node, ("tools", number), code="tool_not_listed", message=message)
 
 
 def _check_schema(inspection: Inspection, node: Node, schema: Mapping[str, Json]) -> None:
@@ -200,20 +223,23 @@ def _check_commands(inspection: Inspection, node: CheckNode) -> None:
 
 
 def _check_skill_names(inspection: Inspection, node: Node | None, names: Collection[str]) -> None:
-    known = inspection.around.skills
+    around, path = inspection.around, inspection.flow.path
     for number, name in enumerate(names):
         place = ("enabled_skills", number)
         if not SKILL_NAME.fullmatch(name):
             message = f"{name!r} cannot be the name of a skill; use small letters, digits and '-'"
             inspection.error(node, place, code="bad_skill_name", message=message)
-        elif known is not None and name not in known:
-            message = f"no skill is called {name!r} (known: {_known(known)}); add it or remove it"
-            inspection.error(node, place, code="unknown_skill", message=message)
+        elif fault := around.find_skill_fault(name, path):
+            inspection.error(node, place, code="unknown_skill", message=f"{fault}; add or fix it, or remove the name")
 
 
 def _bare(tool: str) -> str:
     """Tools are named by their file or by its stem: `fs_cat.sh` is `fs_cat`."""
     return tool.removesuffix(".sh")
+
+
+def _quoted(names: Collection[str]) -> str:
+    return ", ".join(repr(name) for name in names)
 
 
 def _known(names: Collection[str]) -> str:

@@ -22,6 +22,7 @@ from drumline.core.flow.model import (
     LlmNode,
     Node,
     NodeId,
+    RagNode,
     RouteNode,
     ScriptNode,
     SetNode,
@@ -31,6 +32,8 @@ from drumline.core.flow.values import name_type, overlay
 from drumline.errors import InvalidInput
 
 Values = Mapping[str, Json]
+NOTHING_FOUND: Json = {"context": "", "sources": []}
+"""What a search of documents comes to here, in the shape that graphs read."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,6 +142,12 @@ def _conclude_answer(node: LlmNode | AgentNode, values: Values, output: Json) ->
     return Conclusion(writes=merged, next=node.next, bound=output)
 
 
+def _conclude_rag(node: RagNode, values: Values, output: Json) -> Conclusion:
+    return Conclusion(
+        writes=apply_updates(node.state_updates, values, {"output": NOTHING_FOUND}), next=node.next, bound=NOTHING_FOUND
+    )
+
+
 def _conclude_approval(node: ApprovalNode, values: Values, output: Json) -> Conclusion:
     choice = str(output)
     writes = apply_updates(node.state_updates, values, {"choice": choice})
@@ -177,6 +186,7 @@ def _conclude_set(node: SetNode, values: Values, output: Json) -> Conclusion:
 _BY_KIND: dict[type[Node], Callable[[Any, Values, Json], Conclusion]] = {
     ScriptNode: _conclude_script,
     LlmNode: _conclude_answer,
+    RagNode: _conclude_rag,
     AgentNode: _conclude_answer,
     ApprovalNode: _conclude_approval,
     InputNode: _conclude_input,

@@ -22,16 +22,18 @@ from drumline.core.flow.model import (
     MapNode,
     Node,
     NodeId,
+    RagNode,
     ScriptNode,
     SetNode,
 )
 from drumline.core.flow.templates import list_references
 
-BRANCHES = ("script", "agent", "llm")
+BRANCHES = ("script", "agent", "llm", "rag")
 
 _OWN_WORD: Mapping[type[Node], str] = {
     AgentNode: "output",
     LlmNode: "output",
+    RagNode: "output",
     ApprovalNode: "choice",
     InputNode: "input",
 }
@@ -180,6 +182,8 @@ def _templates(node: Node) -> Iterator[str]:
         yield node.question
     elif isinstance(node, MapNode):
         yield node.over
+    elif isinstance(node, RagNode):
+        yield node.query or ""
     elif isinstance(node, EndNode):
         yield node.output
     elif isinstance(node, SetNode):

@@ -20,6 +20,7 @@ from drumline.core.flow.model import (
     MapNode,
     Node,
     NodeId,
+    RagNode,
     ScriptNode,
     SetNode,
 )
@@ -30,7 +31,7 @@ from drumline.core.plan import Problem
 MOST_NODES_FOR_SUGGESTIONS = 500
 LONGEST_CYCLE_SHOWN = 12
 
-_NEEDS_NEXT = (AgentNode, InputNode, LlmNode, MapNode, SetNode)
+_NEEDS_NEXT = (AgentNode, InputNode, LlmNode, MapNode, RagNode, SetNode)
 _NAMES = {
     EdgeKind.NEXT: "`next`",
     EdgeKind.FALLBACK: "`fallback`",

@@ -14,6 +14,7 @@ from drumline.engine.flow.candidates import OWN, find_worker, list_candidates
 from drumline.engine.flow.checks import run_checks
 from drumline.engine.flow.errand import Absent, Terms, ask_agent
 from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.flow.prompts import drop_unknown
 from drumline.engine.flow.script import run_script
 from drumline.engine.flow.visit import Visit
 from drumline.errors import InvalidInput
@@ -40,11 +41,11 @@ class FlowActs:
                 )
             case LlmNode():
                 return await ask_model(
-                    node,
+                    drop_unknown(node, tools=self.kit.tools, servers=self.kit.mcp_servers),
                     visit,
                     models=self.hands.models,
                     schemas=self.kit.schemas,
-                    skills=self.kit.skills,
+                    skills=self.kit.skills.near(visit.source),
                     clock=self.kit.clock,
                 )
             case AgentNode():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,7 +43,8 @@ class FlowKit:
     where it belongs after the last; both may be called again after a crash. `price` tells what tokens cost with a
     model, and may take a while; `agent_idle` is how long an agent may be silent. `fallback` are the agents that take
     over, by name and in order; `quota_wait` is how long a driver stays for a quota if nothing else is due. `redaction`
-    is for logs that a driver left behind; what an agent, a model or a command says comes redacted.
+    is for logs that a driver left behind; what an agent, a model or a command says comes redacted. `tools` and
+    `mcp_servers` are those that models can have here; None if nobody knows.
     """
 
     store: Store
@@ -63,3 +64,5 @@ class FlowKit:
     fallback: Mapping[str, Callee] = field(default_factory=dict)
     quota_wait: float = 900.0
     redaction: Redaction = field(default_factory=Redaction)
+    tools: Collection[str] | None = None
+    mcp_servers: Collection[str] | None = None

@@ -6,7 +6,7 @@ Templates are filled in first and everything else is added afterwards, so that n
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from drumline.core.blocked import OFFER
 from drumline.core.flow.extraction import write_schema_hint
@@ -107,6 +107,22 @@ def tell_skills(node: LlmNode, flow: Flow, skills: Skills) -> tuple[str, Mapping
         return "\n\n".join([FOLLOW if own is None else own, *parts]), {}
     lines = [f"- {name}: {skills.find_skill(name).description}" for name in texts]
     return "\n".join([LOAD if own is None else own, *lines]), texts
+
+
+def drop_unknown(
+    node: LlmNode, *, tools: Collection[str] | None = None, servers: Collection[str] | None = None
+) -> LlmNode:
+    """The node without the tools and MCP servers that there are not; None stands for "not known": all are kept.
+
+    Graphs name tools of the installation they were written for. Validation has warned of them.
+    """
+
+    def is_known(name: str) -> bool:
+        if name.startswith(MCP):
+            return servers is None or name.removeprefix(MCP) in servers
+        return tools is None or _bare(name) in tools
+
+    return replace(node, tools=tuple(name for name in node.tools or () if is_known(name)))
 
 
 def choose_tools(node: LlmNode, flow: Flow) -> Toolbox:
