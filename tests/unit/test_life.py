@@ -25,6 +25,7 @@ LEGAL = {
     (P.CHECKING, ev.CheckEnded): P.WORKED,
     (P.CHECKING, ev.WorkLost): P.WORKED,
     (P.WORKING, ev.SessionOpened): P.WORKING,
+    (P.WORKING, ev.AttemptUsed): P.WORKING,
     (P.LANDING, ev.StepLanded): P.LANDED,
     (P.LANDING, ev.LandingRefused): P.WORKED,
     (P.LANDING, ev.WorkLost): P.WORKED,

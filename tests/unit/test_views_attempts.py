@@ -6,7 +6,7 @@ from tests.unit.builders import TREE, Scene, prepared, step_of
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId
-from drumline.views.attempts import attempt_json, attempt_lines, list_attempts
+from drumline.views.attempts import attempt_json, attempt_lines, list_attempts, list_lost
 from drumline.views.board import board
 from drumline.views.status import status_json
 from drumline.views.why import why
@@ -56,6 +56,7 @@ def test_an_attempt_as_data_says_what_is_not_priced() -> None:
         "agent": "scripted:demo.yaml",
         "seconds": 75.0,
         "failure": None,
+        "lost": False,
         "unchanged": True,
         "usage": {"input": 10, "output": 0, "cached": 0, "cost_usd": None, "attempts": 1, "unpriced": 1},
         "source": "codex",
@@ -106,3 +107,19 @@ def test_a_finished_step_still_tells_what_was_remarkable() -> None:
     assert why(snapshot, A).notes == ("told",)
     assert isinstance(steps, list)
     assert steps[0]["notices"] == ["told"]
+
+
+def test_an_attempt_that_was_cut_short_has_figures_of_its_own() -> None:
+    begun = ev.AttemptStarted(node="implement", attempt=1, tree=TREE)
+    used = ev.AttemptUsed(usage={"input": 10.0, "cost_usd": 0.25}, seconds=3.0)
+    lost = ev.WorkLost(what="working")
+    events = [begun, used, lost, begun, lost, *tried(1, usage={"input": 99.0}), ev.WorkLost(what="checking")]
+
+    found = list_lost(scene().run(), events)
+
+    assert [*found] == [(1, 1), (1, 2)]
+    assert attempt_lines(found[1, 1]) == [
+        "scripted:demo.yaml was cut short; what is known of it was used in 3.0s; 10 input tokens, $0.25"
+    ]
+    assert (found[1, 2].usage, attempt_json(found[1, 2])["lost"]) == ({}, True)
+    assert list_attempts(scene().run(), events)[1].usage == {"input": 99.0}

@@ -84,14 +84,21 @@ def test_done_steps_are_counted_one_by_one_even_in_one_batch() -> None:
     ]
 
 
-def test_declared_and_skipped_steps_count_and_reopened_ones_do_not() -> None:
+def test_declared_steps_count_as_done_and_skipped_and_reopened_ones_do_not() -> None:
     declared = ev.StepsDeclared(steps=(StepId("step-1"),))
     reopened = ev.StepReopened(step=StepId("step-1"), reason="its file says ready again")
 
     lines = tell(declared, reopened, finish("step-2", "skipped", reason="later"), finish("step-1"))
 
     assert names(lines) == ["declared", "reopened", "skipped", "step_done"]
-    assert [line.data.get("done") for line in lines] == [1, None, 1, 2]
+    assert [line.data.get("done") for line in lines] == [1, None, 0, 1]
+
+
+def test_the_end_tells_how_many_steps_are_done_and_how_many_were_skipped() -> None:
+    lines = tell(finish("step-1"), finish("step-2", "skipped", reason="later"), ev.RunEnded(state="done"))
+
+    assert lines[-1].text.startswith("run done, 1 of 2 steps done, 1 skipped;")
+    assert (lines[-1].data["done"], lines[-1].data["skipped"], lines[-1].data["total"]) == (1, 1, 2)
 
 
 def test_steps_that_do_not_make_it_name_the_reason_and_the_way_on() -> None:

@@ -99,7 +99,7 @@ def test_a_step_given_back_by_a_dead_driver_is_ready_again() -> None:
     status = status_json(scene.snapshot())
 
     assert steps_of(status)["step-1"]["state"] == "ready"
-    assert steps_of(status)["step-1"]["attempts"] == 0
+    assert steps_of(status)["step-1"]["attempts"] == 1
     assert steps_of(status)["step-1"]["node"] is None
 
 

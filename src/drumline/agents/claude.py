@@ -29,6 +29,8 @@ ASKING = ("--input-format", "stream-json", "--permission-prompt-tool", "stdio")
 """By these it asks on stdout for leave to use a tool, and waits for the answer on stdin."""
 RETRIES = "3"
 """It would ask ten times by itself, for minutes; waiting is up to the engine, which tells people."""
+LEAST_BUDGET = 0.000001
+"""Dollars: it refuses to work for nothing, and less would be rounded to that."""
 INPUTS = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
 ENDS: Ends = {
     "error_max_budget_usd": (Failure.QUOTA, "the budget of this assignment is used up"),
@@ -50,7 +52,7 @@ def build_launch(assignment: Assignment, setting: Setting) -> Launch:
     if setting.servers:
         argv += ["--strict-mcp-config", "--mcp-config", _write_servers(setting)]
     if assignment.budget is not None:
-        argv += ["--max-budget-usd", f"{assignment.budget:f}"]
+        argv += ["--max-budget-usd", f"{max(assignment.budget, LEAST_BUDGET):f}"]
     argv += _permit(assignment, setting)
     env = _set_up(setting)
     if setting.jailed:

@@ -42,6 +42,8 @@ class ScriptedAgent:
         else:
             if act.session:
                 await assignment.report(Happening(kind="session", text=act.session))
+            if act.usage:  # told as it begins, so that an act that is cut short has its cost
+                await assignment.report(Happening(kind="usage", usage=act.usage))
             outcome = replace(await self._play_in_time(act, assignment, say), session=act.session)
         say(f"failed ({outcome.failure}): {outcome.message}" if outcome.failure else outcome.message)
         return outcome

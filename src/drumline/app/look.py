@@ -19,6 +19,7 @@ from drumline.ports.journal import Store
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.roster import Roster
 from drumline.views.snapshot import Snapshot
+from drumline.views.stopwatch import TELLING, Stopwatch
 
 
 @dataclass(kw_only=True)
@@ -36,6 +37,7 @@ class Watcher:
         self._steps: dict[StepId, StepState] = {}
         self._latest: dict[StepId, Recorded] = {}
         self._times: list[float] = []
+        self._stopwatch = Stopwatch()
         self._seen = 0
 
     def look(self, now: float, *, also: StepId | None = None) -> Snapshot:
@@ -61,6 +63,7 @@ class Watcher:
             last_at=self._times[-1],
             now=now,
             problems=problems,
+            stopwatch=self._stopwatch,
         )
 
     def _catch_up(self, also: StepId | None) -> None:
@@ -68,6 +71,7 @@ class Watcher:
             self._open()
         for recorded in self.store.tail(self.run, after=self._seen):
             self._seen = recorded.seq
+            self._stopwatch.note(recorded.event, recorded.at, before=self._times[-1])
             self._times[1:] = [recorded.at]
             if recorded.stream.step:
                 self._add(recorded)
@@ -82,10 +86,14 @@ class Watcher:
             raise InvalidInput(f"there is no run {self.run!r}", hint="drumline runs")
         self.state, self._seen = loaded.state, loaded.seq
         own = Stream(self.run)
-        first = self.store.read(own, kinds=("RunStarted",))[0]
-        last = self.store.read(own, after=self.state.version - 1)[0]
-        self._times = [first.at, last.at]
-        for step in list(self.state.working):
+        telling = self.store.read(own, kinds=[kind.__name__ for kind in TELLING])
+        self._times = [telling[0].at, self.store.last_at(self.run, before=self._seen + 1) or telling[0].at]
+        for entry in telling:
+            if entry.seq <= self._seen:
+                before = self.store.last_at(self.run, before=entry.seq) or entry.at
+                self._stopwatch.note(entry.event, entry.at, before=before)
+        reopened = [step for step in self.state.rounds if step not in self.state.finished]
+        for step in dict.fromkeys([*self.state.working, *reopened]):
             self._read_step(step)
 
     def _read_step(self, step: StepId) -> None:

@@ -12,6 +12,7 @@ from drumline.app.naming import find_step
 from drumline.core.gates import check_reply
 from drumline.core.ids import DriverId, GateId, RunId, StepId, Stream
 from drumline.core.state import RunState, fold_run
+from drumline.engine.figures import complete
 from drumline.engine.messages import outcome_of
 from drumline.errors import Conflict, InvalidInput
 from drumline.ports.journal import Addition, Message, Store
@@ -138,6 +139,7 @@ async def settle(store: Store, run: RunId) -> None:
             events = outcome_of(state, message, held.keys())
             if events is None:
                 break
+            events = complete(store, run, events)
             try:
                 addition = Addition(events=events, expected=state.version)
                 await store.append({Stream(run): addition}, settles=[number])

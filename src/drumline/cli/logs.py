@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -12,13 +12,14 @@ from drumline.app.say import check_step
 from drumline.cli.logfiles import print_log
 from drumline.cli.options import json_option, run_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
+from drumline.core.events import Event
 from drumline.core.ids import RunId, StepId, Stream
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
-from drumline.views.attempts import Attempt, attempt_json, attempt_lines, list_attempts
+from drumline.views.attempts import Attempt, attempt_json, attempt_lines, list_attempts, list_lost
 from drumline.wiring import open_site
 
-ATTEMPTS = ("AttemptStarted", "AttemptEnded")
+ATTEMPTS = ("AttemptStarted", "AttemptUsed", "AttemptEnded", "WorkLost")
 WORKED = "attempt"
 """How the names of transcripts begin."""
 
@@ -42,9 +43,9 @@ def command(step: str, attempt: int | None, prompts: bool, state: bool, run: str
     known = read_run(store, found)
     if known.flow is None:
         step_id = _check_plan(known, step, state=state)
-        told = list_attempts(known, (entry.event for entry in store.read(Stream(found, step_id), kinds=ATTEMPTS)))
+        events = [entry.event for entry in store.read(Stream(found, step_id), kinds=ATTEMPTS)]
         files = _files(site.logs(found) / step_id, attempt=attempt, prompts=prompts)
-        _show(files, told, known.id, step_id, as_json=as_json)
+        _show(files, _name_attempts(known, events), known.id, step_id, as_json=as_json)
         return
     if attempt is not None:
         raise InvalidInput("the nodes of a flow have no attempts; a visit is named", hint="drumline logs NODE#2")
@@ -62,18 +63,35 @@ def _check_plan(run: RunState, step: str, *, state: bool) -> StepId:
     return step_id
 
 
-def _show(files: Sequence[Path], told: Mapping[int, Attempt], run: RunId, step: str, *, as_json: bool) -> None:
+def _name_attempts(run: RunState, events: Sequence[Event]) -> dict[str, Attempt]:
+    """The attempts by the names of their transcripts. A lost one is moved aside when its number is given out again."""
+    ended, lost = list_attempts(run, events), list_lost(run, events)
+    named = {f"{WORKED}-{number}.lost-{place}.log": attempt for (number, place), attempt in lost.items()}
+    latest = {number: attempt for (number, _), attempt in lost.items()} | ended
+    return named | {f"{WORKED}-{number}.log": attempt for number, attempt in latest.items()}
+
+
+def _show(files: Sequence[Path], told: Mapping[str, Attempt], run: RunId, step: str, *, as_json: bool) -> None:
     if as_json:
         listed = [{"name": file.name, "path": str(file), "bytes": file.stat().st_size} for file in files]
-        attempts = [attempt_json(attempt) for attempt in told.values()]
+        attempts = [attempt_json(attempt) for attempt in _list_once(told.values())]
         print_json({"schema_version": SCHEMA_VERSION, "run": run, "step": step, "logs": listed, "attempts": attempts})
         return
     if not files:
         say(f"{step} has no logs yet")
         say(f"  next: drumline why {step}")
     for file in files:
-        tried = told.get(_attempt_of(file) or 0) if file.name.startswith(WORKED) else None
+        tried = told.get(file.name)
         print_log(file, attempt_lines(tried) if tried else ())
+
+
+def _list_once(attempts: Iterable[Attempt]) -> list[Attempt]:
+    """Each attempt once: the transcript of one that was lost just now may have either name."""
+    found: list[Attempt] = []
+    for attempt in attempts:
+        if not any(attempt is known for known in found):
+            found.append(attempt)
+    return sorted(found, key=lambda attempt: (attempt.number, not attempt.lost))
 
 
 def _files(folder: Path, *, attempt: int | None, prompts: bool) -> list[Path]:

@@ -30,6 +30,7 @@ from drumline.core.runevents import (
 from drumline.core.stepevents import (
     AttemptEnded,
     AttemptStarted,
+    AttemptUsed,
     CheckEnded,
     CheckStarted,
     LandingRefused,
@@ -50,6 +51,7 @@ __all__ = [
     "PROTOCOL",
     "AttemptEnded",
     "AttemptStarted",
+    "AttemptUsed",
     "CancelRequested",
     "CheckEnded",
     "CheckStarted",

@@ -8,6 +8,7 @@ from shlex import quote
 from drumline.core.events import GateOpened
 from drumline.core.flow.lengths import parse_length_rule
 from drumline.core.ids import GateId, StepId
+from drumline.core.money import compare_dollars
 from drumline.core.plan import Marks, Step
 from drumline.errors import InvalidInput
 
@@ -161,10 +162,11 @@ def question(step: Step, attempt: int, text: str) -> GateOpened:
 
 def budget(number: int, *, spent: float, allowed: float) -> GateOpened:
     """The run has spent its money; each yes allows as much again as the budget says, from what is spent by then."""
+    used, given = compare_dollars(spent, allowed)
     return GateOpened(
         gate=GateId(f"{BUDGET}-{number}"),
         kind=BUDGET,
-        question=f"The run has spent ${spent:.2f} of the ${allowed:.2f} it may. Proceed anyway?",
+        question=f"The run has spent {used} of the {given} it may. Proceed anyway?",
         options=(YES, NO),
         person_only=True,
         spent=spent,

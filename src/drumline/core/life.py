@@ -14,6 +14,7 @@ from types import MappingProxyType
 from drumline.core.events import (
     AttemptEnded,
     AttemptStarted,
+    AttemptUsed,
     CheckEnded,
     CheckStarted,
     Event,
@@ -58,7 +59,12 @@ TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
             WorkLost: Phase.WAITING,
         },
         Phase.PREPARED: {AttemptStarted: Phase.WORKING},
-        Phase.WORKING: {AttemptEnded: Phase.WORKED, SessionOpened: Phase.WORKING, WorkLost: Phase.PREPARED},
+        Phase.WORKING: {
+            AttemptEnded: Phase.WORKED,
+            SessionOpened: Phase.WORKING,
+            AttemptUsed: Phase.WORKING,
+            WorkLost: Phase.PREPARED,
+        },
         Phase.WORKED: {
             AttemptStarted: Phase.WORKING,
             CheckStarted: Phase.CHECKING,

@@ -138,6 +138,7 @@ class StepFinished(Event):
     """A step needs no more driving: done, blocked, failed or skipped. One small event per finished step.
 
     `failure` is the class of check failure that blocks it, if that is the machine's and not the work's.
+    `attempts`, `fixes`, `lost` attempts and `usage` are those of all its rounds.
     """
 
     step: StepId
@@ -157,6 +158,7 @@ class StepFinished(Event):
     rejected: bool = False
     notices: tuple[str, ...] = ()
     failure: str = ""
+    lost: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -48,6 +48,12 @@ class Surroundings:
     patience: float = inf
 
 
+def is_skipped(run: RunState, step: StepId) -> bool:
+    """Whether the step was left out: it holds up nothing, and is not done."""
+    finished = run.finished.get(step)
+    return finished is not None and finished.state == "skipped"
+
+
 def satisfied(run: RunState, need: StepId) -> bool:
     """Whether a need counts as met: landed, declared done in the plan, skipped by a person, or left to others.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from drumline.core import gates
+from drumline.core.events import UsageCounted
 from drumline.core.ids import StepId
 from drumline.core.state import RunState
 
@@ -38,6 +39,12 @@ def add_up(usages: Iterable[Usage]) -> dict[str, float]:
 def count_attempt(usage: Usage) -> dict[str, float]:
     """One attempt's usage as it is added to a total: with itself counted, and with whether its cost is known."""
     return {**usage, ATTEMPTS: 1.0, **({} if COST in usage else {UNPRICED: 1.0})}
+
+
+def count_usage(step: StepId, agent: str, spent: Usage) -> list[UsageCounted]:
+    """What the run is told of all that an agent has used for a step; nothing while nobody counts it."""
+    counted = spent.keys() - {ATTEMPTS, UNPRICED}
+    return [UsageCounted(step=step, agent=agent, usage=spent)] if counted else []
 
 
 def sum_run(run: RunState) -> dict[str, float]:

@@ -203,7 +203,11 @@ def _step_deferred(state: RunState, event: ev.StepDeferred) -> None:
 
 
 def _usage_counted(state: RunState, event: ev.UsageCounted) -> None:
-    state.usage.setdefault(event.step, {})[event.agent] = event.usage
+    agents = state.usage.setdefault(event.step, {})
+    known = agents.get(event.agent, {})  # drivers may be heard out of order, and a count never shrinks
+    agents[event.agent] = {
+        name: max(known.get(name, 0.0), event.usage.get(name, 0.0)) for name in {**known, **event.usage}
+    }
 
 
 def _step_reopened(state: RunState, event: ev.StepReopened) -> None:

@@ -88,6 +88,14 @@ class SessionOpened(Event):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AttemptUsed(Event):
+    """What the attempt under way has used so far, all of it, `seconds` after it began; spent also if it is lost."""
+
+    usage: Mapping[str, float]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptEnded(Event):
     """An agent concluded. `failure` is empty or a class of the taxonomy; `tree` is what it left behind.
 
@@ -168,7 +176,7 @@ class StepLanded(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkLost(Event):
-    """Recovery closed what a dead driver had left open. It counts as no attempt."""
+    """What was open was cut short with its driver. It counts as no attempt; what its agent had used is spent."""
 
     what: str
     driver: DriverId = NO_DRIVER

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,10 @@ class StepState:
     `asked` is the latest attempt and `agent` who was asked; `session` is one that can be gone on with. `exhausted` are
     agents that cannot go on, with the time from which they can where that is known. `cut_short` says how the attempt
     before was ended by something else than its work. `notices` are what was remarkable about its attempts.
+
+    Figures of all rounds never shrink: `reached` is the highest number of an attempt that began, `lost` counts those
+    that were cut short, `usage` and `spent` (by agent) what all of them used; `fixes` and `waits` are of this round,
+    `fixes_before` of those before. `metered` is what the attempt under way has used so far.
     """
 
     version: int = 0
@@ -43,7 +47,10 @@ class StepState:
     tree: Tree | None = None
     fresh: bool = True
     attempts: int = 0
+    reached: int = 0
+    lost: int = 0
     fixes: int = 0
+    fixes_before: int = 0
     waits: int = 0
     asked: ev.AttemptStarted | None = None
     last: ev.AttemptEnded | None = None
@@ -65,7 +72,13 @@ class StepState:
     seconds: float = 0.0
     usage: dict[str, float] = field(default_factory=dict)
     spent: dict[str, dict[str, float]] = field(default_factory=dict)
+    metered: ev.AttemptUsed | None = None
     notices: tuple[str, ...] = ()
+
+    @property
+    def all_fixes(self) -> int:
+        """Fixes of this round and of those before."""
+        return self.fixes_before + self.fixes
 
     @property
     def failure(self) -> Failure | None:
@@ -128,6 +141,7 @@ def _restarted(state: StepState, event: ev.StepRestarted, _: Phase) -> None:
     state.feedback = state.faults() or state.feedback
     state.round = event.round
     state.base = state.tree = None  # a landing is looked for from the first head on, in every round
+    state.fixes_before = state.all_fixes
     state.fixes = state.waits = state.crashes = state.rests = 0
     state.last = state.asked = state.refused = state.until = None
     state.agent = state.session = state.cut_short = ""
@@ -164,6 +178,8 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
     if event.agent != state.agent:
         state.waits = state.crashes = 0
     state.asked, state.agent = event, event.agent
+    state.reached = max(state.reached, event.attempt)
+    state.metered = None
     state.session = ""  # if this attempt is lost its work is undone, and the session would not know
     state.last = state.refused = None
     state.verdicts = {}
@@ -198,10 +214,27 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.fresh = False
     state.tree = event.tree
     state.notices = tuple(dict.fromkeys((*state.notices, *event.notices)))[-MOST_NOTICES:]
-    state.seconds += event.seconds
-    state.usage = add_up((state.usage, event.usage))
-    state.spent[state.agent] = add_up((state.spent.get(state.agent, {}), count_attempt(event.usage)))
+    _charge(state, event.usage, event.seconds)
     _note_agent(state, event)
+
+
+def _charge(state: StepState, usage: Mapping[str, float], seconds: float) -> None:
+    """Add what one attempt has used to the sums."""
+    state.metered = None
+    state.seconds += seconds
+    state.usage = add_up((state.usage, usage))
+    state.spent[state.agent] = add_up((state.spent.get(state.agent, {}), count_attempt(usage)))
+
+
+def _attempt_used(state: StepState, event: ev.AttemptUsed, _: Phase) -> None:
+    state.metered = event
+
+
+def _work_lost(state: StepState, event: ev.WorkLost, before: Phase) -> None:
+    if before is Phase.WORKING:
+        used = state.metered or ev.AttemptUsed(usage={})
+        state.lost += 1
+        _charge(state, used.usage, used.seconds)
 
 
 def _note_agent(state: StepState, event: ev.AttemptEnded) -> None:
@@ -249,11 +282,12 @@ _APPLY: dict[type[ev.Event], Callable[[StepState, Any, Phase], None]] = {
     ev.WorkspaceFailed: _unready,
     ev.AttemptStarted: _attempt_started,
     ev.SessionOpened: _nothing,
+    ev.AttemptUsed: _attempt_used,
     ev.AttemptEnded: _attempt_ended,
     ev.CheckStarted: _nothing,
     ev.CheckEnded: _check_ended,
     ev.LandingStarted: _landing_started,
     ev.LandingRefused: _refused,
     ev.StepLanded: _landed,
-    ev.WorkLost: _nothing,
+    ev.WorkLost: _work_lost,
 }

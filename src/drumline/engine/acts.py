@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TypeVar
 from uuid import uuid4
-
-import anyio.to_thread
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
@@ -18,13 +16,15 @@ from drumline.core.advance import Orders
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, Role, find_role
 from drumline.core.routing import spell_agent
-from drumline.core.spending import ATTEMPTS, COST, UNPRICED, add_up, count_attempt
+from drumline.core.spending import add_up, count_attempt, count_usage
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
 from drumline.core.taxonomy import Failure
 from drumline.engine.checking import run_check
+from drumline.engine.figures import add_figures
 from drumline.engine.kit import Kit, OpenAgent, Worker
+from drumline.engine.metering import Meter, add_price
 from drumline.engine.transcripts import OWN
 from drumline.errors import GitError, InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome, Report
@@ -141,18 +141,14 @@ class Acts:
             commit=landed.commit if landed else None,
             tree=landed.tree if landed else None,
             proved=bool(landed and total and passed == total and landed.tree == state.tree),
-            attempts=state.attempts,
-            fixes=state.fixes,
             checks_passed=passed,
             checks_total=total,
             files=tuple(files),
             created=tuple(path for path, kind in files.items() if kind == "created"),
             deleted=tuple(path for path, kind in files.items() if kind == "deleted"),
-            usage=state.usage,
-            notices=state.notices,
             failure=command.failure,
         )
-        return Note(step=[ev.StepReleased(reason=command.state)], run=[finished])
+        return Note(step=[ev.StepReleased(reason=command.state)], run=[add_figures(finished, state)])
 
     async def _prepare(self, state: StepState) -> ev.Event:
         step = self.orders.step.id
@@ -212,12 +208,14 @@ class Acts:
             worker = self.open_agent(spell_agent(self.run, command.agent))
         except InvalidInput as error:
             return Outcome(failure=Failure.MISSING.value, message=str(error))
-        outcome = await worker.agent.work(self._assignment(command, state, worker))
-        model = outcome.model or worker.model
-        if not model or not outcome.usage or COST in outcome.usage:
-            return outcome
-        cost = await anyio.to_thread.run_sync(self.kit.price, model, outcome.usage)
-        return outcome if cost is None else replace(outcome, usage={**outcome.usage, COST: cost})
+        meter = Meter(self._keep_usage, price=self.kit.price, model=worker.model, now=self.kit.clock.now)
+        async with meter.guard():
+            outcome = await worker.agent.work(self._assignment(command, state, worker, meter))
+        usage = await add_price(self.kit.price, outcome.model or worker.model, outcome.usage)
+        return replace(outcome, usage=usage)
+
+    async def _keep_usage(self, usage: Mapping[str, float], seconds: float) -> None:
+        await self.note(ev.AttemptUsed(usage=usage, seconds=seconds))
 
     def _rest(self, outcome: Outcome) -> float | None:
         """When the agent's quota is there again; a time that is over already would be asked about without end."""
@@ -226,10 +224,8 @@ class Acts:
         return max(outcome.resets_at, self.kit.clock.now() + LEAST_REST)
 
     def _count(self, command: cmd.Attempt, state: StepState, ended: ev.AttemptEnded) -> list[ev.Event]:
-        """What the run is told of the agent's usage; nothing while nobody counts it."""
         total = add_up((state.spent.get(command.agent, {}), count_attempt(ended.usage)))
-        counted = total.keys() - {ATTEMPTS, UNPRICED}
-        return [ev.UsageCounted(step=self.orders.step.id, agent=command.agent, usage=total)] if counted else []
+        return [*count_usage(self.orders.step.id, command.agent, total)]
 
     async def _undo(self, role: Role, outcome: Outcome, state: StepState) -> Outcome:
         """A role that may only read has written: its changes are kept by ref, and undone; its session knows not."""
@@ -237,19 +233,20 @@ class Acts:
         message = f"the role {role.name} may only read, but files were changed; the changes were undone"
         return replace(outcome, failure=Failure.VALIDATION.value, message=message, session="")
 
-    def _report(self, state: StepState) -> Report:
-        """Hears what the agent does; the id of its session is recorded as soon as it differs from what is known."""
+    def _report(self, state: StepState, meter: Meter) -> Report:
+        """Hears what the agent does; what it uses is kept, and the id of its session where that is new."""
         asked = _known(state.asked)
         known = {asked.session, asked.new_session, ""}
 
         async def report(happening: Happening) -> None:
+            await meter.hear(happening)
             if happening.kind == "session" and happening.text not in known:
                 known.add(happening.text)
                 await self.note(ev.SessionOpened(session=happening.text))
 
         return report
 
-    def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker) -> Assignment:
+    def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker, meter: Meter) -> Assignment:
         step = self.orders.step
         role = find_role(step.role)
         prompt = self._write_prompt(command, state, role)
@@ -273,7 +270,7 @@ class Acts:
             idle=self.kit.agent_idle,
             budget=command.budget,
             answers=tuple((asked.removeprefix(gates.introduce(step)), said) for asked, said in command.answers),
-            report=self._report(state),
+            report=self._report(state, meter),
         )
 
     def _write_prompt(self, command: cmd.Attempt, state: StepState, role: Role | None) -> str:

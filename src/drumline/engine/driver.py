@@ -24,6 +24,7 @@ from drumline.core.schedule import Surroundings, is_claimable, is_guarded
 from drumline.core.state import RunState, fold_run
 from drumline.engine.acts import Acts
 from drumline.engine.books import Books
+from drumline.engine.figures import complete
 from drumline.engine.kit import Kit, Observer, OpenAgent
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import outcome_of
@@ -81,7 +82,7 @@ class Driver:
             # Whoever spoke before we left relied on us; whoever speaks from here on finds no driver and settles it.
             if self.stopping or not self._is_called_back():
                 return self.run
-            resuming = False
+            resuming = self.run.parked or self.run.ended is not None
 
     async def _drive_once(self, resuming: bool) -> None:
         self._processes, self._open_agent = self.kit.equip(self._me)
@@ -124,7 +125,11 @@ class Driver:
         if self.run.ended is None and not self.run.parked:
             return False
         await self._mirror_all()
-        return not await self._settle_inbox()
+        if not await self._settle_inbox():
+            return True
+        if self.run.ended is None and not self.run.parked:  # it goes on, and so does the time that is counted
+            await self._append([ev.RunResumed(driver=self._me)], any_version=True)
+        return False
 
     async def _round(self, tasks: TaskGroup) -> bool:
         """One round; whether something was done that calls for another at once."""
@@ -218,7 +223,7 @@ class Driver:
                 if scope is not None:
                     scope.cancel()
                 continue
-            await self._append(events, settles=[number])
+            await self._append(complete(self.kit.store, self.run_id, events), settles=[number])
             return True
         return False
 
@@ -268,7 +273,7 @@ class Driver:
                 finished = ev.StepFinished(
                     step=command.step, state=command.state, reason=command.reason, rejected=command.rejected
                 )
-                await self._append([finished])
+                await self._append(complete(self.kit.store, self.run_id, [finished]))
             case cmd.ParkRun(gates=gates, until=until):
                 await self._append([ev.RunParked(gates=gates, until=until)])
             case cmd.EndRun(state=state, reason=reason):

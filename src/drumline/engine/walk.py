@@ -18,9 +18,11 @@ from drumline.core.advance import advance, recover
 from drumline.core.commands import Command, Defer, Finish, Land, Park
 from drumline.core.ids import DriverId, StepId, Stream, Token
 from drumline.core.life import OPEN, Phase
+from drumline.core.spending import count_usage
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState, fold_step
 from drumline.engine.acts import Acts, Note
+from drumline.engine.figures import add_figures
 from drumline.engine.kit import Kit
 from drumline.engine.scratch import take_over_logs
 from drumline.errors import Conflict, GitError
@@ -79,6 +81,7 @@ class Walk:
 
     async def _walk(self, pending: Note) -> None:
         fold_step(self.state, pending.step)
+        pending.run.extend(self._count_lost(pending.step))
         await self._clean_up()
         command = await self._begin(pending)
         while not isinstance(command, Finish | Park | Defer):
@@ -114,9 +117,17 @@ class Walk:
                 await self.kit.workspaces.keep(self.step, f"lost-{self.token}", found, base=state.base)
         await self.kit.workspaces.restore(self.step, state.tree)
 
+    def _count_lost(self, events: list[ev.Event]) -> list[ev.Event]:
+        """What the run is told if one of these events, folded in already, ended an attempt before its time."""
+        if not any(isinstance(event, ev.WorkLost) and event.what == Phase.WORKING.value for event in events):
+            return []
+        agent = self.state.agent
+        return [*count_usage(self.step, agent, self.state.spent[agent])]
+
     async def _note(self, event: ev.Event) -> None:
         """Record what is known before the act under way is over."""
-        await self._record(Note(step=[event]))
+        with anyio.CancelScope(shield=True):  # nobody could tell whether an append that was cut off counts
+            await self._record(Note(step=[event]))
         fold_step(self.state, [event])
 
     async def _record(self, note: Note) -> None:
@@ -137,7 +148,9 @@ class Walk:
         for _ in range(3):
             self.state = StepState()
             self._load()
-            note = Note(step=[*recover(self.state, self.driver), ev.StepReleased(reason=reason)])
+            lost = recover(self.state, self.driver)
+            fold_step(self.state, lost)
+            note = Note(step=[*lost, ev.StepReleased(reason=reason)], run=self._count_lost(lost))
             with contextlib.suppress(Conflict):
                 await self._record(note)
                 return
@@ -148,13 +161,6 @@ class Walk:
         self._load()
         lost = recover(self.state, self.driver) if self.state.phase in OPEN else []
         fold_step(self.state, lost)
-        finish = Finish(state="blocked", reason=f"git: {error}")
-        finished = ev.StepFinished(
-            step=self.step,
-            state=finish.state,
-            reason=finish.reason,
-            attempts=self.state.attempts,
-            fixes=self.state.fixes,
-            usage=self.state.usage,
-        )
-        await self._record(Note(step=[*lost, ev.StepReleased(reason=finish.state)], run=[finished]))
+        finished = ev.StepFinished(step=self.step, state="blocked", reason=f"git: {error}")
+        told = [*self._count_lost(lost), add_figures(finished, self.state)]
+        await self._record(Note(step=[*lost, ev.StepReleased(reason=finished.state)], run=told))

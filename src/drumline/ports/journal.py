@@ -50,6 +50,10 @@ class Journal(Protocol):
         """Events of all streams of a run with a sequence number above `after`, in order."""
         ...
 
+    def last_at(self, run: RunId, *, before: int) -> float | None:
+        """When the run's last event with a sequence number below `before` was recorded; None if there is none."""
+        ...
+
     def runs(self) -> Sequence[RunId]:
         """Every run that has events, oldest first."""
         ...

@@ -43,6 +43,7 @@ _READ_KINDS = f"""
 """  # noqa: S608 - constant
 # The plus keeps SQLite from the (run, step, version) index: walking on from `after` is what a poller needs.
 _TAIL = f"{_EVENTS} WHERE +run = ? AND seq > ? ORDER BY seq"
+_LAST_AT = "SELECT at FROM events WHERE +run = ? AND seq < ? ORDER BY seq DESC LIMIT 1"
 _VERSION = "SELECT version FROM events WHERE run = ? AND step = ? ORDER BY version DESC LIMIT 1"
 _INSERT_MESSAGE = """
     INSERT INTO inbox (run, kind, subject, value, comment, said_by, channel, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -133,6 +134,10 @@ class SqliteStore:
     def tail(self, run: RunId, *, after: int = 0) -> Sequence[Recorded]:
         """Events of all streams of a run with a sequence number above `after`, in order."""
         return self._record(self._database.fetch(_TAIL, (run, after)))
+
+    def last_at(self, run: RunId, *, before: int) -> float | None:
+        """When the run's last event with a sequence number below `before` was recorded; None if there is none."""
+        return next((at for (at,) in self._database.fetch(_LAST_AT, (run, before))), None)
 
     def runs(self) -> Sequence[RunId]:
         """Every run that has events, oldest first."""

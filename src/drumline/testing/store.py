@@ -76,6 +76,10 @@ class MemoryStore:
         """Events of all streams of a run with a sequence number above `after`, in order."""
         return [_record(row) for row in self._rows[after:] if row.stream.run == run]
 
+    def last_at(self, run: RunId, *, before: int) -> float | None:
+        """When the run's last event with a sequence number below `before` was recorded; None if there is none."""
+        return next((_record(row).at for row in reversed(self._rows[: before - 1]) if row.stream.run == run), None)
+
     def runs(self) -> Sequence[RunId]:
         """Every run that has events, oldest first."""
         return list(dict.fromkeys(row.stream.run for row in self._rows))

@@ -55,14 +55,26 @@ def activity(snapshot: Snapshot, step: StepId) -> Activity | None:
 
 
 def attempts(snapshot: Snapshot, step: StepId) -> int:
-    """Attempts so far, with the one under way."""
+    """The number of the last attempt that began, in whatever round; one that was lost gave its number to the next."""
     finished = snapshot.run.finished.get(step)
     if finished is not None:
         return finished.attempts
     state = snapshot.steps.get(step)
-    if state is None:
-        return 0
-    return state.attempts + (1 if state.phase is Phase.WORKING and step in snapshot.owners else 0)
+    return state.reached if state is not None else 0
+
+
+def fixes(snapshot: Snapshot, step: StepId) -> int:
+    """How many of the attempts were fixes, in all rounds."""
+    finished = snapshot.run.finished.get(step)
+    state = snapshot.steps.get(step)
+    return finished.fixes if finished is not None else state.all_fixes if state is not None else 0
+
+
+def lost(snapshot: Snapshot, step: StepId) -> int:
+    """How many attempts were cut short and do not count."""
+    finished = snapshot.run.finished.get(step)
+    state = snapshot.steps.get(step)
+    return finished.lost if finished is not None else state.lost if state is not None else 0
 
 
 def checks(snapshot: Snapshot, step: Step) -> tuple[int, int]:

@@ -34,6 +34,7 @@ class Attempt:
     usage: Mapping[str, float] = field(default_factory=dict)
     source: str = ""
     notices: tuple[str, ...] = ()
+    lost: bool = False
 
 
 def list_attempts(run: RunState, events: Iterable[ev.Event]) -> dict[int, Attempt]:
@@ -45,6 +46,28 @@ def list_attempts(run: RunState, events: Iterable[ev.Event]) -> dict[int, Attemp
             agent = spell_agent(run, event.agent)
         elif isinstance(event, ev.AttemptEnded):
             found[event.attempt] = _describe_end(event, agent)
+    return found
+
+
+def list_lost(run: RunState, events: Iterable[ev.Event]) -> dict[tuple[int, int], Attempt]:
+    """The attempts that were cut short, by the number they had and by which of that number they were, from 1."""
+    found: dict[tuple[int, int], Attempt] = {}
+    begun: ev.AttemptStarted | None = None
+    used = ev.AttemptUsed(usage={})
+    for event in events:
+        match event:
+            case ev.AttemptStarted():
+                begun, used = event, ev.AttemptUsed(usage={})
+            case ev.AttemptUsed():
+                used = event
+            case ev.AttemptEnded():
+                begun = None
+            case ev.WorkLost() if begun is not None:
+                number = begun.attempt
+                place = number, 1 + sum(1 for known, _ in found if known == number)
+                agent = spell_agent(run, begun.agent)
+                found[place] = Attempt(number=number, agent=agent, seconds=used.seconds, usage=used.usage, lost=True)
+                begun = None
     return found
 
 
@@ -65,7 +88,8 @@ def attempt_lines(attempt: Attempt) -> list[str]:
     """The attempt for people: a line with what it used, then what is remarkable about it."""
     used = describe_usage(attempt.usage)
     counted = f", counted by {attempt.source}" if used and attempt.source else ""
-    how = f"failed ({attempt.failure}) after" if attempt.failure else "worked"
+    failed = f"failed ({attempt.failure}) after" if attempt.failure else "worked"
+    how = "was cut short; what is known of it was used in" if attempt.lost else failed
     told = [f"{flatten(attempt.agent)} {how} {duration(attempt.seconds)}{f'; {used}{counted}' if used else ''}"]
     told += [UNCHANGED] if attempt.unchanged else []
     return told + [flatten(notice) for notice in attempt.notices[:MOST_NOTICES]]
@@ -78,6 +102,7 @@ def attempt_json(attempt: Attempt) -> dict[str, object]:
         "agent": attempt.agent,
         "seconds": attempt.seconds,
         "failure": attempt.failure or None,
+        "lost": attempt.lost,
         "unchanged": attempt.unchanged,
         "usage": usage_json(count_attempt(attempt.usage)),
         "source": attempt.source or None,

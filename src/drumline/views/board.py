@@ -80,10 +80,10 @@ def _header(snapshot: Snapshot, wide: int) -> list[Row]:
 
 def _bar(states: Mapping[StepId, str], wide: int) -> Row:
     total = len(states)
-    done = sum(1 for state in states.values() if state in ("done", "skipped"))
-    label = f" {done:,}/{total:,}"
+    done, skipped = (sum(1 for state in states.values() if state == word) for word in ("done", "skipped"))
+    label = f" {done:,}/{total:,}{f', {skipped:,} skipped' if skipped else ''}"
     cells = wide - len(label)
-    filled = cells * done // total if total else cells
+    filled = cells * (done + skipped) // total if total else cells
     return [("█" * filled, "done"), ("░" * (cells - filled), "bar"), (label, "")]
 
 

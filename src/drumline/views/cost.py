@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from drumline.core.money import dollars
 from drumline.core.spending import ATTEMPTS, COST, UNPRICED
 
 TOKENS = ("input", "output", "cached")
@@ -35,8 +36,3 @@ def usage_json(usage: Mapping[str, float]) -> dict[str, object]:
         "attempts": int(usage.get(ATTEMPTS, 0)),
         "unpriced": int(usage.get(UNPRICED, 0)),
     }
-
-
-def dollars(amount: float) -> str:
-    """Money as people write it; less than a cent is not rounded to nothing."""
-    return f"${amount:.2f}" if amount >= 0.01 or amount == 0 else f"${amount:.4f}"

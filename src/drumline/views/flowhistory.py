@@ -19,6 +19,7 @@ from drumline.core.recorded import Recorded
 from drumline.core.state import RunState, fold_run
 from drumline.errors import DrumlineError
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
+from drumline.views.stopwatch import Stopwatch
 
 FindChart = Callable[[ev.FlowStarted], Chart]
 
@@ -38,10 +39,12 @@ class FlowHistory:
     problem: str = ""
     started_at: float | None = None
     last_at: float = 0.0
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
 
     def add(self, entry: Recorded) -> None:
         """Fold in the next entry of the run, of whichever stream."""
         self.started_at = entry.at if self.started_at is None else self.started_at
+        self.stopwatch.note(entry.event, entry.at, before=self.last_at)
         self.last_at = entry.at
         if entry.stream.step == NO_STEP:
             fold_run(self.run, (entry.event,))
@@ -69,6 +72,7 @@ class FlowHistory:
             asked=self.asked,
             end=self.end,
             problem=self.problem,
+            stopwatch=self.stopwatch,
         )
 
     def _trace(self, event: Event, at: float) -> None:

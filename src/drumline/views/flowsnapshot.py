@@ -16,6 +16,7 @@ from drumline.core.flow.state import FlowState, Key
 from drumline.core.ids import DriverId, GateId
 from drumline.core.state import RunState
 from drumline.errors import NotAllowed
+from drumline.views.stopwatch import Stopwatch
 
 RECENT = 10
 """How many of the last visits a face shows."""
@@ -63,6 +64,7 @@ class FlowSnapshot:
     asked: Mapping[GateId, float] = field(default_factory=dict)
     end: FlowEnded | None = None
     problem: str = ""
+    stopwatch: Stopwatch | None = None
 
     @property
     def pinned(self) -> FlowPinned:

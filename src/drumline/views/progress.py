@@ -18,6 +18,7 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Status
 from drumline.core.recorded import Recorded
 from drumline.core.routing import spell_agent
+from drumline.core.schedule import is_skipped
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix
 from drumline.views.causes import SHORT_COMMIT, answer_hint, list_choices, name_some, round_hint, unproved
@@ -27,7 +28,6 @@ from drumline.views.duration import duration
 LONGEST_COMMAND = 80
 LONGEST_NOTICE = 200
 MOST_NOTICES = 3
-SETTLING = ("done", "skipped")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +66,7 @@ class Progress:
     after: int = 0
     seen: int = 0
     over: set[StepId] = field(default_factory=set)
+    skipped: set[StepId] = field(default_factory=set)
     tracks: dict[StepId, Track] = field(default_factory=dict)
     _plan: Plan | None = field(default=None, repr=False)
     _chosen: frozenset[StepId] = field(default=frozenset(), repr=False)
@@ -77,6 +78,7 @@ class Progress:
             self._plan = run.plan
             self._chosen = frozenset(step.id for step in run.selected())
             self.over &= self._chosen
+            self.skipped &= self._chosen
         return self._chosen
 
     def _prime(self, entries: Sequence[Recorded], run: RunState) -> None:
@@ -85,9 +87,11 @@ class Progress:
             return
         self._primed = True
         told = {entry.event.step for entry in entries if isinstance(entry.event, ev.StepFinished)}
-        over = {step for step, finished in run.finished.items() if finished.state in SETTLING} | run.declared
+        over = {step for step, finished in run.finished.items() if finished.state == "done"} | run.declared
+        skipped = {step for step in run.finished if is_skipped(run, step)}
         if not any(isinstance(entry.event, ev.RunStarted) for entry in entries):
             self.over |= (over - told) & self.chosen(run)
+            self.skipped |= (skipped - told) & self.chosen(run)
 
     def feed(self, entries: Iterable[Recorded], run: RunState) -> list[Line]:
         """The lines for entries in journal order; `run` has them folded in already."""
@@ -124,10 +128,16 @@ class _Scene:
         return flatten(found.title) if found else ""
 
     def settle(self, steps: Iterable[StepId]) -> tuple[int, int]:
-        """Count the steps as over; how many of how many are now."""
+        """Count the steps as done; how many of how many are now."""
         chosen = self.progress.chosen(self.run)
-        self.progress.over.update(step for step in steps if step in chosen)
+        done = chosen.intersection(steps)
+        self.progress.over |= done
+        self.progress.skipped -= done
         return len(self.progress.over), len(chosen)
+
+    def skip(self, step: StepId) -> None:
+        """Count a step as left out."""
+        self.progress.skipped |= self.progress.chosen(self.run) & {step}
 
 
 # --- the run ----------------------------------------------------------------------------------------------------
@@ -202,8 +212,10 @@ def _cancelled(scene: _Scene, event: ev.CancelRequested) -> Told:
 def _ended(scene: _Scene, event: ev.RunEnded) -> Told:
     over, total = scene.settle(())
     why = f": {flatten(event.reason)}" if event.reason else ""
-    data = {"state": event.state, "reason": event.reason, "done": over, "total": total}
-    text = f"run {event.state}, {over:,} of {_count(total, 'step')} done{why}; see drumline status {scene.run.id}"
+    skipped = len(scene.progress.skipped)
+    data = {"state": event.state, "reason": event.reason, "done": over, "total": total, "skipped": skipped}
+    how_far = f"{over:,} of {_count(total, 'step')} done{f', {skipped:,} skipped' if skipped else ''}"
+    text = f"run {event.state}, {how_far}{why}; see drumline status {scene.run.id}"
     return Told(event="summary", text=text, data={**data, "branch": scene.run.begun.branch})
 
 
@@ -220,7 +232,9 @@ def _step_started(scene: _Scene, event: ev.StepStarted) -> Told:
 
 def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
     title = scene.title(event.step)
-    over, total = scene.settle([event.step] if event.state in SETTLING else [])
+    over, total = scene.settle([event.step] if event.state == "done" else [])
+    if event.state == "skipped":
+        scene.skip(event.step)
     scene.progress.tracks.pop(event.step, None)
     data: dict[str, object] = {
         "step": event.step,
@@ -254,6 +268,7 @@ def _deferred(scene: _Scene, event: ev.StepDeferred) -> Told:
 
 def _reopened(scene: _Scene, event: ev.StepReopened) -> Told:
     scene.progress.over.discard(event.step)
+    scene.progress.skipped.discard(event.step)
     why = f": {flatten(event.reason)}" if event.reason else ""
     data = {"step": event.step, "reason": event.reason, "by": event.by}
     return Told(event="reopened", text=f"{event.step} gets another round{why}", data=data)

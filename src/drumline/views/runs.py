@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from drumline.core.flow.events import FlowEnded, NodeEnded
 from drumline.core.ids import DriverId, RunId
 from drumline.core.recorded import Recorded
-from drumline.core.schedule import satisfied
+from drumline.core.schedule import is_skipped, satisfied
 from drumline.core.state import RunState
 from drumline.views.cells import fit, flatten, width
 from drumline.views.duration import age
@@ -30,6 +30,7 @@ class RunRow:
     total: int | None
     branch: str
     flow: str = ""
+    skipped: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,8 +52,9 @@ def run_row(snapshot: Snapshot) -> RunRow:
         plan=run.begun.plan,
         state=run_state(snapshot),
         started_at=snapshot.started_at,
-        done=sum(1 for step in steps if satisfied(run, step.id)),
+        done=sum(1 for step in steps if satisfied(run, step.id) and not is_skipped(run, step.id)),
         total=len(steps),
+        skipped=sum(1 for step in steps if is_skipped(run, step.id)),
         branch=run.begun.branch,
     )
 
@@ -98,6 +100,7 @@ def runs_json(rows: Sequence[RunRow]) -> dict[str, object]:
                 "started_at": row.started_at,
                 "done": row.done,
                 "total": row.total,
+                "skipped": row.skipped,
                 "branch": row.branch,
                 "flow": row.flow or None,
             }

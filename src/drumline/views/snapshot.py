@@ -14,6 +14,7 @@ from drumline.core.recorded import Recorded
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.views.stopwatch import Stopwatch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +37,7 @@ class Snapshot:
     now: float
     problems: Sequence[Problem] = ()
     latest: Mapping[StepId, Recorded] = field(default_factory=dict)
+    stopwatch: Stopwatch | None = None
     selected: frozenset[StepId] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ from drumline.core.plan import Marks, Status, Step
 from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
 from drumline.views.snapshot import Snapshot
+from drumline.views.stopwatch import Stopwatch
 
 RUN_STATES = ("running", "parked", "done", "failed", "blocked", "cancelled", "interrupted")
 STEP_STATES = ("waiting", "ready", "running", "parked", "done", "blocked", "failed", "skipped")
@@ -54,6 +55,11 @@ class Timed(Driven, Protocol):
         """When it was looked at."""
         ...
 
+    @property
+    def stopwatch(self) -> Stopwatch | None:
+        """How long it was driven; None if nobody measured."""
+        ...
+
 
 def run_state(snapshot: Driven) -> str:
     """One of RUN_STATES; an open run that is neither parked nor driven by anybody is interrupted."""
@@ -80,9 +86,10 @@ def step_state(snapshot: Snapshot, step: StepId) -> str:
 
 
 def elapsed(snapshot: Timed) -> float:
-    """Seconds from the first event to now, or to the last event if nobody is driving."""
+    """Seconds in which the run was driven, up to now or to its last event; waiting and interruptions do not count."""
     end = snapshot.now if run_state(snapshot) == "running" else snapshot.last_at
-    return max(0.0, end - snapshot.started_at)
+    watch = snapshot.stopwatch
+    return max(0.0, end - snapshot.started_at) if watch is None else watch.read(end)
 
 
 def own_gate(snapshot: Snapshot, step: StepId, gate: GateId) -> bool:

@@ -7,7 +7,7 @@ from drumline.core.plan import Step
 from drumline.core.routing import spell_agent
 from drumline.core.spending import sum_agents, sum_run, sum_step
 from drumline.core.state import Gate
-from drumline.views.activity import activity, attempts, checks
+from drumline.views.activity import activity, attempts, checks, fixes, lost
 from drumline.views.attempts import list_notices
 from drumline.views.causes import answer_hint, cause, name_some
 from drumline.views.cost import usage_json
@@ -94,6 +94,8 @@ def _step_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
         "title": step.title,
         "state": step_state(snapshot, step.id),
         "attempts": attempts(snapshot, step.id),
+        "fixes": fixes(snapshot, step.id),
+        "lost": lost(snapshot, step.id),
         "owner": snapshot.owners.get(step.id) if finished is None else None,
         "commit": finished.commit if finished else None,
         "reason": step_reason(snapshot, step.id) or None,

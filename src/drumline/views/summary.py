@@ -9,10 +9,10 @@ from drumline.core import gates
 from drumline.core.events import StepFinished
 from drumline.core.ids import Commit, RunId, StepId
 from drumline.core.login import find_login
-from drumline.core.schedule import manual_items
+from drumline.core.schedule import is_skipped, manual_items
 from drumline.core.spending import sum_agents, sum_run
 from drumline.core.state import RunState
-from drumline.views.activity import attempts
+from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, answer_hint, find_resting, retry_hint, round_hint, unproved
 from drumline.views.cells import flatten
 from drumline.views.cost import describe_usage, usage_json
@@ -60,6 +60,7 @@ class Summary:
     elsewhere: tuple[tuple[StepId, str], ...]
     attempts: int
     fixes: int
+    lost: int
     checks_passed: int
     checks_total: int
     seconds: float
@@ -80,6 +81,7 @@ def summary(snapshot: Snapshot) -> Summary:
     steps = run.selected()
     states = {step.id: step_state(snapshot, step.id) for step in steps}
     over = [run.finished[step.id] for step in steps if step.id in run.finished]
+    judged = [checks(snapshot, step) for step in steps if _is_judged(snapshot, step.id)]
     landed = tuple(_landed(f, run.plan.by_id[f.step].title) for f in over if f.state == "done")
     return Summary(
         run=run.id,
@@ -93,9 +95,10 @@ def summary(snapshot: Snapshot) -> Summary:
         manual=_to_verify(run),
         elsewhere=tuple((step.id, step.elsewhere) for step in run.plan.steps if step.elsewhere),
         attempts=sum(attempts(snapshot, step.id) for step in steps),
-        fixes=_fixes(snapshot, over),
-        checks_passed=sum(f.checks_passed for f in over),
-        checks_total=sum(f.checks_total for f in over),
+        fixes=sum(fixes(snapshot, step.id) for step in steps),
+        lost=sum(lost(snapshot, step.id) for step in steps),
+        checks_passed=sum(passed for passed, _ in judged),
+        checks_total=sum(total for _, total in judged),
         seconds=elapsed(snapshot),
         usage=sum_run(run),
         agents=sum_agents(run),
@@ -139,6 +142,7 @@ def summary_json(found: Summary) -> dict[str, object]:
         "elsewhere": [{"step": step, "repository": repo} for step, repo in found.elsewhere],
         "attempts": found.attempts,
         "fixes": found.fixes,
+        "lost": found.lost,
         "commits": sum(1 for s in found.landed if s.commit),
         "checks": {"passed": found.checks_passed, "total": found.checks_total},
         "seconds": round(found.seconds, 3),
@@ -163,10 +167,9 @@ def _unfinished(snapshot: Snapshot, step: StepId, state: str) -> Unfinished:
     return Unfinished(step=step, state=state, reason=step_reason(snapshot, step) or "in work")
 
 
-def _fixes(snapshot: Snapshot, over: Sequence[StepFinished]) -> int:
-    """Fixes of finished steps, and of those in work."""
-    working = [state.fixes for step, state in snapshot.steps.items() if step in snapshot.run.working]
-    return sum(finished.fixes for finished in over) + sum(working)
+def _is_judged(snapshot: Snapshot, step: StepId) -> bool:
+    """Whether the step's checks belong to the sum: somebody has worked on it, and it was not left out."""
+    return attempts(snapshot, step) > 0 and not is_skipped(snapshot.run, step)
 
 
 def _to_verify(run: RunState) -> tuple[tuple[StepId, str], ...]:
@@ -210,11 +213,10 @@ def _figures(found: Summary) -> str:
 
 def _effort(found: Summary) -> str:
     fixes = f", {found.fixes} of them fixes" if found.fixes else ""
-    commits = sum(1 for step in found.landed if step.commit)
-    return (
-        f"  {_count(commits, 'commit')}, checks {found.checks_passed:,}/{found.checks_total:,}, "
-        f"{_count(found.attempts, 'attempt')}{fixes}, {duration(found.seconds)}"
-    )
+    lost = f", {found.lost} cut short" if found.lost else ""
+    judged = f"checks {found.checks_passed:,}/{found.checks_total:,}" if found.checks_total else "no checks"
+    commits = _count(sum(1 for step in found.landed if step.commit), "commit")
+    return f"  {commits}, {judged}, {_count(found.attempts, 'attempt')}{fixes}{lost}, {duration(found.seconds)}"
 
 
 def _spending(found: Summary) -> list[str]:

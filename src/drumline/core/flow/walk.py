@@ -23,6 +23,7 @@ from drumline.core.flow.state import FlowState, Gathering, Key, fold_flow
 from drumline.core.flow.templates import render_lenient
 from drumline.core.flow.values import overlay
 from drumline.core.ids import NO_DRIVER, DriverId
+from drumline.core.money import compare_dollars
 
 Evaluate = Callable[[str, Mapping[str, Json]], Json]
 
@@ -235,7 +236,8 @@ def _overspent(state: FlowState) -> str:
         if tokens >= settings.max_tokens:
             return f"its budget is used up: {tokens:,.0f} tokens of {settings.max_tokens:,} (max_tokens)"
     if settings.max_cost is not None and usage.get("cost_usd", 0.0) >= settings.max_cost:
-        return f"its budget is used up: {usage['cost_usd']:.2f} dollars of {settings.max_cost:g} (max_cost)"
+        used, given = compare_dollars(usage["cost_usd"], settings.max_cost)
+        return f"its budget is used up: {used} of {given} (max_cost)"
     return ""
 
 

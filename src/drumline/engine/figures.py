@@ -1,0 +1,33 @@
+"""The figures with which a step finishes. The rule: whoever finishes it, they are those of all its rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from drumline.core import events as ev
+from drumline.core.ids import RunId, Stream
+from drumline.core.stepstate import StepState, fold_step
+from drumline.ports.journal import Journal
+
+
+def add_figures(finished: ev.StepFinished, state: StepState) -> ev.StepFinished:
+    """The end of a step with what its stream counted."""
+    return replace(
+        finished,
+        attempts=state.reached,
+        fixes=state.all_fixes,
+        lost=state.lost,
+        usage=state.usage,
+        notices=state.notices,
+    )
+
+
+def complete(journal: Journal, run: RunId, events: Sequence[ev.Event]) -> list[ev.Event]:
+    """The events for a run's stream, with the figures of steps that finish without having been driven to their end."""
+    return [_look_up(journal, run, event) if isinstance(event, ev.StepFinished) else event for event in events]
+
+
+def _look_up(journal: Journal, run: RunId, finished: ev.StepFinished) -> ev.StepFinished:
+    recorded = journal.read(Stream(run, finished.step))
+    return add_figures(finished, fold_step(StepState(), [entry.event for entry in recorded]))

@@ -1,0 +1,162 @@
+"""Attempts, fixes, cost and time through interruptions, kills, cancels, skips and retries: they never shrink or lie."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text, wait_for
+
+HOLD = "touch $HOME/started; while [ ! -e $HOME/go ]; do sleep 0.05; done; touch $DRUMLINE_STEP.txt"
+USED = {"input": 1200, "output": 300, "cost_usd": 0.25}
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[User]:
+    """Two steps; the agent of the first has used something, and works until it is let go."""
+    made = make_user(tmp_path, step_text("step-1"), step_text("step-2", ["step-1"]))
+    made.play({"match": {"step": "step-1"}, "run": HOLD, "usage": USED})
+    with leaving_nothing(tmp_path):
+        yield made
+        (tmp_path / "home" / "go").touch()
+
+
+def begin(user: User, *more: str) -> subprocess.Popen[str]:
+    """A run in the middle of its first attempt."""
+    (user.folder / "home" / "started").unlink(missing_ok=True)
+    process = user.start("run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot", *more)
+    wait_for((user.folder / "home" / "started").exists, "the agent did not start")
+    return process
+
+
+def finish(process: subprocess.Popen[str]) -> int:
+    """Wait for its end."""
+    process.communicate(timeout=60)
+    return process.returncode
+
+
+def count(user: User) -> tuple[object, object, object]:
+    """Attempts and lost ones of the first step, and what the run has cost."""
+    status, step = user.status(), user.step("step-1")
+    usage = status["usage"]
+    assert isinstance(usage, dict)
+    return step["attempts"], step["lost"], usage["cost_usd"]
+
+
+def test_an_interrupted_attempt_has_cost_what_its_agent_had_used_and_the_next_adds_to_it(user: User) -> None:
+    process = begin(user)
+    os.kill(process.pid, signal.SIGINT)
+    assert finish(process) == 130
+    interrupted = count(user)
+    (user.folder / "home" / "go").touch()
+    resumed = user.drumline("resume")
+    logs = user.drumline("logs", "step-1", "--json").json["attempts"]
+    shown = user.drumline("logs", "step-1").out
+
+    assert interrupted == (1, 1, 0.25)
+    assert isinstance(logs, list)
+    assert [(log["attempt"], log["lost"], log["usage"]["cost_usd"]) for log in logs] == [
+        (1, True, 0.25),
+        (1, False, 0.25),
+    ]
+    assert shown.index("attempt-1.lost-1.log") < shown.index("was cut short") < shown.index("attempt-1.log <==")
+    assert resumed.code == 0, resumed.text
+    assert count(user) == (1, 1, 0.5)
+    assert "2 commits, checks 2/2, 2 attempts, 1 cut short," in resumed.out
+    assert "  2,400 input and 600 output tokens, $0.50\n" in resumed.out
+
+
+def test_an_attempt_that_was_killed_with_its_driver_costs_what_was_heard_of_it(user: User) -> None:
+    process = begin(user)
+    wait_for(lambda: "AttemptUsed" in journal(user), "what the agent used was not kept")
+    process.kill()
+    finish(process)
+    (user.folder / "home" / "go").touch()
+    resumed = user.drumline("resume")
+
+    assert resumed.code == 0, resumed.text
+    assert count(user) == (1, 1, 0.5)
+
+
+def test_a_cancelled_attempt_has_its_cost(user: User) -> None:
+    process = begin(user)
+    cancelled = user.drumline("cancel")
+    finish(process)
+
+    assert cancelled.code == 0, cancelled.text
+    assert count(user) == (1, 1, 0.25)
+
+
+def test_a_step_that_is_skipped_in_the_middle_keeps_its_figures_and_is_not_counted_as_done(user: User) -> None:
+    process = begin(user)
+    user.drumline("skip", "step-1", "--reason", "not now")
+    out, err = process.communicate(timeout=60)
+    listed = user.drumline("runs")
+
+    assert process.returncode == 0, out + err
+    assert count(user) == (1, 1, 0.25)
+    assert "run done, 1 of 2 steps done, 1 skipped" in err
+    assert "1 of 2 steps landed, 1 proved, 1 skipped" in out
+    assert " 1/2 " in listed.out
+
+
+def test_attempts_and_fixes_go_on_counting_through_a_retry_and_a_skip(user: User) -> None:
+    user.play({"match": {"step": "step-1"}, "write": {"wrong.txt": "x\n"}, "usage": USED})
+    first = user.run("--step", "step-1")
+    blocked = user.step("step-1")
+    user.drumline("retry", "step-1")
+    waiting = user.step("step-1")
+    again = user.drumline("resume")
+    retried = user.step("step-1")
+    user.drumline("skip", "step-1")
+    skipped = user.step("step-1")
+
+    assert (first.code, again.code) == (2, 2)
+    assert [(step["attempts"], step["fixes"]) for step in (blocked, waiting, retried, skipped)] == [
+        (3, 2),
+        (3, 2),
+        (6, 4),
+        (6, 4),
+    ]
+    assert user.status()["usage"] == {
+        "input": 7200,
+        "output": 1800,
+        "cached": 0,
+        "cost_usd": 1.5,
+        "attempts": 6,
+        "unpriced": 0,
+    }
+
+
+def test_the_time_at_a_gate_is_no_time_of_the_run_and_its_checks_are_told_there(user: User) -> None:
+    (user.folder / "home" / "go").touch()
+    parked = user.run("--autonomy", "verbose")
+    before = user.status()["seconds"]
+    shift_clock(user, 3600.0)
+    after = user.status()["seconds"]
+    gate = user.drumline("answer", "approve-step-1", "approve", "--resume")
+
+    assert parked.code == 2
+    assert "checks 1/1" in parked.out
+    assert before == after
+    assert gate.code == 2, gate.text
+    seconds = user.status()["seconds"]
+    assert isinstance(seconds, float)
+    assert seconds < 3000
+
+
+def journal(user: User) -> str:
+    """The kinds of all events."""
+    with sqlite3.connect(user.repo / ".git" / "drumline" / "state.db") as database:
+        return " ".join(kind for (kind,) in database.execute("SELECT kind FROM events"))
+
+
+def shift_clock(user: User, seconds: float) -> None:
+    """Let everything that was recorded have happened earlier."""
+    with sqlite3.connect(user.repo / ".git" / "drumline" / "state.db") as database:
+        database.execute("UPDATE events SET at = at - ?", (seconds,))
