@@ -105,7 +105,7 @@ def test_a_rejection_fails_the_step(user: User) -> None:
 def test_an_answer_outside_the_options_is_refused_with_what_is_legal(user: User) -> None:
     user.run("--autonomy", "verbose", "--step", "step-3")
 
-    odd = user.drumline("answer", "approve-step-3", "maybe")
+    odd = user.drumline("answer", "approve-step-3", "aprove")
     unknown = user.drumline("answer", "approve-step-9", "approve")
 
     assert (odd.code, unknown.code) == (3, 3)

@@ -141,12 +141,12 @@ def test_the_mode_is_not_asked_for_when_one_step_is_left(terminal: Terminal) -> 
 
 def test_a_gate_is_asked_and_answered_by_typing(terminal: Terminal) -> None:
     terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "verbose", "--step", "step-1")
-    terminal.await_text("Answer (")
+    terminal.await_text("Answer:")
     asked = terminal.screen()
     terminal.press("revise", "Enter")
-    terminal.await_text("Comment")
+    terminal.await_text("What should change")
     terminal.press("In fewer words.", "Enter")
-    wait_for(lambda: terminal.screen().count("Answer (") == 2, "not asked again")
+    wait_for(lambda: terminal.screen().count("Answer:") == 2, "not asked again")
     terminal.press("approve", "Enter")
     terminal.await_text("exit=0")
 
@@ -157,7 +157,7 @@ def test_a_gate_is_asked_and_answered_by_typing(terminal: Terminal) -> None:
 
 def test_a_gate_may_be_left_for_later(terminal: Terminal) -> None:
     terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "verbose", "--step", "step-1")
-    terminal.await_text("Answer (")
+    terminal.await_text("Answer:")
     terminal.press("Enter")
     end = terminal.await_text("exit=2")
 
@@ -181,7 +181,7 @@ def test_ctrl_c_stops_the_run_and_leaves_a_readable_screen(terminal: Terminal) -
 
 def test_ctrl_c_at_a_question_leaves_the_run_parked(terminal: Terminal) -> None:
     terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "verbose", "--step", "step-1")
-    terminal.await_text("Answer (")
+    terminal.await_text("Answer:")
 
     terminal.press("C-c")
     end = terminal.await_text("exit=130")

@@ -472,7 +472,7 @@ def test_a_question_in_a_fix_leaves_the_failed_check_in_the_prompt(tmp_path: Pat
     agent = agent_of({"a": 2}, a2=Outcome(question="How?"))
     world = world_of(tmp_path, agent)
     world.drive()
-    answer(world, "question-a.2", "so")
+    answer(world, "question-a", "so")
 
     run = world.drive()
 

@@ -17,6 +17,7 @@ from tests.unit.builders import (
     attempted,
     check_started,
     checked,
+    finish,
     prepared,
     run_started,
     step_of,
@@ -433,12 +434,12 @@ def test_a_revised_step_is_asked_about_again_and_revising_uses_up_no_fix() -> No
 
     command = next_command(ONE, events, run)
 
-    assert command == Park(gate=GateId("approve-a.2"), opens=gates.approval(ONE, 2))
+    assert command == Park(gate=GateId("approve-a.2"), opens=gates.approval(ONE, 2, asked=1))
     assert fold_step(StepState(), events).fixes == 0
 
 
 def test_the_latest_wish_is_the_one_that_counts() -> None:
-    again = answered(gates.approval(ONE, 2), "revise", "longer")
+    again = answered(gates.approval(ONE, 2, asked=1), "revise", "longer")
     run = run_of(ONE, *REVISED, *again, autonomy="verbose")
 
     command = next_command(ONE, [*PROVED, *attempted(2), *checked()], run)
@@ -464,6 +465,14 @@ def test_a_gate_about_another_step_does_not_park_this_one() -> None:
     assert next_command(ONE, prepared(), run) == Attempt(node="implement", attempt=1, tier="standard")
 
 
+def test_the_first_approval_after_a_fix_has_the_plain_name() -> None:
+    events = [*prepared(), *attempted(1), *checked(exit_code=1), *attempted(2), *checked()]
+
+    command = next_command(ONE, events, run_of(ONE, autonomy="verbose"))
+
+    assert command == Park(gate=GateId("approve-a"), opens=gates.approval(ONE, 2))
+
+
 # --- rounds -----------------------------------------------------------------------------------------------------
 
 
@@ -473,6 +482,19 @@ REOPENED = ev.StepReopened(step=StepId("a"))
 @pytest.mark.parametrize("events", [[], prepared(), [*prepared(), *attempted(1)], [*PROVED]])
 def test_a_reopened_step_begins_a_new_round_first(events: list[ev.Event]) -> None:
     assert next_command(ONE, events, run_of(ONE, REOPENED)) == Restart(round=1)
+
+
+def test_what_has_landed_is_finished_whatever_a_person_wants_unless_it_had_been_finished_by_then() -> None:
+    redo = ev.StepReopened(step=StepId("a"), redo=True)
+
+    assert next_command(ONE, [*PROVED, LANDING, LANDED], run_of(ONE, REOPENED)) == Finish(state="done")
+    assert next_command(ONE, [*PROVED, LANDING, LANDED], run_of(ONE, finish("a"), redo)) == Restart(round=1)
+
+
+def test_a_step_that_is_done_again_looks_for_no_earlier_landing() -> None:
+    state = fold_step(StepState(), [*PROVED, LANDING, LANDED, ev.StepRestarted(round=1)])
+
+    assert (state.landed, state.landing_head, state.candidate) == (None, None, None)
 
 
 def test_a_restarted_step_prepares_a_fresh_workspace_and_counts_on() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
-from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
+from tests.unit.builders import COMMIT, DRIVER, Scene, finish, gate_for, run_started, step_of
 
 from drumline.core import events as ev
 from drumline.core import gates
@@ -15,7 +15,7 @@ from drumline.core.decide import decide, take_up
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.schedule import Surroundings
-from drumline.core.state import RunState
+from drumline.core.state import RunState, fold_run
 
 NOW = 10_000.0
 A, B, C = StepId("a"), StepId("b"), StepId("c")
@@ -254,6 +254,54 @@ def test_a_person_may_stop_the_run_at_a_wave(comment: str, ending: str) -> None:
     run = run_of(WAVES, finish("a"), WAVE, answer("wave-1", "stop", comment))
 
     assert commands(run) == [EndRun(state="failed", reason=f"stopped by a person at gate wave-1{ending}")]
+
+
+def test_who_resumes_a_stopped_run_goes_on_with_it() -> None:
+    stopped = [finish("a"), WAVE, answer("wave-1", "stop"), ev.RunEnded(state="failed", reason="stopped")]
+
+    run = run_of(WAVES, *stopped, ev.RunResumed(driver=DRIVER))
+
+    assert commands(run)[0] == ClaimStep(step=B)
+
+
+def test_a_stop_that_nobody_has_heard_yet_is_not_taken_back_by_driving_on() -> None:
+    run = run_of(WAVES, finish("a"), WAVE, answer("wave-1", "stop"), ev.RunResumed(driver=DRIVER))
+
+    assert isinstance(commands(run)[0], EndRun)
+
+
+DONE_MARK = ev.PlanMirrored(step=A, marks=Marks(status=Status.DONE), path="plan/a.md", digest="d", ticked=())
+SET_BACK = {"a": Marks()}
+
+
+@pytest.mark.parametrize("state", ["blocked", "failed", "skipped"])
+def test_a_step_that_did_not_land_and_is_set_back_in_its_file_gets_another_round(state: str) -> None:
+    mirrored = replace(DONE_MARK, marks=Marks(status=Status(state)))
+
+    run = run_of([step_of("a")], finish("a", state), mirrored)
+
+    assert commands(run, around(SET_BACK)) == [Reopen(step=A, reason="its file says ready again")]
+
+
+def test_a_landed_step_that_is_set_back_in_its_file_is_asked_about() -> None:
+    step = step_of("a")
+    run = run_of([step], finish("a"), DONE_MARK)
+    asked = gates.redo(step, 0, asked=0, commit=COMMIT)
+
+    kept = fold_run(run_of([step], finish("a"), DONE_MARK, asked), [answer("redo-a", "keep")])
+    again = fold_run(run_of([step], finish("a"), DONE_MARK, asked), [answer("redo-a", "again")])
+
+    assert commands(run, around(SET_BACK)) == [Ask(opens=asked)]
+    assert commands(run_of([step], finish("a"), DONE_MARK, asked), around(SET_BACK)) == [ParkRun(gates=(asked.gate,))]
+    assert commands(kept, around(SET_BACK)) == [EndRun(state="done")]
+    assert kept.mirrored[A].marks == Marks()
+    assert commands(again, around(SET_BACK)) == [Reopen(step=A, reason="its file says ready again", redo=True)]
+
+
+def test_a_file_that_has_not_been_marked_yet_is_not_set_back() -> None:
+    claimed = replace(DONE_MARK, marks=Marks(status=Status.CLAIMED))
+
+    assert commands(run_of([step_of("a")], finish("a"), claimed), around(SET_BACK)) == [EndRun(state="done")]
 
 
 def test_steps_in_work_are_finished_before_a_stopped_run_ends() -> None:

@@ -83,7 +83,7 @@ def test_the_owner_named_in_a_file_is_named_in_the_question() -> None:
 
 
 def test_further_attempts_are_further_questions() -> None:
-    assert [gates.approval_id(STEP.id, n) for n in (1, 2, 3)] == ["approve-a", "approve-a.2", "approve-a.3"]
+    assert [gates.name_gate("approve", STEP.id, n) for n in (0, 1, 2)] == ["approve-a", "approve-a.2", "approve-a.3"]
 
 
 @pytest.mark.parametrize("depth", [0, 1, 9, 41])

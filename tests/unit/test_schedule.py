@@ -227,8 +227,8 @@ WAVES = [step_of("a", manual=["look at a"]), step_of("b", "a"), step_of("c", "b"
         ("critical", WAVES, [finish("a", "blocked")], None),
         ("critical", WAVES, [ev.StepsDeclared(steps=(A,))], None),
         ("critical", WAVES, [finish("a"), gates.wave(0, [])], None),
-        ("critical", [step_of("a", manual=["look"])], [finish("a")], None),
-        ("critical", [step_of("a"), step_of("b", "a", manual=["look"])], [finish("a"), finish("b")], None),
+        ("critical", [step_of("a", manual=["look"])], [finish("a")], 0),
+        ("critical", [step_of("a"), step_of("b", "a", manual=["look"])], [finish("a"), finish("b")], 1),
     ],
     ids=[
         "not-landed",
@@ -244,7 +244,7 @@ WAVES = [step_of("a", manual=["look at a"]), step_of("b", "a"), step_of("c", "b"
         "last-wave",
     ],
 )
-def test_a_wave_is_asked_about_once_if_it_landed_with_manual_items_and_another_follows(
+def test_a_wave_is_asked_about_once_if_it_landed_with_manual_items(
     autonomy: str, steps: list[Step], events: list[ev.Event], level: int | None
 ) -> None:
     run = run_of(steps, *events, started=run_started(autonomy=autonomy))

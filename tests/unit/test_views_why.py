@@ -181,14 +181,14 @@ def test_a_cancelled_run_is_started_anew() -> None:
     assert found.hint == "drumline run plan --new"
 
 
-def test_a_run_stopped_at_a_wave_is_started_anew() -> None:
+def test_a_run_stopped_at_a_wave_is_resumed() -> None:
     stopped = ev.GateAnswered(gate=GateId("wave-1"), choice="stop")
     events = [gate_for("wave-1", options=("continue", "stop")), stopped, ev.RunEnded(state="failed", reason="stopped")]
 
     found = ask(Scene(steps=LONE, events=events, live=[]), "step-1")
 
     assert found.sentence == "step-1 is ready: the run ended as failed: stopped"
-    assert found.hint == "drumline run plan --new"
+    assert found.hint == "drumline resume"
 
 
 def test_a_run_that_ended_with_work_left_is_resumed() -> None:

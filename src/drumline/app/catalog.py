@@ -8,6 +8,7 @@ from shlex import quote
 
 from drumline.core import events as ev
 from drumline.core.ids import RunId, Stream
+from drumline.core.schedule import find_stop
 from drumline.core.state import RunState, fold_run
 from drumline.engine.loading import load_run
 from drumline.errors import InvalidInput
@@ -41,7 +42,7 @@ class RunBrief:
     def unfinished(self) -> bool:
         """Whether there is something left that a resume could do."""
         ended = self.state.ended
-        return ended is None or ended.state == "blocked"
+        return ended is None or ended.state == "blocked" or find_stop(self.state) is not None
 
 
 def read_run(store: Journal, run: RunId) -> RunState:

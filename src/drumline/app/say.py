@@ -39,7 +39,7 @@ def check_speaker(run: RunId, mark: str, drivers: Collection[DriverId]) -> None:
         )
 
 
-def check_answer(run: RunState, gate: str, choice: str) -> None:
+def check_answer(run: RunState, gate: str, choice: str, comment: str | None = None) -> None:
     """Refuse an answer to a gate that does not exist, has been answered, or does not take this one."""
     found = run.gates.get(GateId(gate))
     if found is None:
@@ -48,7 +48,7 @@ def check_answer(run: RunState, gate: str, choice: str) -> None:
     if found.answer is not None:
         who = f" by {found.answer.by}" if found.answer.by else ""
         raise InvalidInput(f"gate {gate!r} was answered {found.answer.choice!r}{who} already", hint="drumline status")
-    check_reply(found.opened, choice)
+    check_reply(found.opened, choice, comment)
 
 
 def check_retry(run: RunState, name: str) -> StepId:
@@ -115,7 +115,7 @@ async def say(store: Store, roster: Roster, run: RunId, message: Message) -> boo
     and an answer that leads nowhere would keep out the one that does.
     """
     if message.kind == "answer":
-        check_answer(read_run(store, run), message.subject, message.value)
+        check_answer(read_run(store, run), message.subject, message.value, message.comment)
     earlier = store.put(run, message)
     driven = bool(roster.drivers(run))
     if not driven:

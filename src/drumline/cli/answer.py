@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from drumline.app.say import check_answer
+from drumline.cli.gateprompt import ask_comment
 from drumline.cli.options import json_option, resume_option
+from drumline.cli.output import is_terminal
 from drumline.cli.telling import Wish, tell
+from drumline.core import gates
+from drumline.core.ids import GateId
+from drumline.core.state import RunState
 from drumline.ports.journal import Message
 
 
@@ -23,5 +30,16 @@ def command(gate: str, choice: str, comment: str, run: str, drive_on: bool, as_j
         message=Message(kind="answer", subject=gate, value=choice, comment=comment),
         check=lambda state: check_answer(state, gate, choice),
         done=f"answered {gate}: {choice}",
+        complete=lambda state, message: message if as_json else _complete(state, message),
     )
     return tell(wish, run, drive_on=drive_on, as_json=as_json)
+
+
+def _complete(run: RunState, message: Message) -> Message:
+    """Ask for the words of a revision that has none, if somebody is at the terminal."""
+    gate = run.unanswered.get(GateId(message.subject))
+    if gate is None or message.comment.strip() or not is_terminal():
+        return message
+    if gate.opened.kind != gates.APPROVAL or message.value.strip().casefold() != gates.REVISE:
+        return message
+    return replace(message, comment=ask_comment(gate.opened, message.value))

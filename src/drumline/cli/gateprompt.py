@@ -15,6 +15,7 @@ from typing import Literal
 import click
 
 from drumline.cli.output import say
+from drumline.core import gates
 from drumline.core.events import GateOpened
 from drumline.core.gates import check_reply
 from drumline.errors import InvalidInput
@@ -45,7 +46,7 @@ def ask_gate(opened: GateOpened, is_open: Callable[[], bool]) -> Reply:
             text = _read_line("Answer: ", is_open)
             if text is None:
                 return SETTLED
-            if opened.options and not text.strip():
+            if opened.options and text.strip().casefold() in ("", "later"):
                 return LATER
             check_reply(opened, text)
         except EOFError:
@@ -57,6 +58,16 @@ def ask_gate(opened: GateOpened, is_open: Callable[[], bool]) -> Reply:
             say(flatten(str(error)))
         else:
             return Reply(kind="typed", text=text)
+
+
+def ask_comment(opened: GateOpened, text: str) -> str:
+    """What belongs to an answer at an approval: a revision needs words, a rejection may have some."""
+    word = text.strip().casefold()
+    if opened.kind != gates.APPROVAL or word not in (gates.REVISE, gates.REJECT):
+        return ""
+    if word == gates.REVISE:
+        return str(click.prompt("What should change", err=True))
+    return str(click.prompt("Comment", default="", show_default=False, err=True))
 
 
 def _show(opened: GateOpened) -> None:

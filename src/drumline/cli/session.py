@@ -19,6 +19,7 @@ from drumline.app.look import Watcher
 from drumline.app.say import name_person
 from drumline.app.say import say as leave_message
 from drumline.cli.output import is_terminal, print_json, print_lines, problem_json, say
+from drumline.core import gates
 from drumline.core.events import GateOpened
 from drumline.core.ids import RunId, Stream
 from drumline.core.plan import Problem
@@ -183,7 +184,8 @@ class Session:
         choice = click.prompt("Answer", type=click.Choice(options), default="later", err=True)
         if choice == "later":
             return False
-        comment = click.prompt("Comment", default="", show_default=False, err=True) if choice != options[0] else ""
+        asks = choice != options[0] or gate.opened.kind == gates.WAVE
+        comment = click.prompt("Comment", default="", show_default=False, err=True) if asks else ""
         message = Message(
             kind="answer",
             subject=gate.opened.gate,
@@ -197,13 +199,15 @@ class Session:
 
     def _ask_freely(self, opened: GateOpened) -> bool:
         """Ask what any text answers, an agent's question; whether it was answered, here or elsewhere."""
-        from drumline.cli.gateprompt import ask_gate
+        from drumline.cli.gateprompt import ask_comment, ask_gate
 
         reply = ask_gate(opened, lambda: opened.gate in read_run(self.store, self.run).unanswered)
         if reply.kind != "typed":
             return reply.kind == "settled"
-        who = name_person()
-        message = Message(kind="answer", subject=opened.gate, value=reply.text, by=who, channel="terminal")
+        who, comment = name_person(), ask_comment(opened, reply.text)
+        message = Message(
+            kind="answer", subject=opened.gate, value=reply.text, comment=comment, by=who, channel="terminal"
+        )
         try:
             anyio.run(leave_message, self.store, self.site.roster, self.run, message)
         except InvalidInput as error:  # somebody else was faster: their answer counts

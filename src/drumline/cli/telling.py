@@ -33,12 +33,14 @@ if TYPE_CHECKING:
 class Wish:
     """A message, what must hold for it, and the sentence once it is said.
 
-    Where the message is about a step, the check returns its id, which may not be the name that was typed.
+    Where the message is about a step, the check returns its id, which may not be the name that was typed. `complete`
+    adds what the message lacks, where somebody can be asked.
     """
 
     message: Message
     check: Callable[[RunState], StepId | None]
     done: str
+    complete: Callable[[RunState, Message], Message] = lambda run, message: message
 
 
 def open_session(site: Site, store: SqliteStore, run: RunState, *, as_json: bool = False) -> Session | FlowSession:
@@ -80,6 +82,7 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
         site.check_speaker(found)
         state = read_run(store, found)
         check_open(state)
+        wish = replace(wish, message=wish.complete(state, wish.message))
         subject = _find_subject(site, store, state, wish)
         message = replace(wish.message, subject=subject, by=name_person(), channel="cli")
         settled = anyio.run(say, store, site.roster, found, message)

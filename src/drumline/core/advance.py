@@ -57,7 +57,8 @@ def advance(orders: Orders, state: StepState, run: RunState) -> Command:
 
 def _advance(orders: Orders, state: StepState, run: RunState) -> Command:
     step = orders.step
-    if state.phase is Phase.LANDED:  # before anything a person wants: what is on the branch is never landed again
+    # Before anything a person wants: what is on the branch is not landed again, unless it had been finished by then.
+    if state.phase is Phase.LANDED and state.round >= run.redone.get(step.id, 0):
         return Finish(state="done")
     wanted_round = run.rounds.get(step.id, 0)
     if state.round < wanted_round:
@@ -171,18 +172,20 @@ def _answers(run: RunState, step: Step) -> tuple[tuple[str, str], ...]:
 def _wish(run: RunState, step: Step) -> str:
     """The change a person asked for last; it holds for every further attempt, also after one that was lost."""
     asked = [
-        gate.answer for gate in run.gates.values() if gate.opened.kind == "approve" and gate.opened.step == step.id
+        gate.answer for gate in run.gates.values() if gate.opened.kind == gates.APPROVAL and gate.opened.step == step.id
     ]
     return next((a.comment for a in reversed(asked) if a is not None and a.choice == gates.REVISE), "")
 
 
 def _after_question(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:
     """Wait for the answer, then go on with it. Nothing has failed."""
-    gate = gates.question_id(orders.step.id, last.attempt)
-    asked = run.gates.get(gate)
+    step = orders.step
+    asked = run.find_gate(gates.QUESTION, step.id, last.attempt)
     if asked is None:
-        return Park(gate=gate, opens=gates.question(orders.step, last.attempt, last.question))
-    return Park(gate=gate) if asked.answer is None else _attempt(orders, state, run)
+        before = run.count_asked(gates.QUESTION, step.id)
+        opens = gates.question(step, last.attempt, last.question, asked=before)
+        return Park(gate=opens.gate, opens=opens)
+    return Park(gate=asked.opened.gate) if asked.answer is None else _attempt(orders, state, run)
 
 
 def _after_failure(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:
@@ -234,12 +237,13 @@ def _unstable(state: StepState) -> str:
 def _approved(orders: Orders, state: StepState, run: RunState) -> Command:
     if orders.autonomy != "verbose":
         return Land()
-    gate = gates.approval_id(orders.step.id, state.attempts)
-    asked = run.gates.get(gate)
+    step = orders.step
+    asked = run.find_gate(gates.APPROVAL, step.id, state.attempts)
     if asked is None:
-        return Park(gate=gate, opens=gates.approval(orders.step, state.attempts))
+        opens = gates.approval(step, state.attempts, asked=run.count_asked(gates.APPROVAL, step.id))
+        return Park(gate=opens.gate, opens=opens)
     if asked.answer is None:
-        return Park(gate=gate)
+        return Park(gate=asked.opened.gate)
     match asked.answer.choice:
         case gates.APPROVE:
             return Land()

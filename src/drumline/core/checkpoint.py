@@ -40,8 +40,10 @@ def dump(state: RunState) -> str:
         "declared": sorted(state.declared),
         "rounds": state.rounds,
         "rewritten": state.rewritten,
+        "redone": state.redone,
         "gates": [[to_plain(g.opened), to_plain(g.answer) if g.answer else None] for g in state.gates.values()],
         "unanswered": list(state.unanswered),
+        "asked": state.asked,
         "mirrored": [_shorten(state, mirrored) for mirrored in state.mirrored.values()],
         "deferred": [to_plain(deferred) for deferred in state.deferred.values()],
         "usage": state.usage,
@@ -73,8 +75,10 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.declared = {StepId(step) for step in raw["declared"]}
     state.rounds = raw["rounds"]
     state.rewritten = raw["rewritten"]
+    state.redone = raw["redone"]
     state.deferred = {d["step"]: from_plain(ev.StepDeferred, d) for d in raw["deferred"]}
     state.usage = raw["usage"]
+    state.asked = raw["asked"]
     state.parked_until = raw["parked_until"]
     state.finished = {f["step"]: from_plain(ev.StepFinished, f) for f in raw["finished"]}
     mirrored = [_lengthen(state, entry) for entry in raw["mirrored"]]

@@ -114,10 +114,11 @@ class Declare(Command):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reopen(Command):
-    """Give a settled step another round."""
+    """Give a settled step another round; with `redo` one that has landed."""
 
     step: StepId
     reason: str
+    redo: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,11 +8,12 @@ from drumline.core import gates
 from drumline.core.checkfailure import is_work
 from drumline.core.commands import Ask, ClaimStep, Close, Command, Declare, EndRun, Linger, ParkRun, Reopen
 from drumline.core.events import StepReopened
-from drumline.core.ids import GateId
+from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Status, Step
 from drumline.core.schedule import (
     Obstacle,
     Surroundings,
+    find_stop,
     obstacle,
     ready,
     settled,
@@ -72,20 +73,45 @@ def _declarations(run: RunState, around: Surroundings) -> list[Command]:
         and around.marks[step.id].status is Status.SKIPPED
     ]
     withdrawn = [
-        Reopen(step=step, reason="its file says ready again")
-        for step in sorted(run.declared)
-        if step in around.marks and around.marks[step].status is Status.READY
+        Reopen(step=step, reason="its file says ready again", redo=_has_landed(run, step))
+        for step in (*sorted(run.declared), *run.finished)
+        if _is_withdrawn(run, step, around)
     ]
     return [*([Declare(steps=found)] if found else []), *skipped, *withdrawn]
 
 
+def _has_landed(run: RunState, step: StepId) -> bool:
+    finished = run.finished.get(step)
+    return finished is not None and finished.state == "done"
+
+
+def _is_withdrawn(run: RunState, step: StepId, around: Surroundings) -> bool:
+    """Whether people want a settled step driven: set back to ready in its file, and asked about if it has landed."""
+    finished = run.finished.get(step)
+    if finished is None:
+        return step in around.marks and around.marks[step].status is Status.READY
+    if not _has_landed(run, step):
+        return _is_set_back(run, step, around)
+    if not run.count_asked(gates.REDO, step):  # nearly always, and asked of every step that is done
+        return False
+    asked = run.find_gate(gates.REDO, step, run.rounds.get(step, 0))
+    return asked is not None and asked.answer is not None and asked.answer.choice == gates.AGAIN
+
+
+def _is_set_back(run: RunState, step: StepId, around: Surroundings) -> bool:
+    """Whether somebody wrote ready over the final mark that this run had left in a step's file."""
+    last, marks = run.mirrored.get(step), around.marks.get(step)
+    final = last is not None and last.marks.status not in (Status.READY, Status.CLAIMED)
+    return final and marks is not None and marks.status is Status.READY
+
+
 def _stopped_at(run: RunState) -> EndRun | None:
     """The end that a person wants after a wave; steps in work are finished first, no further ones begin."""
-    for gate in run.gates.values():
-        if gate.opened.kind == "wave" and gate.answer is not None and gate.answer.choice == gates.STOP:
-            comment = f": {gate.answer.comment}" if gate.answer.comment else ""
-            return EndRun(state="failed", reason=f"stopped by a person at gate {gate.opened.gate}{comment}")
-    return None
+    gate = find_stop(run)
+    if gate is None or gate.answer is None:
+        return None
+    comment = f": {gate.answer.comment}" if gate.answer.comment else ""
+    return EndRun(state="failed", reason=f"stopped by a person at gate {gate.opened.gate}{comment}")
 
 
 def _refusals(run: RunState) -> list[Command]:
@@ -108,6 +134,7 @@ def _questions(run: RunState, around: Surroundings) -> list[Command]:
         found.append(Ask(opens=gates.wave(level, items)))
     for step in run.selected():
         if settled(run, step.id) or step.id in around.claimed:
+            found += _ask_to_redo(run, step, around)
             continue
         blocker = obstacle(run, step, around)
         if blocker is not None and blocker.kind == "unowned":
@@ -115,6 +142,18 @@ def _questions(run: RunState, around: Surroundings) -> list[Command]:
         if blocker is not None and blocker.kind == "needs" and _asks_to_proceed(run, step):
             found.append(Ask(opens=gates.proceed(step, unmet(run, step))))
     return [ask for ask in found if isinstance(ask, Ask) and ask.opens.gate not in run.gates]
+
+
+def _ask_to_redo(run: RunState, step: Step, around: Surroundings) -> list[Command]:
+    """The question whether a step that has landed is done once more, if its file was set back and it is not asked."""
+    if not _has_landed(run, step.id) or not _is_set_back(run, step.id, around):
+        return []
+    finished, current = run.finished[step.id], run.rounds.get(step.id, 0)
+    asked = run.find_gate(gates.REDO, step.id, current)
+    if asked is not None and asked.answer is None:
+        return []
+    before = run.count_asked(gates.REDO, step.id)
+    return [Ask(opens=gates.redo(step, current, asked=before, commit=finished.commit or ""))]
 
 
 def _asks_to_proceed(run: RunState, step: Step) -> bool:

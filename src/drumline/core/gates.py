@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from shlex import quote
 
 from drumline.core.events import GateOpened
@@ -17,15 +18,40 @@ APPROVE, REVISE, REJECT = "approve", "revise", "reject"
 CONTINUE, STOP = "continue", "stop"
 TAKE, LEAVE = "take", "leave"
 RESTART = "restart"
+AGAIN, KEEP = "again", "keep"
 TAKEN_BACK = "taken back"
 """What an answer counts as once its giver wants something else."""
 BUDGET, QUESTION = "budget", "question"
 """Kinds of gates that agents lead to."""
+APPROVAL, WAVE, REDO = "approve", "wave", "redo"
+"""Kinds of gates about work that is done."""
+TYPO = 0.75
+"""How alike a word and an option have to be for the word to be a slip."""
 
 
-def check_reply(opened: GateOpened, text: str) -> None:
-    """Refuse an answer that is no option, or too long or short where any text is one: it has to be asked again."""
-    if opened.free:
+def name_gate(kind: str, step: StepId, asked: int) -> GateId:
+    """The name of a question about a step of which `asked` of its kind were asked before: the second has a number."""
+    return GateId(f"{kind}-{step}" if asked == 0 else f"{kind}-{step}.{asked + 1}")
+
+
+def read_reply(opened: GateOpened, text: str, comment: str) -> tuple[str, str]:
+    """The choice and the comment that an answer comes to: at an approval, any text of one's own is a revision."""
+    if opened.kind != APPROVAL:
+        return text, comment
+    word = text.strip().casefold()
+    if word in opened.options:
+        return word, comment
+    return REVISE, "\n\n".join(part for part in (text.strip(), comment.strip()) if part)
+
+
+def check_reply(opened: GateOpened, text: str, comment: str | None = None) -> None:
+    """Refuse an answer that is no option, or too long or short where any text is one: it has to be asked again.
+
+    A revision needs words; whether they are there is looked at only if a comment is given, be it empty.
+    """
+    if opened.kind == APPROVAL:
+        _check_revision(opened, text, comment)
+    elif opened.free:
         said = text or opened.default
         if not said.strip() and (opened.kind == QUESTION or (opened.rule and not said)):
             _check_blank(opened)
@@ -38,6 +64,22 @@ def check_reply(opened: GateOpened, text: str) -> None:
             f"{text!r} is no option of gate {opened.gate!r} (legal: {', '.join(opened.options)})",
             hint=f"drumline answer {quote(opened.gate)} {quote(opened.options[0])}",
         )
+
+
+def _check_revision(opened: GateOpened, text: str, comment: str | None) -> None:
+    """Refuse nothing, a slip of the pen, and the wish for a change that is not named."""
+    word = text.strip().casefold()
+    near = [] if word in opened.options else get_close_matches(word, opened.options, n=1, cutoff=TYPO)
+    if not word or near:
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        raise InvalidInput(
+            f"{text!r} does not answer gate {opened.gate!r}{meant}: use one of {', '.join(opened.options)}, "
+            "or say in your own words what to change",
+            hint=f"drumline answer {quote(opened.gate)} {near[0] if near else opened.options[0]}",
+        )
+    if word == REVISE and comment is not None and not comment.strip():
+        message = f"{REVISE!r} at gate {opened.gate!r} needs a text that says what to change"
+        raise InvalidInput(message, hint=f"drumline answer {quote(opened.gate)} {REVISE} --comment TEXT")
 
 
 def _check_blank(opened: GateOpened) -> None:
@@ -64,21 +106,18 @@ def proceed(step: Step, unmet: Sequence[StepId]) -> GateOpened:
     )
 
 
-def approval_id(step: StepId, attempt: int) -> GateId:
-    """One question per state of the work: a revised step is asked about again."""
-    return GateId(f"approve-{step}" if attempt <= 1 else f"approve-{step}.{attempt}")
-
-
-def approval(step: Step, attempt: int) -> GateOpened:
-    """Verbose autonomy: a person looks at each step before it lands."""
+def approval(step: Step, attempt: int, *, asked: int = 0) -> GateOpened:
+    """Verbose autonomy: a person looks at each step before it lands, and again after a revision."""
     manual = "".join(f"\n  - {item}" for item in step.manual)
     return GateOpened(
-        gate=approval_id(step.id, attempt),
-        kind="approve",
+        gate=name_gate(APPROVAL, step.id, asked),
+        kind=APPROVAL,
         question=f"{step.id} ({step.title}) passed its checks. Land it?"
         + (f" Please verify by hand:{manual}" if manual else ""),
         options=(APPROVE, REVISE, REJECT),
         step=step.id,
+        free=True,
+        about=attempt,
     )
 
 
@@ -97,7 +136,7 @@ def wave(depth: int, manual: Sequence[tuple[StepId, str]]) -> GateOpened:
     items = "".join(f"\n  - {step}: {item}" for step, item in manual)
     return GateOpened(
         gate=wave_id(depth),
-        kind="wave",
+        kind=WAVE,
         question=f"Wave {depth + 1} has landed. Please verify by hand, then go on:{items}",
         options=(CONTINUE, STOP),
     )
@@ -137,9 +176,17 @@ def edit(step: Step) -> GateOpened:
     )
 
 
-def question_id(step: StepId, attempt: int) -> GateId:
-    """One question per attempt: an agent that asks again is answered again."""
-    return GateId(f"question-{step}" if attempt <= 1 else f"question-{step}.{attempt}")
+def redo(step: Step, current: int, *, asked: int, commit: str) -> GateOpened:
+    """The file of a step that has landed was set back to ready; `current` is the round that landed."""
+    landed = f"has landed as {commit[:10]}" if commit else "is done"
+    return GateOpened(
+        gate=name_gate(REDO, step.id, asked),
+        kind=REDO,
+        question=f"{step.path} says that {step.id} is ready, but it {landed}. Do it again, or keep it as it is?",
+        options=(AGAIN, KEEP),
+        step=step.id,
+        about=current,
+    )
 
 
 def introduce(step: Step) -> str:
@@ -147,16 +194,17 @@ def introduce(step: Step) -> str:
     return f"The agent at {step.id} ({step.title}) asks: "
 
 
-def question(step: Step, attempt: int, text: str) -> GateOpened:
-    """An agent cannot go on before a person has told it something."""
+def question(step: Step, attempt: int, text: str, *, asked: int = 0) -> GateOpened:
+    """An agent cannot go on before a person has told it something; one that asks again is answered again."""
     return GateOpened(
-        gate=question_id(step.id, attempt),
+        gate=name_gate(QUESTION, step.id, asked),
         kind=QUESTION,
         question=f"{introduce(step)}{text}",
         options=(),
         step=step.id,
         free=True,
         rule="len(input) > 0",
+        about=attempt,
     )
 
 

@@ -18,7 +18,7 @@ class Brief:
     """Everything a prompt is made of.
 
     `answers` are questions of agents with what a person said, `cut_short` how the attempt before ended if something
-    else than its work ended it.
+    else than its work ended it, `remarks` what people said when they let the run go on.
     """
 
     step: Step
@@ -34,6 +34,7 @@ class Brief:
     fresh: bool = False
     answers: Sequence[tuple[str, str]] = ()
     cut_short: str = ""
+    remarks: Sequence[str] = ()
 
 
 def write_prompt(brief: Brief) -> str:
@@ -49,6 +50,7 @@ def write_prompt(brief: Brief) -> str:
         _judgement(brief.checks),
         _section("If a person has to decide", OFFER),
         _section("Context from the person who started the run", brief.context),
+        _section("What a person said about the steps before", "\n\n".join(brief.remarks)),
         _history(brief),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -99,6 +99,7 @@ class GateOpened(Event):
     """A durable question to a person; `spent` is what the run had spent by then, if it is about its money.
 
     With `free` any text is an answer, if it keeps the `rule` on its length; an empty one stands for the `default`.
+    `about` is the attempt or the round of the step that it asks about.
     """
 
     gate: GateId
@@ -112,6 +113,7 @@ class GateOpened(Event):
     rule: str = ""
     default: str = ""
     spent: float | None = None
+    about: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,11 +183,12 @@ class UsageCounted(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepReopened(Event):
-    """A person, or a changed cause, gives a finished step another round."""
+    """A person, or a changed cause, gives a finished step another round; with `redo` one that has landed."""
 
     step: StepId
     reason: str = ""
     by: str = ""
+    redo: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

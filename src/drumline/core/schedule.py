@@ -16,7 +16,7 @@ from drumline.core.graph import ranks
 from drumline.core.ids import GateId, StepId
 from drumline.core.ownership import shared
 from drumline.core.plan import Marks, Status, Step
-from drumline.core.state import RunState
+from drumline.core.state import Gate, RunState
 
 STUCK = frozenset({Status.CLAIMED, Status.BLOCKED, Status.FAILED})
 """What the plan says of a step that somebody has begun and not finished."""
@@ -188,6 +188,18 @@ def barrier(run: RunState) -> int | None:
     return run.barrier
 
 
+def find_stop(run: RunState) -> Gate | None:
+    """The wave at which a person said to stop, unless somebody went on with the run since."""
+    waves = (gate for gate in run.gates.values() if gate.opened.kind == gates.WAVE and gate.answer is not None)
+    return next((gate for gate in waves if gate.answer and gate.answer.choice == gates.STOP), None)
+
+
+def list_remarks(run: RunState) -> list[str]:
+    """What people said when they let the run go on after a wave."""
+    waves = [gate.answer for gate in run.gates.values() if gate.opened.kind == gates.WAVE and gate.answer is not None]
+    return [answer.comment for answer in waves if answer.choice == gates.CONTINUE and answer.comment.strip()]
+
+
 def wave_gate(run: RunState) -> int | None:
     """The depth whose wave gate has to be asked now: nothing of that wave can go on. None if there is none."""
     level = barrier(run)
@@ -229,7 +241,7 @@ def manual_items(run: RunState, step: Step) -> tuple[str, ...]:
 
 def unasked_items(run: RunState, step: Step) -> list[str]:
     """Manual items of a step that no wave gate has asked about yet."""
-    asked = "".join(f"{gate.opened.question}\n" for gate in run.gates.values() if gate.opened.kind == "wave")
+    asked = "".join(f"{gate.opened.question}\n" for gate in run.gates.values() if gate.opened.kind == gates.WAVE)
     return [item for item in manual_items(run, step) if f"- {step.id}: {item}\n" not in asked]
 
 

@@ -48,8 +48,10 @@ class RunState:
     declared: set[StepId] = field(default_factory=set)
     rounds: dict[StepId, int] = field(default_factory=dict)
     rewritten: dict[StepId, int] = field(default_factory=dict)
+    redone: dict[StepId, int] = field(default_factory=dict)
     gates: dict[GateId, Gate] = field(default_factory=dict)
     unanswered: dict[GateId, Gate] = field(default_factory=dict)
+    asked: dict[str, int] = field(default_factory=dict)
     depth: dict[StepId, int] = field(default_factory=dict)
     has_loners: bool = False
     manual_waves: tuple[int, ...] = ()
@@ -94,6 +96,15 @@ class RunState:
         unsure = {step.path for step in self.plan.steps if step.id in self.working}
         digests = {path: digest for path, digest in self.digests.items() if path not in unsure}
         return Reading(plan=self.plan, marks=marks, digests=digests)
+
+    def count_asked(self, kind: str, step: StepId) -> int:
+        """How many questions of a kind were asked about a step, those included that are idle by now."""
+        return self.asked.get(f"{kind}-{step}", 0)
+
+    def find_gate(self, kind: str, step: StepId, about: int) -> Gate | None:
+        """The last question of a kind about one attempt or round of a step."""
+        same = (g for g in reversed(self.gates.values()) if g.opened.kind == kind and g.opened.step == step)
+        return next((gate for gate in same if gate.opened.about == about), None)
 
     def answer(self, gate: GateId) -> str | None:
         """The choice made at a gate; None while it is open or was never asked."""
@@ -140,10 +151,7 @@ def survey(state: RunState, depth: dict[StepId, int] | None = None) -> None:
     """Work out once what scheduling asks about the plan at every decision; `depth` if that is known already."""
     state.depth = depths(state.plan.steps) if depth is None else depth
     state.has_loners = any(step.alone for step in state.plan.steps)
-    chosen = state.selected()
-    deepest = max((state.depth.get(step.id, 0) for step in chosen), default=0)
-    with_items = {state.depth.get(step.id, 0) for step in chosen if step.manual}
-    state.manual_waves = tuple(sorted(with_items - {deepest}))
+    state.manual_waves = tuple(sorted({state.depth.get(step.id, 0) for step in state.selected() if step.manual}))
 
 
 def _flow_pinned(state: RunState, event: ev.FlowPinned) -> None:
@@ -178,12 +186,19 @@ def _gate_opened(state: RunState, event: ev.GateOpened) -> None:
         if event.kind == "edit":  # a further edit makes the question about the one before idle
             _withdraw_gates(state, (event.step,), kind=event.kind)
         state.gates[event.gate] = state.unanswered[event.gate] = Gate(opened=event)
+        name = f"{event.kind}-{event.step}"
+        state.asked[name] = state.asked.get(name, 0) + 1
 
 
 def _gate_answered(state: RunState, event: ev.GateAnswered) -> None:
-    state.gates[event.gate].answer = event
+    gate = state.gates[event.gate]
+    gate.answer = event
     state.unanswered.pop(event.gate, None)
     state.parked = False
+    last = state.mirrored.get(gate.opened.step)
+    if gate.opened.kind == gates.REDO and event.choice == gates.KEEP and last is not None:
+        # What the file says is known and not wanted: it is written over.
+        state.mirrored[last.step] = replace(last, marks=Marks(status=Status.READY))
 
 
 def _step_started(state: RunState, event: ev.StepStarted) -> None:
@@ -215,16 +230,19 @@ def _step_reopened(state: RunState, event: ev.StepReopened) -> None:
     state.finished.pop(event.step, None)
     state.declared.discard(event.step)
     state.rounds[event.step] = state.rounds.get(event.step, 0) + 1
+    if event.redo:
+        state.redone[event.step] = state.rounds[event.step]
     _withdraw_gates(state, (event.step,))
-    _take_back_refusals(state)
+    # Who tries a step again wants it done: a no to further spending is asked about again, at a gate of its own.
+    _take_back(state, gates.BUDGET, gates.NO)
     state.ended = None
     state.parked = False
 
 
-def _take_back_refusals(state: RunState) -> None:
-    """Who tries a step again wants it done: a no to further spending is asked about anew, at a gate of its own."""
+def _take_back(state: RunState, kind: str, choice: str) -> None:
+    """Let an answer no longer count because a person wants something else by now."""
     for gate in state.gates.values():
-        if gate.opened.kind == gates.BUDGET and gate.answer is not None and gate.answer.choice == gates.NO:
+        if gate.opened.kind == kind and gate.answer is not None and gate.answer.choice == choice:
             gate.answer = replace(gate.answer, choice=gates.TAKEN_BACK)
 
 
@@ -258,6 +276,8 @@ def _parked(state: RunState, event: ev.RunParked) -> None:
 
 def _resumed(state: RunState, event: ev.RunResumed) -> None:
     state.parked = False
+    if state.ended is not None:  # who goes on with a run that was stopped at a wave no longer wants it stopped
+        _take_back(state, gates.WAVE, gates.STOP)
     state.ended = None
 
 

@@ -137,7 +137,9 @@ def _released(state: StepState, event: ev.StepReleased, _: Phase) -> None:
     state.rests += event.until is not None
 
 
-def _restarted(state: StepState, event: ev.StepRestarted, _: Phase) -> None:
+def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None:
+    if before is Phase.LANDED:  # done once more: its earlier landing is not to be found again
+        state.landed = state.landing_head = state.candidate = None
     state.feedback = state.faults() or state.feedback
     state.round = event.round
     state.base = state.tree = None  # a landing is looked for from the first head on, in every round

@@ -16,6 +16,7 @@ from drumline.core.advance import Orders
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, Role, find_role
 from drumline.core.routing import spell_agent
+from drumline.core.schedule import list_remarks
 from drumline.core.spending import add_up, count_attempt, count_usage
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
@@ -289,6 +290,7 @@ class Acts:
             fresh=state.fresh,
             answers=command.answers,
             cut_short=state.cut_short,
+            remarks=list_remarks(self.run),
         )
         return write_prompt(brief)
 

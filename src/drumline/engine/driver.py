@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 from anyio.abc import TaskGroup
@@ -234,6 +234,7 @@ class Driver:
             if edits.problems != self._complained:
                 self.complain(edits.problems)
             self._complained = edits.problems
+            self._reading = self._with_own_marks(self._reading)
             return False
         self._complained = ()
         self._reading = reading
@@ -241,6 +242,13 @@ class Driver:
             return False
         await self._append(list(edits.events))
         return True
+
+    def _with_own_marks(self, reading: Reading | None) -> Reading | None:
+        """The last good reading with what we have written since: while the plan is not valid, no other comes."""
+        if reading is None:
+            return None
+        written = {step: last.marks for step, last in self.run.mirrored.items()}
+        return replace(reading, marks={**reading.marks, **written})
 
     async def _mirror_all(self) -> None:
         """Bring the files of all steps up to date that no other driver is working on."""
@@ -265,8 +273,8 @@ class Driver:
                 return self._claim(step, tasks, around)
             case cmd.Declare(steps=steps):
                 await self._append([ev.StepsDeclared(steps=steps)])
-            case cmd.Reopen(step=step, reason=reason):
-                await self._append([ev.StepReopened(step=step, reason=reason)])
+            case cmd.Reopen(step=step, reason=reason, redo=redo):
+                await self._append([ev.StepReopened(step=step, reason=reason, redo=redo)])
             case cmd.Ask(opens=opens):
                 await self._append([opens])
             case cmd.Close():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from drumline.core import events as ev
-from drumline.core.gates import check_reply
+from drumline.core.gates import check_reply, read_reply
 from drumline.core.ids import GateId, StepId
 from drumline.core.schedule import settled
 from drumline.core.state import RunState
@@ -45,13 +45,13 @@ def take_answer(run: RunState, message: Message) -> ev.GateAnswered | None:
     gate = GateId(message.subject)
     if gate not in run.unanswered:
         return None
+    opened = run.unanswered[gate].opened
     try:
-        check_reply(run.unanswered[gate].opened, message.value)
+        check_reply(opened, message.value, message.comment)
     except InvalidInput:
         return None
-    return ev.GateAnswered(
-        gate=gate, choice=message.value, comment=message.comment, by=message.by, channel=message.channel
-    )
+    choice, comment = read_reply(opened, message.value, message.comment)
+    return ev.GateAnswered(gate=gate, choice=choice, comment=comment, by=message.by, channel=message.channel)
 
 
 def _rests(run: RunState, step: StepId, claimed: Collection[StepId]) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from drumline.core import gates
 from drumline.core.events import GateOpened, StepFinished
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.login import find_login
@@ -244,6 +243,5 @@ def _in_line(snapshot: Snapshot) -> Cause:
 
 
 def _going_on(run: RunState) -> str:
-    """A run that a person stopped for good is not taken up again; any other is."""
-    stopped = any(g.opened.kind == "wave" and g.answer and g.answer.choice == gates.STOP for g in run.gates.values())
-    return f"drumline run {run.begun.plan} --new" if run.cancel or stopped else "drumline resume"
+    """A run that a person cancelled is not driven on; any other is."""
+    return f"drumline run {run.begun.plan} --new" if run.cancel else "drumline resume"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from drumline.core import gates
-from drumline.core.events import StepFinished
+from drumline.core.events import GateAnswered, StepFinished
 from drumline.core.ids import Commit, RunId, StepId
 from drumline.core.login import find_login
 from drumline.core.schedule import is_skipped, manual_items
@@ -57,6 +57,7 @@ class Summary:
     skipped: int
     unfinished: tuple[Unfinished, ...]
     manual: tuple[tuple[StepId, str], ...]
+    remarks: tuple[GateAnswered, ...]
     elsewhere: tuple[tuple[StepId, str], ...]
     attempts: int
     fixes: int
@@ -93,6 +94,7 @@ def summary(snapshot: Snapshot) -> Summary:
         skipped=sum(1 for state in states.values() if state == "skipped"),
         unfinished=tuple(_unfinished(snapshot, s, state) for s, state in states.items() if state not in _SETTLED),
         manual=_to_verify(run),
+        remarks=tuple(g.answer for g in run.gates.values() if g.answer is not None and g.answer.comment),
         elsewhere=tuple((step.id, step.elsewhere) for step in run.plan.steps if step.elsewhere),
         attempts=sum(attempts(snapshot, step.id) for step in steps),
         fixes=sum(fixes(snapshot, step.id) for step in steps),
@@ -118,6 +120,7 @@ def summary_lines(found: Summary) -> list[str]:
     lines += _listing("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in found.unfinished])
     lines += _listing("for other repositories", [f"{step}: {flatten(repo)}" for step, repo in found.elsewhere])
     lines += _listing("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
+    lines += _listing("said at gates", [_remark_line(answer) for answer in found.remarks])
     lines += _listing("next", found.next)
     return lines
 
@@ -139,6 +142,7 @@ def summary_json(found: Summary) -> dict[str, object]:
         "skipped": found.skipped,
         "unfinished": [{"step": u.step, "state": u.state, "reason": u.reason} for u in found.unfinished],
         "manual": [{"step": step, "item": item} for step, item in found.manual],
+        "remarks": [{"gate": a.gate, "choice": a.choice, "comment": a.comment, "by": a.by} for a in found.remarks],
         "elsewhere": [{"step": step, "repository": repo} for step, repo in found.elsewhere],
         "attempts": found.attempts,
         "fixes": found.fixes,
@@ -175,8 +179,8 @@ def _is_judged(snapshot: Snapshot, step: StepId) -> bool:
 def _to_verify(run: RunState) -> tuple[tuple[StepId, str], ...]:
     """Manual items of landed steps that no person has passed at a gate."""
     passed = [g.opened for g in run.gates.values() if g.answer and g.answer.choice in (gates.CONTINUE, gates.APPROVE)]
-    shown = "".join(gate.question for gate in passed if gate.kind == "wave")
-    approved = {gate.step for gate in passed if gate.kind == "approve"}
+    shown = "".join(gate.question for gate in passed if gate.kind == gates.WAVE)
+    approved = {gate.step for gate in passed if gate.kind == gates.APPROVAL}
     items = ((step.id, item) for step in run.selected() for item in manual_items(run, step))
     return tuple((step, item) for step, item in items if step not in approved and f"- {step}: {item}" not in shown)
 
@@ -236,6 +240,11 @@ def _count(number: int, noun: str) -> str:
 def _landed_line(step: Landed) -> str:
     commit = step.commit[:SHORT_COMMIT] if step.commit else "-" * SHORT_COMMIT
     return f"{commit} {step.step} {flatten(step.title)}" + (f" ({step.note})" if step.note else "")
+
+
+def _remark_line(answer: GateAnswered) -> str:
+    who = f" by {flatten(answer.by)}" if answer.by else ""
+    return f"{answer.gate} {flatten(answer.choice)}{who}: {flatten(answer.comment)}"
 
 
 def _listing(name: str, items: Sequence[str]) -> list[str]:
