@@ -34,6 +34,7 @@ from drumline.models.toolbox import LEGAL, OURS, SKILLS
 from drumline.ports.agents import Agent
 from drumline.ports.library import Callee
 from drumline.ports.processes import Processes
+from drumline.ports.trust import TRUSTING, Trust
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, Profile, Profiles, find_loan, read_profiles
 from drumline.protection import REQUIRED
@@ -120,7 +121,9 @@ def open_library(site: Site, keep: Path, *, override: str = "") -> FlowLibrary:
     )
 
 
-def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: float) -> FlowKit:
+def open_flow_kit(
+    site: Site, store: SqliteStore, run: RunState, *, started_at: float, trust: Trust = TRUSTING
+) -> FlowKit:
     """Everything a driver of this flow run works with."""
     pinned = run.flow
     if pinned is None:
@@ -150,6 +153,8 @@ def open_flow_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: 
         fallback=_find_fallback(run.begun.fallback, run.begun.profiles, agent=agent),
         quota_wait=site.settings.quota_wait,
         redaction=site.redaction,
+        trust=trust,
+        base=site.repository.top,
     )
     if delivery is None:
         return kit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,6 +13,7 @@ import anyio
 
 from drumline.agents import PROGRAMS, open_agent
 from drumline.agents.asking import connect
+from drumline.app.brought import Sources
 from drumline.app.finding import find_plan, newest_unfinished
 from drumline.app.flowlook import FlowWatcher
 from drumline.app.foreign import state_file
@@ -24,6 +25,7 @@ from drumline.core.plan import Step
 from drumline.core.redaction import Redaction, read_redaction
 from drumline.core.routing import TIERS
 from drumline.core.state import RunState
+from drumline.core.trust import Brought
 from drumline.engine.kit import Kit, OpenAgent, Worker
 from drumline.engine.questions import AskingAgent
 from drumline.engine.redacted import RedactedAgent, RedactedProcesses
@@ -31,6 +33,7 @@ from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.processes import Processes
+from drumline.ports.trust import TRUSTING, Trust
 from drumline.processes.census import MARK
 from drumline.processes.roster import FileRoster
 from drumline.processes.supervised import SupervisedProcesses
@@ -38,6 +41,7 @@ from drumline.profiles import PLACE, McpServer, Profile, find_loan, read_profile
 from drumline.protection import AUTO
 from drumline.settings import TOOL, Settings, list_given, resolve
 from drumline.store.sqlite import SqliteStore
+from drumline.store.trustfile import FileTrust
 from drumline.workspace.repository import Repository, find_repository
 from drumline.workspace.workspaces import GitWorkspaces
 
@@ -151,6 +155,30 @@ class Site:
     def roster(self) -> FileRoster:
         """The drivers of this repository."""
         return FileRoster(self.state_dir / "drivers", lease=self.settings.lease)
+
+    def open_trust(
+        self, *, asks: bool = False, list_new: Callable[[Sequence[Brought]], None] = lambda found: None
+    ) -> FileTrust:
+        """What people said about the commands of this repository; with `asks` somebody is there to be asked."""
+        return FileTrust(
+            path=self.repository.user_dir / "trust.json",
+            repository=str(self.repository.common_dir),
+            policy=self.settings.trust,
+            asks=asks,
+            list_new=list_new,
+        )
+
+    def list_sources(self, *, everything: bool = False) -> Sources:
+        """Where commands of a run come from."""
+        return Sources(
+            settings=self.settings,
+            config=self.config,
+            profiles=read_profiles(self.config),
+            specs=self.profiles,
+            top=self.repository.top,
+            given=self.given,
+            everything=everything,
+        )
 
     def check_agent(self, spec: str) -> None:
         """Refuse an agent that cannot be opened, before a run begins."""
@@ -282,7 +310,7 @@ class Site:
         crew.open(run.begun.agent)  # what nobody can open is told before anything is claimed
         return processes, crew.open
 
-    def kit(self, store: SqliteStore, run: RunState, *, started_at: float) -> Kit:
+    def kit(self, store: SqliteStore, run: RunState, *, started_at: float, trust: Trust = TRUSTING) -> Kit:
         """Everything a driver of this run works with."""
 
         def equip(driver: DriverId) -> tuple[Processes, OpenAgent]:
@@ -312,6 +340,7 @@ class Site:
             agent_idle=self.settings.agent_idle,
             check_timeout=self.settings.check_timeout,
             redaction=self.redaction,
+            trust=trust,
         )
 
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.acceptance.terminals import Terminal, accept_commands, open_terminal
 from tests.acceptance.userland import (
     PLAN,
     SCRIPTED,
-    User,
-    leaving_nothing,
     make_user,
     processes_of,
     states_of,
@@ -29,62 +23,12 @@ pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal
 HOLD = "touch $HOME/started; while [ ! -e $HOME/go ]; do sleep 0.05; done; touch $DRUMLINE_STEP.txt"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Terminal:
-    """A window of 100 × 30 characters in which one command runs; its exit code appears as `exit=N`."""
-
-    user: User
-    socket: str
-
-    def tmux(self, *args: str) -> str:
-        """Ask the server of this terminal."""
-        told = subprocess.run(
-            ["tmux", "-f", "/dev/null", "-S", self.socket, *args],
-            env=self.user.env,
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        return told.stdout
-
-    def type_command(self, *args: str, before: str = "") -> None:
-        """Run a Drumline command as if it were typed; `before` stands in front of it."""
-        command = before + shlex.join([sys.executable, "-m", "drumline", *args])
-        line = f"trap : INT; {command}; echo exit=$?; sleep 600"
-        self.tmux("new-session", "-d", "-x", "100", "-y", "30", "-c", str(self.user.repo), "sh", "-c", line)
-
-    def press(self, *keys: str) -> None:
-        """Press keys, named as tmux names them."""
-        self.tmux("send-keys", *keys)
-
-    def screen(self) -> str:
-        """What is to be seen now, and what has scrolled away."""
-        return self.tmux("capture-pane", "-p", "-S", "-")
-
-    def await_text(self, text: str) -> str:
-        """The screen once it shows this text."""
-        seen = [""]
-
-        def shows() -> bool:
-            seen.append(self.screen())
-            return text in seen[-1] or "exit=" in seen[-1]
-
-        wait_for(shows, f"{text!r} did not appear")
-        assert text in seen[-1], seen[-1]
-        return seen[-1]
-
-
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    # A socket's path must be short, shorter than the folders of tests are.
-    short = Path(tempfile.mkdtemp(prefix="drumline-"))
     user = make_user(tmp_path, step_text("step-1"), step_text("step-2"), step_text("step-3", ["step-1", "step-2"]))
-    made = Terminal(user=user, socket=str(short / "s"))
-    with leaving_nothing(tmp_path):
+    accept_commands(user, PLAN)
+    with open_terminal(user) as made:
         yield made
-        (tmp_path / "home" / "go").touch()
-        made.tmux("kill-server")
-        shutil.rmtree(short)
 
 
 def test_the_live_board_shows_the_run_while_it_goes_on_and_a_summary_at_its_end(terminal: Terminal) -> None:
@@ -118,6 +62,7 @@ def test_the_mode_question_names_steps_that_own_the_same_files(terminal: Termina
     terminal.user.path("step-5").write_text(step_text("step-5"), encoding="utf-8")
     terminal.user.edit("step-1", "status: ready", 'files: ["src/**"]\nstatus: ready')
     terminal.user.edit("step-2", "status: ready", "files: [./src/a.py]\nstatus: ready")
+    accept_commands(terminal.user, PLAN)
 
     terminal.type_command("run", PLAN, "--agent", SCRIPTED)
     asked = terminal.await_text("Mode: parallel (recommended")
@@ -266,6 +211,7 @@ def walk_at(terminal: Terminal, *, pack: str = "") -> None:
     """Type the command that walks the flow."""
     (terminal.user.repo / "graph.yaml").write_text(FLOW, encoding="utf-8")
     (terminal.user.repo / "pack.sh").write_text(f"{pack}\necho '{{\"weight\": 7}}'\n", encoding="utf-8")
+    accept_commands(terminal.user, "graph.yaml")
     terminal.type_command("flow", "run", "graph.yaml", "--prompt", "the box")
 
 

@@ -76,6 +76,13 @@ def choose_steps(reading: Reading, choice: Choice, live: frozenset[StepId]) -> t
     return None
 
 
+def list_todo(reading: Reading, selection: Sequence[StepId] | None) -> list[Step]:
+    """The steps that a run of this selection works on: those that are here and neither done nor skipped."""
+    over = {step for step, marks in reading.marks.items() if marks.status in (Status.DONE, Status.SKIPPED)}
+    chosen = {step.id for step in reading.plan.steps} if selection is None else set(selection)
+    return [step for step in reading.plan.steps if step.id in chosen - over and not step.elsewhere]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Scope:
     """What a run starts from and is about."""

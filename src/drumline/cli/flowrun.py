@@ -19,12 +19,13 @@ from drumline.cli.flowsession import FlowSession
 from drumline.cli.options import json_option
 from drumline.cli.output import say
 from drumline.cli.recordings import check_record, record_flow, record_option
+from drumline.cli.trusting import ask_flow_trust
 from drumline.cli.warning import say_unjailed
 from drumline.core.flow.model import Flow
 from drumline.core.ids import Commit
 from drumline.errors import InvalidInput
 from drumline.flowfiles.library import locate_flow
-from drumline.flowwiring import check_flow_agents, flow_folder, open_check, open_library
+from drumline.flowwiring import check_flow_agents, flow_folder, list_flows, open_check, open_library
 from drumline.models.choice import find_name_fault
 from drumline.settings import digest
 from drumline.wiring import Site, open_site
@@ -62,6 +63,7 @@ def command(
         found = library.load(locate_flow(Path(flow), top=site.repository.top))
         say_unjailed(check_flow_agents(site, library, found), sandbox=site.settings.sandbox)
         _check_called(site, found)
+        ask_flow_trust(site, list_flows(library, found), agent=agent or "", model=agents.model, as_json=as_json)
         order = Order(
             run=run,
             flow=found,

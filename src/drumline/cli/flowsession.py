@@ -19,6 +19,7 @@ from drumline.app.flowlook import FlowWatcher
 from drumline.app.say import name_person
 from drumline.app.say import say as leave_message
 from drumline.cli.output import is_terminal, print_json, say
+from drumline.cli.trusting import ask_flow_trust, open_trust
 from drumline.core.events import Event, GateOpened
 from drumline.core.flow.ends import warn_of_status
 from drumline.core.flow.model import EndNode
@@ -26,7 +27,7 @@ from drumline.core.ids import GateId, RunId, Stream
 from drumline.core.state import RunState, fold_run
 from drumline.engine.flow.driver import FlowDriver
 from drumline.errors import InvalidInput, NotAllowed
-from drumline.flowwiring import open_flow_kit
+from drumline.flowwiring import list_flows, open_flow_kit, open_library
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
 from drumline.views.cells import flatten
@@ -60,7 +61,8 @@ class FlowSession:
     def __post_init__(self) -> None:
         own = self.store.read(Stream(self.run))
         self._begun = fold_run(RunState(id=self.run), [recorded.event for recorded in own])
-        self._kit = open_flow_kit(self.site, self.store, self._begun, started_at=own[0].at)
+        trust = open_trust(self.site, as_json=self.as_json, tell=self._warn)
+        self._kit = open_flow_kit(self.site, self.store, self._begun, started_at=own[0].at, trust=trust)
         self.watcher = FlowWatcher(
             store=self.store, roster=self.site.roster, recall=self._kit.library.recall, run=self.run
         )
@@ -81,6 +83,14 @@ class FlowSession:
         if self._driver is not None and self._driver.stopping:
             return INTERRUPTED
         return EXIT_CODES[run_state(snapshot)]
+
+    def ask_trust(self) -> None:
+        """Ask about what came since the run began: flows are as they were, their scripts as they are now."""
+        pinned = self._begun.flow
+        if pinned is not None:
+            library = open_library(self.site, self.site.logs(self.run) / "flows", override=pinned.agent)
+            flows = list_flows(library, library.recall(pinned.path, pinned.digest))
+            ask_flow_trust(self.site, flows, agent=pinned.agent, model=pinned.model, as_json=self.as_json)
 
     def wind_up(self) -> None:
         """Bring a run that was cancelled while nobody drove it to its end."""

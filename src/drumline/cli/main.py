@@ -33,6 +33,7 @@ COMMANDS = (
     "wait",
     "flow",
     "agents",
+    "trust",
     "doctor",
 )
 USAGE = 3

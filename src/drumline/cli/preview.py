@@ -45,6 +45,8 @@ def _show_step(reading: Reading, step_id: StepId, *, chosen: set[StepId], done: 
     needs = f" (needs {', '.join(step.needs)})" if step.needs else ""
     click.echo(f"  {step.id}: {step.title}{needs}{f' — {what}' if what else ''}")
     if not what:
+        if step.agent:
+            click.echo(f"      agent: {step.agent}")
         for check in step.checks:
             click.echo(f"      check: {check.command}")
         for item in step.manual:
@@ -59,7 +61,13 @@ def _preview_json(reading: Reading, todo: set[StepId], settings: Settings, *, mo
         "jobs": settings.jobs,
         "agent": settings.agent,
         "steps": [
-            {"id": step.id, "title": step.title, "needs": list(step.needs), "checks": [c.command for c in step.checks]}
+            {
+                "id": step.id,
+                "title": step.title,
+                "needs": list(step.needs),
+                "agent": step.agent,
+                "checks": [check.command for check in step.checks],
+            }
             for step in reading.plan.steps
             if step.id in todo
         ],

@@ -16,6 +16,7 @@ from drumline.cli.output import say as tell
 from drumline.cli.recordings import check_record, record_option, record_plan
 from drumline.cli.session import Session
 from drumline.cli.telling import drive_on_with
+from drumline.cli.trusting import ask_again
 from drumline.cli.warning import name_specs, say_unjailed
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.questions import FLOW
@@ -54,6 +55,7 @@ def command(
         begun = state.begun
         specs = name_specs((begun.agent, *begun.fallback), state.plan.steps, begun.profiles)
         say_unjailed(specs, sandbox=site.settings.sandbox)
+        ask_again(site, state, as_json=as_json)
         who = name_person()
         for name in steps:
             step = check_retry(state, name)

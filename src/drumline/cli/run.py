@@ -11,7 +11,8 @@ from pathlib import Path
 import anyio
 import click
 
-from drumline.app.begin import Choice, Scope, Terms, begin_run, choose_steps, find_inherited, new_run_id
+from drumline.app.begin import Choice, Scope, Terms, begin_run, choose_steps, find_inherited, list_todo, new_run_id
+from drumline.app.brought import list_plan_commands
 from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.app.foreign import foreign_settings
 from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
@@ -21,6 +22,7 @@ from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview
 from drumline.cli.recordings import check_record, record_option, record_plan
 from drumline.cli.session import Session
+from drumline.cli.trusting import Offer, ask_trust
 from drumline.cli.warning import name_specs, say_unjailed
 from drumline.core.ids import RunId, StepId
 from drumline.core.plan import Reading, Status
@@ -135,6 +137,7 @@ def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) ->
     standing = survey(earlier, request.site.roster)
     if standing.live is not None and not request.new:
         assert_agrees(read_run(store, standing.live.run), wanted, otherwise=f"drumline attach {standing.live.run}")
+        ask_trust(request.site, _offer(request, selection), as_json=request.as_json)
         say(f"joining run {standing.live.run}, which is live")
         return standing.live.run, False
     if standing.abandoned is not None and not request.new:
@@ -143,6 +146,7 @@ def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) ->
             # What the configuration says by now counts for the next run; what was typed must not be ignored.
             typed = {key: wanted[key] for key in wanted if key in {*request.explicit, "selection", "context"}}
             assert_agrees(read_run(store, old), typed, otherwise=f"drumline resume {old}")
+            ask_trust(request.site, _offer(request, selection), as_json=request.as_json)
             return old, True
     elif not request.new:
         _refuse_unmerged(request, earlier)
@@ -207,7 +211,8 @@ def _begin(
     site, reading = request.site, request.reading
     terms = _terms(request)
     base = site.repository.head_commit()
-    _say_once(request, first=not earlier)
+    _say_once(request, selection, first=not earlier)
+    ask_trust(site, _offer(request, selection), as_json=request.as_json)
     scope = Scope(
         run=new_run_id(time.time()),
         base=base,
@@ -265,25 +270,30 @@ def _count_left(reading: Reading) -> int:
     return sum(1 for step in reading.plan.steps if not step.elsewhere and step.id not in over)
 
 
-def _say_once(request: Request, *, first: bool) -> None:
+def _say_once(request: Request, selection: tuple[StepId, ...] | None, *, first: bool) -> None:
     """What a person should know before a run begins."""
-    site, plan = request.site, request.reading.plan
-    changed = site.repository.uncommitted(exclude=[*_plan_paths(request.reading), ".drumline"])
+    site, reading = request.site, request.reading
+    changed = site.repository.uncommitted(exclude=[*_plan_paths(reading), ".drumline"])
     if changed:
         word = "change is" if len(changed) == 1 else "changes are"
         say(f"{len(changed)} uncommitted {word} not part of the run and untouched in your checkout")
-    if first:
-        commands = dict.fromkeys(c.command for step in plan.steps for c in step.checks if not step.elsewhere)
-        shown = [*commands, *site.settings.checks]
-        if site.settings.setup:
-            say(f"first run of this plan; it will execute this in every new workspace: {site.settings.setup}")
-        checks = "1 check" if len(shown) == 1 else f"{len(shown)} different checks"
-        told = f"it will execute {checks}:" if shown else "it has no checks, so nothing will prove its steps"
-        say(f"first run of this plan; {told}")
-        for text in shown[:20]:
-            say(f"  {text}")
-        if len(shown) > 20:
-            say(f"  … and {len(shown) - 20} more (drumline run {plan.path} --dry-run shows all)")
+    todo = list_todo(reading, selection)
+    if first and not site.settings.checks and not any(step.checks for step in todo):
+        say("first run of this plan; it has no checks, so nothing will prove its steps")
+    for step in todo:
+        if step.agent and "agent" in request.explicit:
+            typed = request.explicit["agent"]
+            say(f"{step.id} names its own agent {step.agent!r}; --agent {typed} does not apply to it")
+
+
+def _offer(request: Request, selection: tuple[StepId, ...] | None) -> Offer:
+    """The commands that this run would execute."""
+    site, todo = request.site, list_todo(request.reading, selection)
+    return Offer(
+        brought=list_plan_commands(site.list_sources(), todo),
+        everything=list_plan_commands(site.list_sources(everything=True), todo),
+        place=request.reading.plan.path,
+    )
 
 
 def _plan_paths(reading: Reading) -> list[str]:

@@ -19,6 +19,7 @@ from drumline.app.look import Watcher
 from drumline.app.say import name_person
 from drumline.app.say import say as leave_message
 from drumline.cli.output import is_terminal, print_json, print_lines, problem_json, say
+from drumline.cli.trusting import open_trust
 from drumline.core import gates
 from drumline.core.events import GateOpened
 from drumline.core.ids import RunId, Stream
@@ -91,7 +92,8 @@ class Session:
         return EXIT_CODES[run_state(snapshot)]
 
     def _drive_once(self, *, resuming: bool) -> RunState:
-        kit = self.site.kit(self.store, self._begun, started_at=self._started_at)
+        trust = open_trust(self.site, as_json=self.as_json, tell=lambda text: self._board_say(text))
+        kit = self.site.kit(self.store, self._begun, started_at=self._started_at, trust=trust)
         self._driver = Driver(
             kit=kit,
             run_id=self.run,

@@ -19,6 +19,7 @@ from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.cli.output import say as tell_person
 from drumline.cli.recordings import record_flow, record_plan
 from drumline.cli.session import Session
+from drumline.cli.trusting import ask_again
 from drumline.core.ids import StepId
 from drumline.core.state import RunState
 from drumline.ports.journal import Message
@@ -66,8 +67,10 @@ def drive_on_with(site: Site, store: SqliteStore, run: RunState, *, as_json: boo
     """Drive a run on that nobody drives, and go on recording it if it is recorded; return the exit code."""
     session = open_session(site, store, run, as_json=as_json)
     if isinstance(session, Session):
+        ask_again(site, read_run(store, run.id), as_json=as_json)
         with record_plan(site, store, run.id, record) as session.recorder:
             return session.drive(resuming=True)
+    session.ask_trust()
     with record_flow(site, store, run.id, record) as session.recorder:
         return session.drive(resuming=True)
 

@@ -44,6 +44,7 @@ def validation_json(reading: Reading, *, ok: bool) -> dict[str, object]:
                 "title": step.title,
                 "needs": list(step.needs),
                 "files": list(step.files),
+                "agent": step.agent,
                 "status": reading.marks[step.id].status.value if step.id in reading.marks else "ready",
             }
             for step in steps

@@ -35,7 +35,7 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
     if stopped is not None:
         return [Linger(reason="stopping")] if around.claimed else [stopped]
     # One after the other: what is declared done must not be asked about in the same breath.
-    settling = _declarations(run, around) or _refusals(run) or _questions(run, around)
+    settling = _declarations(run, around) or _refusals(run, around) or _questions(run, around)
     if settling:
         return settling
     candidates = ready(run, around)
@@ -114,12 +114,18 @@ def _stopped_at(run: RunState) -> EndRun | None:
     return EndRun(state="failed", reason=f"stopped by a person at gate {gate.opened.gate}{comment}")
 
 
-def _refusals(run: RunState) -> list[Command]:
-    """Steps that a person turned down at a gate, unless their needs have been met since."""
+def _refusals(run: RunState, around: Surroundings) -> list[Command]:
+    """Steps that a person turned down at a gate: for their commands, or for their needs unless these are met by now."""
+    refused: list[Command] = [
+        Close(step=step.id, state="blocked", reason=blocker.text)
+        for step in run.selected()
+        if step.id in around.untrusted and not settled(run, step.id) and step.id not in around.claimed
+        if (blocker := obstacle(run, step, around)) is not None and blocker.kind == "refused"
+    ]
     if not run.begun.named:
-        return []
+        return refused
     reason = "its needs are not done; a person said not to proceed"
-    return [
+    return refused + [
         Close(step=step.id, state="blocked", reason=reason)
         for step in run.selected()
         if run.answer(gates.proceed_id(step.id)) == gates.NO and not settled(run, step.id) and unmet(run, step)
@@ -137,6 +143,8 @@ def _questions(run: RunState, around: Surroundings) -> list[Command]:
             found += _ask_to_redo(run, step, around)
             continue
         blocker = obstacle(run, step, around)
+        if blocker is not None and blocker.kind == "untrusted":
+            found.append(Ask(opens=gates.trust(step, around.untrusted[step.id])))
         if blocker is not None and blocker.kind == "unowned":
             found.append(Ask(opens=gates.claim(step, around.marks[step.id])))
         if blocker is not None and blocker.kind == "needs" and _asks_to_proceed(run, step):

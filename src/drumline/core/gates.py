@@ -11,6 +11,7 @@ from drumline.core.flow.lengths import parse_length_rule
 from drumline.core.ids import GateId, StepId
 from drumline.core.money import compare_dollars
 from drumline.core.plan import Marks, Step
+from drumline.core.trust import Brought, digest_all
 from drumline.errors import InvalidInput
 
 YES, NO = "yes", "no"
@@ -21,6 +22,7 @@ RESTART = "restart"
 AGAIN, KEEP = "again", "keep"
 TAKEN_BACK = "taken back"
 """What an answer counts as once its giver wants something else."""
+TRUST = "trust"
 BUDGET, QUESTION = "budget", "question"
 """Kinds of gates that agents lead to."""
 APPROVAL, WAVE, REDO = "approve", "wave", "redo"
@@ -186,6 +188,24 @@ def redo(step: Step, current: int, *, asked: int, commit: str) -> GateOpened:
         options=(AGAIN, KEEP),
         step=step.id,
         about=current,
+    )
+
+
+def trust_id(step: Step, commands: Sequence[Brought]) -> GateId:
+    """One question per set of commands: others are another question."""
+    return GateId(f"{TRUST}-{step.id}.{digest_all(commands)[:8]}")
+
+
+def trust(step: Step, commands: Sequence[Brought]) -> GateOpened:
+    """A step brings commands that nobody accepted, for example by an edit in mid-run."""
+    listed = "".join(f"\n  - {item.kind}: {item.shown}" for item in commands)
+    return GateOpened(
+        gate=trust_id(step, commands),
+        kind=TRUST,
+        question=f"{step.path or step.id} brings commands that nobody has accepted yet. Execute them?{listed}",
+        options=(YES, NO),
+        step=step.id,
+        person_only=True,
     )
 
 

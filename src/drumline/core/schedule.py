@@ -8,7 +8,7 @@ the steps at the head of the longest remaining chain first. `obstacle` is both t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 from drumline.core import gates
@@ -17,6 +17,7 @@ from drumline.core.ids import GateId, StepId
 from drumline.core.ownership import shared
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.state import Gate, RunState
+from drumline.core.trust import Brought
 
 STUCK = frozenset({Status.CLAIMED, Status.BLOCKED, Status.FAILED})
 """What the plan says of a step that somebody has begun and not finished."""
@@ -37,7 +38,8 @@ class Obstacle:
 class Surroundings:
     """What the world says at this moment: claims held, marks in the files, the time, and how old a claim may get.
 
-    `patience` is how many seconds a driver stays for a quota if there is nothing else to do.
+    `patience` is how many seconds a driver stays for a quota if there is nothing else to do. `untrusted` are commands
+    of steps that a person has to accept first.
     """
 
     claimed: frozenset[StepId]
@@ -46,6 +48,7 @@ class Surroundings:
     stale_after: float
     claim_times: Mapping[StepId, float | None]
     patience: float = inf
+    untrusted: Mapping[StepId, Sequence[Brought]] = field(default_factory=dict)
 
 
 def is_skipped(run: RunState, step: StepId) -> bool:
@@ -115,6 +118,7 @@ def obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None
     """What keeps an unsettled step from being claimed now, or None."""
     return (
         _gate_obstacle(run, step)
+        or _trust_obstacle(run, step, around)
         or _quota_obstacle(run, step, around)
         or _needs_obstacle(run, step)
         or _beside_obstacle(run, step, around)
@@ -250,6 +254,15 @@ def _gate_obstacle(run: RunState, step: Step) -> Obstacle | None:
         if gate.opened.step == step.id or gate.opened.kind == gates.BUDGET:
             return _waits_for(gate.opened.gate)
     return None
+
+
+def _trust_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None:
+    commands = around.untrusted.get(step.id)
+    if not commands:
+        return None
+    if run.answer(gates.trust_id(step, commands)) == gates.NO:
+        return Obstacle(kind="refused", text=f"a person refused its command {commands[0].shown}")
+    return Obstacle(kind="untrusted", text=f"nobody has accepted its command {commands[0].shown}")
 
 
 def _quota_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None:

@@ -64,7 +64,8 @@ def clean_environment() -> dict[str, str]:
     for name in ("GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY"):
         kept.pop(name, None)
     bin_folder = str(Path(sys.executable).parent)
-    return {**kept, "PATH": os.pathsep.join([bin_folder, kept.get("PATH", os.defpath)])}
+    # The demo writes the repository itself: there is no stranger's command to be asked about.
+    return {**kept, "PATH": os.pathsep.join([bin_folder, kept.get("PATH", os.defpath)]), "DRUMLINE_TRUST": "off"}
 
 
 def _read_start() -> Mapping[str, str]:

@@ -29,6 +29,7 @@ from drumline.engine.kit import Kit, Observer, OpenAgent
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import outcome_of
 from drumline.engine.outbox import Outbox, parse_iso
+from drumline.engine.vetting import Vetting
 from drumline.engine.walk import Recover, Walk
 from drumline.errors import Conflict, GitError, InvalidInput, StaleToken
 from drumline.ports.journal import Addition, Recorded
@@ -62,7 +63,7 @@ class Driver:
         self._walks: dict[StepId, anyio.CancelScope] = {}
         self._wake = anyio.Event()
         self._outbox = Outbox(kit=self.kit)
-        self._books = Books()
+        self._books, self._vetting = Books(), Vetting(trust=self.kit.trust)
         self._booked = 0
         self._waiting = ""
         self._alarm: float | None = None
@@ -181,6 +182,7 @@ class Driver:
             stale_after=self.kit.stale_claim,
             claim_times={step: parse_iso(m.claimed_at) for step, m in reading.marks.items() if m.claimed_at},
             patience=self.kit.quota_wait,
+            untrusted=self._vetting.look(self.run),
         )
 
     async def _live_claims(self) -> list[StepId]:

@@ -15,6 +15,7 @@ from drumline.ports.journal import Recorded, Store
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.processes import Processes
 from drumline.ports.roster import Roster
+from drumline.ports.trust import TRUSTING, Trust
 from drumline.ports.workspaces import Workspaces
 
 Observer = Callable[[Sequence[Recorded]], None]
@@ -44,7 +45,7 @@ class Kit:
 
     `price` tells what tokens cost with a model, and may take a while. `quota_wait` is how long a driver stays for a
     quota if there is nothing else to do, `agent_idle` how long an agent may be silent. `redaction` is for logs that a
-    driver left behind; what an agent or a command says comes redacted.
+    driver left behind; what an agent or a command says comes redacted. `trust` says which commands may be executed.
     """
 
     store: Store
@@ -61,6 +62,7 @@ class Kit:
     agent_idle: float | None = None
     check_timeout: float | None = None
     redaction: Redaction = field(default_factory=Redaction)
+    trust: Trust = TRUSTING
 
     def log(self, step: StepId, name: str) -> Path:
         """A fresh log file of a step; an older one of that name is kept aside."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Reading, Status, Step
 from drumline.core.profile import Profile
+from drumline.views.cells import flatten
 
 NOTES: Mapping[str, str] = {
     "dag": "one file per step; status, claims and ticked boxes are written into it",
@@ -34,6 +35,7 @@ def explain(reading: Reading, shape: Profile) -> list[str]:
         f"  order: {_count(len(shape.batches), 'batch', 'batches')}, at most {_count(shape.width, 'step')} in one; "
         f"longest chain {_some(shape.critical_path, ' → ')}",
         f"  checks: {_checks(here)}",
+        *_agents(here),
         *_roles(here),
         *_by_hand(here),
         *(f"  not side by side: {_some(o.steps)} (they own {_some(o.paths)})" for o in shape.overlaps[:MOST]),
@@ -76,6 +78,15 @@ def _checks(steps: Sequence[Step]) -> str:
         text += f"; nothing proves {_some(bare)}"
     prose = "1 item is" if ignored == 1 else f"{ignored} items are"
     return text + (f"; {prose} prose and not run" if ignored else "")
+
+
+def _agents(steps: Sequence[Step]) -> Iterable[str]:
+    named: dict[str, list[str]] = {}
+    for step in steps:
+        if step.agent:
+            named.setdefault(step.agent, []).append(step.id)
+    for agent, ids in named.items():
+        yield f"  agent: {flatten(agent)} works on {_some(ids)}, whatever --agent says"
 
 
 def _roles(steps: Sequence[Step]) -> Iterable[str]:

@@ -30,10 +30,15 @@ class Repository:
         """The folder for workspaces: the configured one, or one of this repository's own under the user's state."""
         if configured is not None:
             return (self.top / configured.expanduser()).resolve()
+        return self.user_dir / "worktrees"
+
+    @property
+    def user_dir(self) -> Path:
+        """What the user's state folder has for this repository: outside it, and one for all its worktrees."""
         stated = Path(os.environ.get("XDG_STATE_HOME", ""))
         state = stated if stated.is_absolute() else Path.home() / ".local" / "state"
         digest = hashlib.sha256(os.fsencode(self.common_dir.resolve())).hexdigest()[:8]
-        return state.resolve() / "drumline" / f"{self.name}-{digest}" / "worktrees"
+        return state.resolve() / "drumline" / f"{self.name}-{digest}"
 
     def head_commit(self) -> Commit:
         """The commit the checkout stands on, on a branch or detached."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from drumline.core.flow.model import AgentNode, CheckNode, LlmNode, ScriptNode
+from drumline.core.flow.model import AgentNode, CheckNode, LlmNode, Node, ScriptNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.routing import USUAL
+from drumline.core.taxonomy import Failure
+from drumline.engine.brought import list_node_commands
 from drumline.engine.flow.asking import ask_model
 from drumline.engine.flow.candidates import OWN, find_worker, list_candidates
 from drumline.engine.flow.checks import run_checks
@@ -30,8 +32,10 @@ class FlowActs:
     warn: Callable[[str], None] = lambda text: None
 
     async def perform(self, command: RunNode, visit: Visit) -> Outcome:
-        """Let a visit act."""
+        """Let a visit act, unless it would execute what a person has not accepted."""
         node = command.node
+        if refusal := self._refuse(node, visit):
+            return Outcome(failure=refusal, failure_class=Failure.PERMANENT.value)
         match node:
             case ScriptNode():
                 return await run_script(node, visit, self.hands.processes)
@@ -52,6 +56,17 @@ class FlowActs:
                 return await self._ask_agent(node, visit)
             case _:
                 raise AssertionError(f"a {type(node).__name__} does not act")
+
+    def _refuse(self, node: Node, visit: Visit) -> str:
+        """Why the node may not act: its script or command is new, or changed since the run began."""
+        if (visit.agent and isinstance(node, AgentNode)) or (visit.model and isinstance(node, LlmNode)):
+            return ""
+        found = list_node_commands(node, visit.flow, commands=self.kit.commands, base=self.kit.base)
+        untrusted = self.kit.trust.find_untrusted(found)
+        if not untrusted:
+            return ""
+        told = ", ".join(f"{item.kind} {item.shown}" for item in untrusted)
+        return f"not accepted: {told}; look at it, then: drumline trust {visit.flow.path} --accept"
 
     async def _ask_agent(self, node: AgentNode, visit: Visit) -> Outcome:
         own = self.kit.library.find_callee(node.agent, around=visit.source)

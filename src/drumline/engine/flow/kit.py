@@ -20,6 +20,7 @@ from drumline.ports.processes import Processes
 from drumline.ports.roster import Roster
 from drumline.ports.schemas import Schemas
 from drumline.ports.skills import Skills
+from drumline.ports.trust import TRUSTING, Trust
 
 
 async def rest() -> None:
@@ -44,7 +45,8 @@ class FlowKit:
     model, and may take a while; `agent_idle` is how long an agent may be silent. `fallback` are the agents that take
     over, by name and in order; `quota_wait` is how long a driver stays for a quota if nothing else is due. `redaction`
     is for logs that a driver left behind; what an agent, a model or a command says comes redacted. `tools` and
-    `mcp_servers` are those that models can have here; None if nobody knows.
+    `mcp_servers` are those that models can have here; None if nobody knows. `trust` says which commands may be
+    executed, `base` is where the paths of agents' specs start.
     """
 
     store: Store
@@ -66,3 +68,5 @@ class FlowKit:
     redaction: Redaction = field(default_factory=Redaction)
     tools: Collection[str] | None = None
     mcp_servers: Collection[str] | None = None
+    trust: Trust = TRUSTING
+    base: Path = Path()

@@ -1,0 +1,98 @@
+"""Commands that a repository brings, told apart by digest: what a person accepted stays accepted until it changes.
+
+The rule: the digest covers everything that decides what is executed and that a person can see here: the kind, the text,
+and the content of a script. What a command starts in turn (`make test`) is not covered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from drumline.core.plan import Step
+
+SETUP, CHECK, AGENT, SCRIPT, SERVER, NOTIFY, GRANT = "setup", "check", "agent", "script", "server", "notify", "grant"
+KINDS = (SETUP, CHECK, AGENT, SCRIPT, SERVER, NOTIFY, GRANT)
+COMMANDS = ("command", "acp")
+"""Agents whose spec is a command."""
+SHORT = 8
+"""Digits of a digest that people see."""
+_SPACES = re.compile(" {9,}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Brought:
+    """One command that a repository brings, and where it is written; `place` does not count for its digest.
+
+    `content` is a digest of what `text` only names, such as a script. `slot` is what stays the same when the command
+    changes: the name of a setting, of a script, of a server.
+    """
+
+    kind: str
+    text: str
+    place: str = ""
+    content: str = ""
+    slot: str = field(default="", compare=False)
+
+    @property
+    def digest(self) -> str:
+        """What it is remembered by."""
+        told = json.dumps([self.kind, self.text, self.content], ensure_ascii=True)
+        return hashlib.sha256(told.encode("ascii")).hexdigest()
+
+    @property
+    def id(self) -> str:
+        """The beginning of its digest, for people."""
+        return self.digest[:SHORT]
+
+    @property
+    def shown(self) -> str:
+        """Its text so that nothing in it can hide: on one line, with what a terminal would not show spelled out."""
+        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in self.text)
+        return _SPACES.sub(lambda run: f" [{len(run[0])} spaces] ", text)
+
+
+def list_checks(steps: Iterable[Step]) -> list[Brought]:
+    """The checks of steps that are run here."""
+    return [
+        Brought(kind=CHECK, text=check.command, place=step.path or step.id)
+        for step in steps
+        if not step.elsewhere
+        for check in step.checks
+    ]
+
+
+def find_spec(name: str, profiles: Mapping[str, Mapping[str, str]]) -> str:
+    """The agent that a name stands for."""
+    return profiles.get(name, {}).get("agent") or name
+
+
+def list_agents(steps: Iterable[Step], profiles: Mapping[str, Mapping[str, str]]) -> list[Brought]:
+    """The agents of steps that are commands."""
+    found = [(step, find_spec(step.agent, profiles)) for step in steps if step.agent and not step.elsewhere]
+    return [
+        Brought(kind=AGENT, text=spec, place=step.path or step.id)
+        for step, spec in found
+        if spec.partition(":")[0] in COMMANDS
+    ]
+
+
+def list_step_commands(step: Step, profiles: Mapping[str, Mapping[str, str]]) -> list[Brought]:
+    """What one step brings."""
+    return [*list_agents([step], profiles), *list_checks([step])]
+
+
+def distinct(found: Iterable[Brought]) -> list[Brought]:
+    """Each command once, in the order of kinds; the first place counts."""
+    once: dict[str, Brought] = {}
+    for item in found:
+        once.setdefault(item.digest, item)
+    return sorted(once.values(), key=lambda item: KINDS.index(item.kind))
+
+
+def digest_all(found: Iterable[Brought]) -> str:
+    """One digest for several commands."""
+    return hashlib.sha256("\n".join(sorted(item.digest for item in found)).encode("ascii")).hexdigest()

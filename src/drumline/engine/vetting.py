@@ -1,0 +1,48 @@
+"""Which steps bring commands that a person has to accept first. The rule: a plan edited in mid-run is asked about, too.
+
+What a person answers at a gate is remembered for the repository, so that it is not asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from drumline.core import gates
+from drumline.core.ids import StepId
+from drumline.core.plan import Step
+from drumline.core.schedule import settled
+from drumline.core.state import RunState
+from drumline.core.trust import Brought, list_step_commands
+from drumline.ports.trust import Trust
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Vetting:
+    """Looks at the commands of steps before these are claimed; a text that was found trusted is not looked at again."""
+
+    trust: Trust
+    _trusted: set[tuple[StepId, str]] = field(default_factory=set)
+
+    def look(self, run: RunState) -> Mapping[StepId, tuple[Brought, ...]]:
+        """The steps still to do with commands that are not trusted."""
+        found: dict[StepId, tuple[Brought, ...]] = {}
+        for step in run.selected():
+            if (step.id, step.text_digest) not in self._trusted and not settled(run, step.id):
+                if commands := self._examine(run, step):
+                    found[step.id] = commands
+                else:
+                    self._trusted.add((step.id, step.text_digest))
+        return found
+
+    def _examine(self, run: RunState, step: Step) -> tuple[Brought, ...]:
+        commands = tuple(self.trust.find_untrusted(list_step_commands(step, run.begun.profiles)))
+        if not commands:
+            return ()
+        answer = run.answer(gates.trust_id(step, commands))
+        if answer == gates.YES:
+            self.trust.accept(commands)
+            return ()
+        if answer == gates.NO:
+            self.trust.refuse(commands)
+        return commands
