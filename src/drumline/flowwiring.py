@@ -12,6 +12,7 @@ from pathlib import Path
 
 from drumline.agents import list_names, open_agent
 from drumline.agents.asking import connect
+from drumline.agents.jail import tighten
 from drumline.agents.sandbox import choose_jail
 from drumline.app.flowcheck import FlowCheck
 from drumline.core.flow.events import FlowEnded
@@ -238,6 +239,8 @@ def _equip(site: Site, driver: DriverId, profiles: Profiles, *, agent: str) -> H
         guarded = _open_guarded(spec, site, profiles, processes=processes)
         return RedactedAgent(agent=AskingAgent(agent=guarded), redaction=site.redaction)
 
+    # A model with our tools is what the built-in agent is: what that is lent, its commands may have here.
+    loan = find_loan(profiles.agents, "", BUILTIN)
     models = open_models(
         open_agent=open_named,
         processes=processes,
@@ -245,9 +248,8 @@ def _equip(site: Site, driver: DriverId, profiles: Profiles, *, agent: str) -> H
         tiers=profiles.tiers,
         servers=list(profiles.mcp.values()),
         agent=agent,
-        find_jail=partial(choose_jail, site.settings.sandbox),
-        # A model with our tools is what the built-in agent is: what that is lent, its commands may have here.
-        loan=find_loan(profiles.agents, "", BUILTIN),
+        find_jail=lambda: tighten(choose_jail(site.settings.sandbox), loan),
+        loan=loan,
     )
     redacted = RedactedModels(models=models, redaction=site.redaction)
     return Hands(processes=processes, models=redacted, open_agent=open_named)

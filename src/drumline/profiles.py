@@ -21,10 +21,15 @@ DEFAULT = "default"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Loan:
-    """What a person lends an agent beside its own: variables it may see, and folders it may write to."""
+    """What a person lends an agent beside its own: variables it may see, and folders it may write to.
+
+    What he takes away: paths that it does not see, and the network.
+    """
 
     env: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
+    network: bool = True
 
 
 NOTHING = Loan()
@@ -35,7 +40,7 @@ class Profile:
     """Who a name stands for: an agent's spec, and with which tier or model it works. What is empty is the default.
 
     `fast`, `standard` and `strong` are the models that the tiers mean for this agent. `env` and `folders` are what it
-    is lent.
+    is lent; what is in `hide` it does not see, and without `network` it reaches nobody.
     """
 
     agent: str = ""
@@ -46,6 +51,8 @@ class Profile:
     strong: str = ""
     env: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    hide: tuple[str, ...] = ()
+    network: bool = True
 
     @property
     def tiers(self) -> dict[str, str]:
@@ -112,7 +119,20 @@ TABLES: tuple[TableKey, ...] = (
         table="agents.NAME",
         key="folders",
         legal="a list of folders, each absolute or with ~ or $NAME in front; one that ends with / is made",
-        help="Folders that it may write to beside its own, where bubblewrap holds it.",
+        help="Folders that it may write to beside its own, where bubblewrap holds it; it sees them even if they would "
+        "be hidden.",
+    ),
+    TableKey(
+        table="agents.NAME",
+        key="hide",
+        legal="a list of files and folders, each absolute or with ~ or $NAME in front",
+        help="What it does not see beside what is hidden from every agent, where bubblewrap holds it.",
+    ),
+    TableKey(
+        table="agents.NAME",
+        key="network",
+        legal="true or false",
+        help="Whether it reaches the network, where bubblewrap holds it; true unless set.",
     ),
     TableKey(table="models", key=DEFAULT, legal=_MODEL, help="The model of `llm` nodes that name none."),
     *(TableKey(table="models", key=tier, legal=_MODEL, help=f"The model of the tier `{tier}`.") for tier in TIERS),
@@ -162,6 +182,8 @@ def find_loan(profiles: Mapping[str, Profile], name: str, spec: str) -> Loan:
     return Loan(
         env=tuple(dict.fromkeys(name for table in tables for name in table.env)),
         folders=tuple(dict.fromkeys(folder for table in tables for folder in table.folders)),
+        hide=tuple(dict.fromkeys(path for table in tables for path in table.hide)),
+        network=all(table.network for table in tables),
     )
 
 
@@ -198,14 +220,18 @@ class _Reading:
         tiers = {tier: self._text(place, table, tier) for tier in TIERS}
         env = self._list(place, table, "env", VARIABLE_NAME)
         folders = self._list(place, table, "folders", FOLDER)
+        hide = self._list(place, table, "hide", FOLDER)
+        network = self._flag(place, table, "network")
         # A table that only says what the tiers mean, or what is lent, is about the agent whose name it has.
-        own = name if any((*tiers.values(), env, folders)) else ""
+        own = name if any((*tiers.values(), env, folders, hide, "network" in table)) else ""
         return Profile(
             agent=self._text(place, table, "agent") or own,
             tier=self._choice(place, table, "tier", TIERS),
             model=self._text(place, table, "model"),
             env=env,
             folders=folders,
+            hide=hide,
+            network=network,
             **tiers,
         )
 
@@ -285,6 +311,12 @@ class _Reading:
         # The value is not told: who writes NAME=VALUE here has written a secret.
         self._tell(f"{place}.{key}", f"is not {_legal('agents.NAME', key)}")
         return ()
+
+    def _flag(self, place: str, table: Mapping[str, object], key: str) -> bool:
+        value = table.get(key, True)
+        if not isinstance(value, bool):
+            self._refuse(f"{place}.{key}", value, _legal("agents.NAME", key))
+        return value is not False
 
     def _choice(self, place: str, table: Mapping[str, object], key: str, legal: Sequence[str]) -> str:
         value = table.get(key)

@@ -20,6 +20,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 USERS = ("root", "unprivileged")
+ORDINARY = Path("/srv") if os.geteuid() == 0 else Path.home()
+"""Where a home may be that is not below the folder for temporary files."""
 BECOME = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 
 
@@ -109,13 +111,13 @@ def find_python(user: str) -> str:
 
 
 @contextmanager
-def open_cell(user: str) -> Iterator[Cell]:
-    """A place outside the tests' own folder, which only root could enter."""
+def open_cell(user: str, base: Path | None = None) -> Iterator[Cell]:
+    """A place outside the tests' own folder, which only root could enter; below `base`, or among temporary files."""
     if user == "root" and os.geteuid() != 0:
         pytest.skip("only root can try what root can do")
     if user == "unprivileged" and os.geteuid() == 0 and shutil.which("setpriv") is None:
         pytest.skip("there is no setpriv to become another user with")
-    with tempfile.TemporaryDirectory(prefix="drumline-cell-") as place:
+    with tempfile.TemporaryDirectory(prefix="drumline-cell-", dir=base) as place:
         cell = Cell(folder=Path(place).resolve(), user=user)
         for folder in (cell.home, cell.work, cell.outside):
             folder.mkdir()

@@ -1,6 +1,6 @@
 """Runs one command in a jail, as the user whom this process has, and prints how it ended. For tests, as a program.
 
-It reads a JSON object from stdin: `argv`, `folder` (its `work` is the workspace), and what `Bounds` takes, as texts.
+It reads a JSON object from stdin: `argv`, `folder` (its `work` is the workspace), `bounds` for `Bounds` and `Loan`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from typing import Any
 import anyio
 from tests.supervision import supervise
 
-from drumline.agents.jail import find_jail
+from drumline.agents.jail import find_jail, tighten
 from drumline.ports.jail import Bounds
 from drumline.ports.processes import HARMLESS, Job
+from drumline.profiles import Loan
 
 
 def run_trial(argv: Sequence[str], folder: Path, bounds: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -31,9 +32,8 @@ def run_trial(argv: Sequence[str], folder: Path, bounds: Mapping[str, Any]) -> M
         sealed=[*map(Path, bounds.get("sealed", ()))],
         places={Path(place): Path(source) for place, source in bounds.get("places", {}).items()},
         readable=[*map(Path, bounds.get("readable", ()))],
-        hidden=[*map(Path, bounds.get("hidden", ()))],
-        network=bounds.get("network", True),
     )
+    jail = tighten(jail, Loan(hide=tuple(bounds.get("hide", ())), network=bounds.get("network", True))) or jail
     ended = anyio.run(supervise(folder).run, jail.wrap(job, held))
     return {"code": ended.exit_code, "output": ended.output, "message": ended.message}
 

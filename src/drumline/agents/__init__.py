@@ -107,10 +107,12 @@ def open_agent(
             refuse_unjailed(name, sandbox)
         return found(argument, processes=processes, base=base)
     from drumline.agents.cli import open_program
+    from drumline.agents.jail import tighten
     from drumline.agents.sandbox import choose_jail
     from drumline.profiles import NOTHING
 
-    loan, jail = loan or NOTHING, choose_jail(sandbox)
+    loan = loan or NOTHING
+    jail = tighten(choose_jail(sandbox), loan)
     if callable(found):
         outfit = cast("Outfitter", found)
         return outfit(

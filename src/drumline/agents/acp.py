@@ -96,6 +96,7 @@ class AcpAgent:
             jail=self.jail,
             keep=(*keep, *self.loan.env),
             homes=(*homes, *self.loan.folders),
+            words=tuple(word for name in assignment.mcp_servers for word in self.servers[name].command),
         )
         log = assignment.log.with_name(assignment.log.name + ".stderr")
         reading = assignment.read_only and self.jail is None

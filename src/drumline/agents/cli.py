@@ -127,6 +127,7 @@ class CliAgent:
             jail=self.jail,
             keep=self.program.keep,
             homes=self.program.homes,
+            words=tuple(word for name in assignment.mcp_servers for word in self.servers[name].command),
         )
         return replace(
             held.write_job(launch.argv, log=assignment.log, env=launch.env),

@@ -58,6 +58,7 @@ class CommandAgent:
             jail=self.jail,
             keep=(*PROVIDERS, *keep, *self.loan.env),
             homes=(*homes, *self.loan.folders),
+            words=tuple(_part(self.command)),
         )
         job = held.write_job(("bash", "-c", self.command), log=assignment.log, env=describe(assignment))
         return replace(job, stdin=assignment.prompt, timeout=assignment.timeout)

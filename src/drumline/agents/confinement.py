@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.agents.jail import Jail
-from drumline.engine.homes import find_homes, find_repository, find_sealed
+from drumline.engine.homes import find_homes, find_named, find_repository, find_sealed
 from drumline.engine.scratch import LINK, open_scratch, open_temp
 from drumline.ports.agents import Assignment
 from drumline.ports.jail import Bounds
@@ -23,7 +23,8 @@ class Confinement:
     """What one assignment's program is held by. Without a `jail` its writes are not bounded by the kernel.
 
     `keep` are variables of ours that it may see beside harmless ones, `homes` folders that it may write to, with `~`
-    and `$NAME`. `scratch` is its own folder, from `make_scratch`.
+    and `$NAME`. `scratch` is its own folder, from `make_scratch`. `words` are those of commands that it starts:
+    the files that they name stay visible.
     """
 
     assignment: Assignment
@@ -31,6 +32,7 @@ class Confinement:
     jail: Jail | None = None
     keep: tuple[str, ...] = ()
     homes: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
     def write_job(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> Job:
         """The job that runs a command in the assignment's workspace."""
@@ -42,15 +44,15 @@ class Confinement:
             env={"TMPDIR": str(temp), "TERM": "dumb", "NO_COLOR": "1", **(env or {})},
             keep=(*HARMLESS, *self.keep),
         )
-        return self.jail.wrap(job, self._bound(temp)) if self.jail else job
+        return self.jail.wrap(job, self._bound(argv, temp)) if self.jail else job
 
-    def _bound(self, temp: Path) -> Bounds:
+    def _bound(self, argv: Sequence[str], temp: Path) -> Bounds:
         workspace = self.assignment.workspace
         own, sealed = ([], [workspace]) if self.assignment.read_only else ([workspace], find_sealed(workspace))
         return Bounds(
             writable=[*own, self.scratch, temp, *find_homes(self.homes), *self.assignment.writable],
             sealed=sealed,
-            readable=[*find_repository(workspace), self.assignment.prompt_file],
+            readable=[*find_repository(workspace), self.assignment.prompt_file, *find_named((*argv, *self.words))],
         )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from drumline.engine.homes import find_repository
 from drumline.ports.processes import Job
 
 SHARED = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 - nothing is written there: they are replaced
@@ -23,17 +24,142 @@ OWN = ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_
 SOURCES = Path(__file__).resolve().parents[2]
 
 CREDENTIALS = (
+    # other machines
     ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".config/gcloud",
+    ".netrc",
+    ".git-credentials",
+    ".config/git/credentials",
     ".config/gh",
     ".config/glab-cli",
     ".config/hub",
+    ".config/tea",
+    # clouds, clusters and containers
+    ".aws",
+    ".azure",
+    ".config/gcloud",
+    ".boto",
+    ".s3cfg",
+    ".config/rclone",
+    ".oci",
+    ".aliyun",
+    ".bluemix",
+    ".config/doctl",
+    ".config/hcloud",
+    ".config/scw",
+    ".fly",
+    ".config/.wrangler",
+    ".config/netlify",
+    ".local/share/com.vercel.cli",
     ".kube",
-    ".docker/config.json",
+    ".docker",
+    ".config/containers/auth.json",
+    ".config/helm",
+    ".terraform.d/credentials.tfrc.json",
+    ".pulumi/credentials.json",
+    ".vault-token",
+    ".databrickscfg",
+    ".snowflake",
+    # keys, passwords, mail
+    ".gnupg",
+    ".password-store",
+    ".config/sops",
+    ".config/op",
+    ".config/Bitwarden",
+    ".config/Bitwarden CLI",
+    ".config/keepassxc",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".thunderbird",
+    # registries and databases
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".local/share/uv/credentials",
+    ".config/pypoetry/auth.toml",
+    ".composer/auth.json",
+    ".config/composer/auth.json",
+    ".m2/settings-security.xml",
+    ".cache/huggingface/token",
+    ".kaggle",
+    ".pgpass",
+    ".mylogin.cnf",
+    # browsers
+    ".mozilla",
+    ".librewolf",
+    ".config/google-chrome",
+    ".config/google-chrome-beta",
+    ".config/chromium",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".config/vivaldi",
+    ".config/opera",
+    "snap/firefox",
+    "snap/chromium",
+    ".var/app/org.mozilla.firefox",
+    ".var/app/org.chromium.Chromium",
+    ".var/app/com.google.Chrome",
+    ".var/app/com.brave.Browser",
+    # what was typed
+    ".bash_history",
+    ".zsh_history",
+    ".local/share/fish/fish_history",
+    ".psql_history",
+    ".mysql_history",
 )
+"""In a home: files and folders that are for secrets alone."""
+CONFIGURING = (
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".bunfig.toml",
+    ".pip/pip.conf",
+    ".config/pip/pip.conf",
+    ".pypirc",
+    ".config/uv/uv.toml",
+    ".condarc",
+    ".gemrc",
+    ".cargo/config.toml",
+    ".gradle/gradle.properties",
+    ".m2/settings.xml",
+    ".nuget/NuGet/NuGet.Config",
+    ".config/NuGet/NuGet.Config",
+    ".terraformrc",
+    ".my.cnf",
+    ".curlrc",
+    ".wgetrc",
+    ".gitconfig",
+    ".config/git/config",
+)
+"""In a home: files that configure programs and may hold secrets, too."""
+ELSEWHERE: Mapping[str, str] = {
+    ".config/": "XDG_CONFIG_HOME",
+    ".local/share/": "XDG_DATA_HOME",
+    ".cache/": "XDG_CACHE_HOME",
+}
+POINTERS = (
+    "AWS_SHARED_CREDENTIALS_FILE",
+    "AZURE_CONFIG_DIR",
+    "CLOUDSDK_CONFIG",
+    "DOCKER_CONFIG",
+    "GH_CONFIG_DIR",
+    "GNUPGHOME",
+    "KUBECONFIG",
+    "NETRC",
+    "PASSWORD_STORE_DIR",
+    "PGPASSFILE",
+)
+"""Variables that say where such files and folders are instead."""
+SHOWN_FOR: Mapping[str, str] = {
+    "AWS_PROFILE": ".aws",
+    "CLAUDE_CODE_USE_BEDROCK": ".aws",
+    "CLAUDE_CODE_USE_VERTEX": ".config/gcloud",
+    "GOOGLE_GENAI_USE_VERTEXAI": ".config/gcloud",
+}
+"""Variables by which an agent uses a cloud's models, and where its credentials for that are."""
+OF_ROOT = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/sys/kernel/debug", "/sys/kernel/tracing")
+HOST_KEYS = "ssh_host_*_key"
+NEIGHBOURS = 1000
+"""How many folders beside a checkout are looked at."""
 
 
 def find_areas() -> list[Path]:
@@ -45,26 +171,57 @@ def find_areas() -> list[Path]:
     return [place for place in real if str(place) in SHARED or not home.is_relative_to(place)]
 
 
-def find_needed(job: Job) -> Iterator[Path]:
-    """What a program finds even where an area lies over it: itself, its home, what its words and variables name."""
+def find_needed(job: Job) -> list[Path]:
+    """What a program finds even where an area lies over it: itself, its home, and what its variables name."""
     environ = _choose(os.environ, job.keep) | dict(job.env)
     named = [*KEPT, *(environ[name] for name in OWN if environ.get(name)), *environ.get("PATH", "").split(os.pathsep)]
-    named += [str(SOURCES), sys.prefix, sys.base_prefix, *job.argv, *environ.values()]
-    for text in dict.fromkeys(named):
-        path = Path(text) if text.startswith("/") and "\0" not in text else None
-        if path is not None and _is_plain(path):
-            yield path
+    named += [str(SOURCES), sys.prefix, sys.base_prefix, *environ.values()]
+    found = [Path(text) for text in dict.fromkeys(named) if text.startswith("/") and "\0" not in text]
     program = Path(job.argv[0])
     if program.is_absolute():
-        yield from (program.parent, Path(os.path.realpath(program)).parent)
+        found += [program.parent, Path(os.path.realpath(program)).parent]
+    found += [Path.home() / place for name, place in SHOWN_FOR.items() if environ.get(name)]
+    return [path for path in found if _is_plain(path)]
 
 
-def find_hidden(*, keep: Sequence[Path] = ()) -> Iterator[Path]:
-    """Credentials of the user, but for those that are kept visible."""
-    home = Path.home()
-    for name in CREDENTIALS:
-        if home / name not in keep:
-            yield home / name
+def find_hidden() -> Iterator[Path]:
+    """What is for secrets alone: of the user, and of everybody whom root could read."""
+    yield from _list_places(Path.home(), CREDENTIALS)
+    yield from (Path(place) for name in POINTERS for place in os.environ.get(name, "").split(os.pathsep) if place)
+    if os.geteuid() == 0:
+        yield from map(Path, OF_ROOT)
+        yield from Path("/etc/ssh").glob(HOST_KEYS)
+        for home in Path("/home").glob("*"):
+            yield from (home / name for name in CREDENTIALS)
+
+
+def find_configuring() -> Iterator[Path]:
+    """Files of the user that configure programs and may hold secrets."""
+    yield from _list_places(Path.home(), CONFIGURING)
+
+
+def find_git_configs(workspace: Path) -> Iterator[Path]:
+    """The configuration of the repository that a workspace belongs to, and of repositories beside it."""
+    top = next(iter(find_repository(workspace)), workspace)
+    try:
+        beside = sorted(top.parent.iterdir())[:NEIGHBOURS]
+    except OSError:
+        beside = []
+    for folder in (top, *beside):
+        yield from (path for path in (folder / ".git" / "config", folder / "config") if _is_git(path))
+
+
+def _is_git(config: Path) -> bool:
+    return (config.parent / "HEAD").is_file() and config.is_file()
+
+
+def _list_places(home: Path, names: Sequence[str]) -> Iterator[Path]:
+    """Where files of a home are, also where the user keeps a kind of them elsewhere."""
+    for name in names:
+        yield home / name
+        for start, variable in ELSEWHERE.items():
+            if name.startswith(start) and (place := os.environ.get(variable)):
+                yield Path(place, name.removeprefix(start))
 
 
 def _choose(environ: Mapping[str, str], keep: Sequence[str] | None) -> dict[str, str]:

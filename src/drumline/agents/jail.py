@@ -14,15 +14,24 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from drumline.agents.hidden import find_areas, find_hidden, find_needed
+from drumline.agents.hidden import find_areas, find_configuring, find_git_configs, find_hidden, find_needed
 from drumline.agents.mounts import Layout, write_words
 from drumline.agents.seccomp import build_filter
+from drumline.agents.sockets import find_sockets
+from drumline.core.secretlines import leave_out_secrets
+from drumline.engine.homes import find_homes
 from drumline.ports.jail import Bounds
 from drumline.ports.processes import HANDED, Job
+from drumline.profiles import Loan
 
 PROGRAM = "bwrap"
 TRIAL = 10.0
-GROUND = ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs")
+"""Settings of the kernel, which root could write to even without capabilities."""
+GROUND = (
+    *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+    *(word for place in KERNEL for word in ("--ro-bind-try", place, place)),
+)
 APART = (
     "--unshare-pid",
     "--unshare-ipc",
@@ -42,26 +51,28 @@ USERS = (("--unshare-user", "--disable-userns"), ("--unshare-user",), ())
 class Jail:
     """Bubblewrap at a place where it was seen to work, with the `users` that work here.
 
-    `filters` says that it takes a filter of system calls. `scopes` says that the command may give up gaining
-    privileges before bubblewrap starts, which one that is setuid would not survive.
+    `scopes` says that the command may give up gaining privileges before bubblewrap starts, which one that is setuid
+    would not survive. `hide` are paths, with `~` and `$NAME`, that it does not show beside those that none shows.
+    Without `network` the command reaches no other machine and no server on this one.
     """
 
     program: str
     users: tuple[str, ...] = ()
-    filters: bool = True
     scopes: bool = True
+    hide: tuple[str, ...] = ()
+    network: bool = True
 
     def wrap(self, job: Job, bounds: Bounds) -> Job:
         """The job in namespaces of its own, without capabilities, within the bounds; see `ports.jail`."""
-        words, data = write_words(_lay_out(job, bounds).list_mounts(), first=HANDED + 1)
-        calls = build_filter() if self.filters else b""
+        words, data = write_words(self._lay_out(job, bounds).list_mounts(), first=HANDED + 1)
+        calls = build_filter()
         argv = [
             self.program,
             *GROUND,
             *words,
             *APART,
             *self.users,
-            *(() if bounds.network else ("--unshare-net",)),
+            *(() if self.network else ("--unshare-net",)),
             *(("--seccomp", str(HANDED)) if calls else ()),
             "--chdir",
             os.path.realpath(job.cwd),
@@ -70,17 +81,39 @@ class Jail:
         ]
         return replace(job, argv=argv, handed=(calls, *data), scoped=self.scopes)
 
+    def _lay_out(self, job: Job, bounds: Bounds) -> Layout:
+        layout = Layout()
+        layout.empty(find_areas())
+        layout.write(bounds.writable)
+        for place, source in bounds.places.items():
+            layout.place(place, source)
+        shown = [*bounds.readable, *find_needed(job), job.cwd]
+        layout.read(shown)
+        layout.seal(bounds.sealed)
+        layout.hide([*find_homes(self.hide), *(path for path in find_hidden() if path not in shown), *find_sockets()])
+        for path in (*find_configuring(), *find_git_configs(job.cwd)):
+            _leave_out(layout, path)
+        # Again: a variable or a word may name one file in a folder that is hidden by now.
+        layout.read(shown)
+        return layout
 
-def _lay_out(job: Job, bounds: Bounds) -> Layout:
-    layout = Layout()
-    layout.empty(find_areas())
-    layout.write(bounds.writable)
-    for place, source in bounds.places.items():
-        layout.place(place, source)
-    layout.read([*bounds.readable, *find_needed(job), job.cwd])
-    layout.seal(bounds.sealed)
-    layout.hide([*bounds.hidden, *find_hidden(keep=bounds.readable)])
-    return layout
+
+def _leave_out(layout: Layout, path: Path) -> None:
+    """Show a file without its secrets, or not at all if it cannot be read as a text."""
+    try:
+        raw = path.read_bytes() if path.is_file() else b""
+        text = raw.decode("utf-8")
+    except (OSError, UnicodeDecodeError):
+        layout.hide([path])
+        return
+    left = leave_out_secrets(text).encode()
+    if left != raw:
+        layout.replace(path, left)
+
+
+def tighten(jail: Jail | None, loan: Loan) -> Jail | None:
+    """The jail with what a profile takes away."""
+    return jail and replace(jail, hide=loan.hide, network=loan.network)
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
@@ -39,6 +39,12 @@ def find_repository(workspace: Path) -> list[Path]:
     # REPOSITORY/worktrees/NAME, where the repository is the folder `.git` of a checkout or stands alone.
     repository = own.parent.parent
     return [repository.parent if repository.name == ".git" else repository]
+
+
+def find_named(words: Iterable[str]) -> list[Path]:
+    """The files and folders that the words of a command name, as a word or behind an equals sign."""
+    found = (Path(part) for word in words for part in (word, word.partition("=")[2]) if part.startswith("/"))
+    return [path for path in found if "\0" not in str(path) and path.exists() and not path.is_socket()]
 
 
 def find_homes(homes: Sequence[str]) -> list[Path]:

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from drumline.engine.homes import find_homes, find_repository, find_sealed
+from drumline.engine.homes import find_homes, find_named, find_repository, find_sealed
 from drumline.engine.scratch import open_scratch, open_temp
 from drumline.ports.jail import Bounds, Wrapper
 from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
@@ -34,14 +34,14 @@ class ConfinedProcesses:
         return await self.processes.run(self._confine(job))
 
     def open(self, job: Job) -> AbstractAsyncContextManager[Conversation]:
-        """Run a command to talk with, as the port promises."""
-        return self.processes.open(self._confine(job))
+        """Run a command to talk with, as the port promises: a server, which a person has configured."""
+        return self.processes.open(self._confine(job, named=find_named(job.argv)))
 
-    def _confine(self, job: Job) -> Job:
+    def _confine(self, job: Job, *, named: Sequence[Path] = ()) -> Job:
         held = replace(job, env={**job.env, "TMPDIR": str(self.temp)}, keep=(*HARMLESS, *self.keep))
         if self.jail is None:
             return held
-        bounds = Bounds(writable=(*self.writable, self.temp), sealed=self.sealed, readable=self.readable)
+        bounds = Bounds(writable=(*self.writable, self.temp), sealed=self.sealed, readable=(*self.readable, *named))
         return self.jail.wrap(held, bounds)
 
 

@@ -16,16 +16,13 @@ class Bounds:
 
     It writes to `writable`, but not to `sealed`, even where a folder around one is writable. Where it looks for a key
     of `places`, it finds the value, and writes there. `readable` stays visible where a jail shows an empty folder, for
-    example below `/tmp`. It does not see `hidden`; a path that is also writable is lent on purpose and is visible.
-    Without `network` it reaches no other machine and no server on this one.
+    example below `/tmp`. A hidden path that is writable or readable here is lent on purpose and is visible.
     """
 
     writable: Sequence[Path] = ()
     sealed: Sequence[Path] = ()
     places: Mapping[Path, Path] = field(default_factory=dict)
     readable: Sequence[Path] = ()
-    hidden: Sequence[Path] = ()
-    network: bool = True
 
 
 class Wrapper(Protocol):
