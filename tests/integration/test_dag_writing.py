@@ -200,7 +200,9 @@ def test_what_utf8_cannot_hold_is_replaced() -> None:
     assert "reason: bad ? byte\n" in changed
 
 
-STEP = "---\r\nid: step-1\r\nstatus: ready\r\n---\r\n#### Automated Verification:\r\n- [ ] `a`\r\n- [ ] `b`\r\n"
+STEP = (
+    "---\r\nid: step-1\r\nstatus: ready\r\n---\r\n#### Automated Verification:\r\n- [ ] `make a`\r\n- [ ] `make b`\r\n"
+)
 
 
 @pytest.fixture
@@ -224,7 +226,7 @@ def test_a_claim_and_its_completion_leave_only_the_ticked_box(files: DagFiles, t
     files.write(step, DONE, ticked=[step.checks[1].line])
 
     data = (tmp_path / "plan" / "step-1.md").read_bytes()
-    assert data == STEP.replace("ready", "done").replace("[ ] `b`", "[x] `b`").encode()
+    assert data == STEP.replace("ready", "done").replace("[ ] `make b`", "[x] `make b`").encode()
 
 
 def test_added_lines_end_like_the_others(files: DagFiles, tmp_path: Path) -> None:
@@ -250,7 +252,7 @@ def test_of_several_claimants_exactly_one_wins(files: DagFiles) -> None:
 def test_a_box_is_found_by_its_command_after_a_hand_edit(files: DagFiles, tmp_path: Path) -> None:
     step = the_step(files)
     file = tmp_path / "plan" / "step-1.md"
-    file.write_bytes(STEP.replace("- [ ] `a`\r\n", "- [ ] `new`\r\n- [ ] `a`\r\n").encode())
+    file.write_bytes(STEP.replace("- [ ] `make a`\r\n", "- [ ] `make new`\r\n- [ ] `make a`\r\n").encode())
 
     files.write(step, DONE, ticked=[step.checks[1].line])
 

@@ -205,7 +205,7 @@ def test_a_handoffs_result_outweighs_the_status(
 
 
 def test_needing_a_step_whose_file_is_broken_is_no_second_problem(tmp_path: Path) -> None:
-    broken = step_text(1).replace("title: Step 1", "title: Query: parser")
+    broken = step_text(1).replace("title: Step 1", "title: Query\x07parser")
 
     found = read(tmp_path, {"steps/01-first.md": broken, "steps/02-second.md": step_text(2, "[1]")})
 

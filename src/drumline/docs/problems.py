@@ -28,7 +28,6 @@ PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("bad_status", "error", "The status is none of the legal words."),
     ("bad_tier", "error", "The tier is none of `fast`, `standard`, `strong`."),
     ("bad_estimate", "error", "The estimate is not a number above 0."),
-    ("bad_autonomy", "error", "`autonomy` in `root.md` is none of `autopilot`, `critical`, `verbose`."),
     ("path_escape", "error", "A path under `files` leaves the repository."),
     ("self_need", "error", "A step needs itself."),
     ("unknown_need", "error", "A step needs one that is not in the plan."),
@@ -47,7 +46,21 @@ PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("boxes_ticked", "warning", "Every check is ticked but the status is not done; the status counts."),
     ("unknown_role", "warning", "`role` names no shipped profile, so it does not count."),
     ("no_checks", "warning", "A step that is still to do has no check. It can land, but nothing proves it."),
-    ("check_not_command", "warning", "An item under Automated Verification is not one command in backticks; not run."),
+    (
+        "check_not_command",
+        "warning",
+        "An item under Automated Verification is not a command, and is not run; the message says why.",
+    ),
+    (
+        "not_yaml",
+        "warning",
+        "A line of the frontmatter is not YAML; its value is read as the text it is, or the line is left out.",
+    ),
+    (
+        "bad_autonomy",
+        "warning",
+        "`autonomy` in `root.md` is none of `autopilot`, `critical`, `verbose`; read as `verbose`.",
+    ),
 )
 """Of every format, the native one included."""
 

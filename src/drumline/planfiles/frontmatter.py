@@ -1,7 +1,8 @@
 """The YAML between the `---` lines of a plan's file, with the position of every value.
 
 Read from the parser's events: nothing is constructed, aliases are refused and nesting is bounded, so that no
-document can cost more than its length.
+document can cost more than its length. A line that is not YAML, as people and tools write them, is read as the text it
+is, with a warning (`Mask`).
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from dataclasses import dataclass
 import yaml
 
 from drumline.core.plan import Problem
+from drumline.planfiles.mask import MOST_MASKED, Mask
 from drumline.planfiles.source import BOM, line_at, line_starts
 
 MAX_CHARS = 64 * 1024
 MAX_DEPTH = 16
+_SIMPLE_KEY = "while scanning a simple key"
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -71,16 +74,35 @@ class _Refused(Exception):
         self.offset = offset
 
 
+class _Malformed(_Refused):
+    """A place where the text is not YAML."""
+
+
 def read_frontmatter(text: str, path: str) -> Frontmatter | Problem:
     """The file's frontmatter, or the problem that makes it unusable."""
     starts = _fenced_starts(text)
     try:
         if len(starts) < 3:
             raise _missing(starts)
-        return _Reader(text, path, starts).read()
+        return _read_patiently(text, path, starts)
     except _Refused as refused:
         where = f"{path}:{line_at(starts, refused.offset)}"
         return Problem(code=refused.code, message=str(refused), where=where)
+
+
+def _read_patiently(text: str, path: str, starts: list[int]) -> Frontmatter:
+    """Read it; where a line is not YAML, once more without that line's value, which is then the text that it is."""
+    mask = Mask(text=text, path=path)
+    first: _Malformed | None = None
+    for _ in range(MOST_MASKED):
+        try:
+            return _Reader(mask, path, starts).read()
+        except _Malformed as error:
+            first = first or error
+            number = line_at(starts, error.offset)
+            if number < 2 or number >= len(starts) or not mask.hide(number, starts[number - 1], starts[number]):
+                break
+    raise first or AssertionError("nothing was tried")
 
 
 def _fenced_starts(text: str) -> list[int]:
@@ -111,12 +133,13 @@ def _missing(starts: list[int]) -> _Refused:
 class _Reader:
     """Turns the parser's events into entries."""
 
-    def __init__(self, text: str, path: str, starts: list[int]) -> None:
-        self._text = text
+    def __init__(self, mask: Mask, path: str, starts: list[int]) -> None:
+        self._mask = mask
+        self._text = mask.text
         self._path = path
         self._starts = starts
         self._base = starts[1]
-        self._problems: list[Problem] = []
+        self._problems: list[Problem] = list(mask.problems)
         self._entries: dict[str, Entry] = {}
         self._indent = ""
 
@@ -167,11 +190,11 @@ class _Reader:
     def _translate(self, error: yaml.YAMLError) -> _Refused:
         if isinstance(error, yaml.MarkedYAMLError):
             mark = error.problem_mark
-            if mark is None or self._base + mark.index >= self._starts[-2]:
-                # Found missing at the end only: what was opened and never closed is the line to look at.
+            if mark is None or self._base + mark.index >= self._starts[-2] or error.context == _SIMPLE_KEY:
+                # Found missing further down: what was begun and never closed is the line to look at.
                 mark = error.context_mark or mark
             sentence = " ".join(part for part in (error.context, error.problem) if part)
-            return _Refused("bad_yaml", f"malformed YAML: {sentence}", self._base + (mark.index if mark else 0))
+            return _Malformed("bad_yaml", f"malformed YAML: {sentence}", self._base + (mark.index if mark else 0))
         offset = getattr(error, "position", 0)
         return _Refused("bad_yaml", "malformed YAML: a character that YAML does not allow", self._base + offset)
 
@@ -187,7 +210,7 @@ class _Reader:
 
     def _add(self, key: str, begin: int, events: Iterator[yaml.Event]) -> None:
         event = next(events)
-        value, last_mark = _read_value(event, events)
+        value, last_mark = self._read_value(event, events)
         start, end = self._base + _begin(event), self._base + last_mark
         # A block text ends where the next token begins; the blank lines between are not the value's.
         end = start + len(self._text[start:end].rstrip())
@@ -206,29 +229,30 @@ class _Reader:
             last=self._starts[line_at(self._starts, max(end - 1, begin))],
         )
 
+    def _read_value(self, event: yaml.Event, events: Iterator[yaml.Event]) -> tuple[Value, int]:
+        """The value that begins with `event` and the index of its end; deeper structures are passed over."""
+        if isinstance(event, yaml.ScalarEvent):
+            return self._text_of(event), _end(event)
+        items: list[str] = []
+        flat = isinstance(event, yaml.SequenceStartEvent)
+        depth = 1
+        while depth:
+            event = next(events)
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            flat = flat and not isinstance(event, yaml.CollectionStartEvent)
+            if isinstance(event, yaml.ScalarEvent):
+                items.append(self._text_of(event))
+        return (tuple(items) if flat else None), _end(event)
+
+    def _text_of(self, event: yaml.ScalarEvent) -> str:
+        hidden = self._mask.hidden.get(self._base + _begin(event))
+        if hidden is not None:
+            return hidden
+        plain = event.implicit[0] and not event.style
+        return "" if plain and event.value in _NULLS else event.value
+
     def _line_start(self, offset: int) -> int:
         return self._starts[line_at(self._starts, offset) - 1]
-
-
-def _read_value(event: yaml.Event, events: Iterator[yaml.Event]) -> tuple[Value, int]:
-    """The value that begins with `event` and the index of its end; deeper structures are passed over."""
-    if isinstance(event, yaml.ScalarEvent):
-        return _text_of(event), _end(event)
-    items: list[str] = []
-    flat = isinstance(event, yaml.SequenceStartEvent)
-    depth = 1
-    while depth:
-        event = next(events)
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        flat = flat and not isinstance(event, yaml.CollectionStartEvent)
-        if isinstance(event, yaml.ScalarEvent):
-            items.append(_text_of(event))
-    return (tuple(items) if flat else None), _end(event)
-
-
-def _text_of(event: yaml.ScalarEvent) -> str:
-    plain = event.implicit[0] and not event.style
-    return "" if plain and event.value in _NULLS else event.value
 
 
 def _begin(event: yaml.Event) -> int:

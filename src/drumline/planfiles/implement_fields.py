@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from drumline.core.plan import Check, Problem, Severity
 from drumline.core.validation import normal_path
+from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.implement_sections import Field, Section
-from drumline.planfiles.markdown import code_spans
+from drumline.planfiles.spans import code_spans
 
 NOTHING = frozenset({"", "-", "—", "–", "none", "n/a", "na", "no", "not applicable", "tbd"})
 """What people write where there is nothing to write."""
@@ -38,20 +39,19 @@ class Notes:
 
 
 def read_checks(section: Section, notes: Notes) -> tuple[list[Check], list[str]]:
-    """A single code span is a command; anything else is told and not run."""
+    """The items that are commands; anything else is told and not run."""
     checks: list[Check] = []
     not_run: list[str] = []
-    for found in section.fields:
-        if found.name not in _TESTS:
+    for field in section.fields:
+        if field.name not in _TESTS:
             continue
-        for line, text in _criteria(found):
-            spans = code_spans(text)
-            if len(spans) == 1 and spans[0].strip():
-                checks.append(Check(command=spans[0], line=line))
+        for line, text in _criteria(field):
+            found = read_criterion(text)
+            if found.command:
+                checks.append(Check(command=found.command, line=line))
                 continue
             not_run.append(text)
-            message = f"{text[:80]!r} is not run: a check is one command in backticks, here are {len(spans)}"
-            notes.warn("check_not_command", message, line)
+            notes.warn("check_not_command", f"{text[:80]!r} is not run: {found.fault}", line)
     return checks, not_run
 
 

@@ -18,6 +18,7 @@ from markdown_it.token import Token
 from drumline.core.plan import Check, Problem
 from drumline.core.roles import find_role
 from drumline.core.validation import normal_path
+from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.maestro_phases import Draft, warning
 from drumline.planfiles.maestro_words import (
     TEMPLATE,
@@ -30,6 +31,7 @@ from drumline.planfiles.maestro_words import (
     topic_of,
 )
 from drumline.planfiles.source import NEWLINE, digest, line_starts
+from drumline.planfiles.spans import code_spans
 
 _BOX = re.compile(r"\[[ xX]\]\s+")
 _WORD = re.compile(r"[^\s,;:(]+")
@@ -295,7 +297,7 @@ class _Harvest:
         return tuple(dict.fromkeys(normal_path(path) or path for path in found if path))
 
     def _checks(self) -> tuple[tuple[Check, ...], tuple[str, ...]]:
-        """A check is the single code span of its list item; whatever else is listed is not run."""
+        """The items that are commands; whatever else is listed is not run."""
         checks: list[Check] = []
         not_run: list[str] = []
         part = self.section.part(Topic.VALIDATION)
@@ -303,13 +305,12 @@ class _Harvest:
             if not row.item:
                 continue
             text = _BOX.sub("", row.text, count=1)
-            spans = code_spans(text)
-            if len(spans) == 1 and spans[0].strip():
-                checks.append(Check(command=spans[0], line=self.first_line + row.line))
+            found = read_criterion(text)
+            if found.command:
+                checks.append(Check(command=found.command, line=self.first_line + row.line))
             else:
                 not_run.append(" ".join(text.split()))
-                message = f"{text[:80]!r} is not run: a check is one command in backticks, here are {len(spans)}"
-                self._assume("check_not_command", message, row.line)
+                self._assume("check_not_command", f"{text[:80]!r} is not run: {found.fault}", row.line)
         return tuple(checks), tuple(not_run)
 
 
@@ -325,23 +326,10 @@ def blocked_by(part: Part) -> Line | None:
     return next(iter(labelled or others), None)
 
 
-def code_spans(text: str) -> tuple[str, ...]:
-    """The code spans of one line of text."""
-    children: list[Token] = []
-    parser = _inlines()
-    parser.inline.parse(text, parser, {}, children)
-    return tuple(child.content for child in children if child.type == "code_inline")
-
-
-@cache
-def _inlines() -> MarkdownIt:
-    return MarkdownIt("zero", {"html": True}).enable(["backticks", "escape", "autolink", "html_inline"])
-
-
 def _path_in(text: str) -> str:
     """The path a list item begins with: its first code span, or its first word."""
     said = _BOX.sub("", text, count=1).strip()
-    spans = code_spans(said) if "`" in said else ()
+    spans = code_spans(said)
     if spans:
         return spans[0].strip()
     word = _first_word(said)

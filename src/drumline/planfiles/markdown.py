@@ -10,6 +10,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.source import line_starts
 
 _BOX = frozenset({"[ ]", "[x]", "[X]"})
@@ -29,12 +30,16 @@ _PROMPT = "$ "
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Item:
-    """One criterion: the 1-based line of its list item, its text without the box, and its code spans."""
+    """One criterion: the 1-based line of its list item, and its text without the box.
+
+    A check has a `command`, or a `fault` that says why it is none.
+    """
 
     bucket: Bucket
     line: int
     text: str
-    spans: tuple[str, ...]
+    command: str = ""
+    fault: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,8 +91,11 @@ def heading_words(content: str) -> str:
 
 def _item(bucket: Bucket, line: int, content: str, boxed: bool) -> Item:
     text = content[3:].strip() if boxed else content
-    spans = code_spans(text) if bucket is Bucket.VERIFICATION else ()
-    return Item(bucket=bucket, line=line, text=" ".join(text.split()), spans=spans)
+    flat = " ".join(text.split())
+    if bucket is not Bucket.VERIFICATION:
+        return Item(bucket=bucket, line=line, text=flat)
+    found = read_criterion(text)
+    return Item(bucket=bucket, line=line, text=flat, command=found.command, fault=found.fault)
 
 
 def _listed(tokens: Sequence[Token], buckets: Mapping[str, Bucket]) -> Iterator[tuple[Bucket | None, bool, int, Token]]:
@@ -119,7 +127,7 @@ def _fenced(tokens: Sequence[Token], buckets: Mapping[str, Bucket], first_line: 
             continue
         first = first_line + token.map[0] + (2 if token.type == "fence" else 1)
         for line, command in _commands(token.content.split("\n")):
-            yield Item(bucket=bucket, line=first + line, text=command, spans=(command,))
+            yield Item(bucket=bucket, line=first + line, text=command, command=command)
 
 
 def _commands(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
@@ -164,16 +172,6 @@ def _box_offset(text: str, starts: list[int], line: int, token: Token) -> int | 
     return opening + 1 if text[opening : opening + 3] == content[:3] else None
 
 
-def code_spans(text: str) -> tuple[str, ...]:
-    """The contents of the text's code spans, in order."""
-    if "`" not in text:
-        return ()
-    children: list[Token] = []
-    parser = _inlines()
-    parser.inline.parse(text, parser, {}, children)
-    return tuple(child.content for child in children if child.type == "code_inline")
-
-
 def find_title(tokens: Sequence[Token]) -> str:
     """The words of the first heading of the first level, "" if there is none."""
     for number, token in enumerate(tokens):
@@ -186,9 +184,3 @@ def find_title(tokens: Sequence[Token]) -> str:
 def _blocks() -> MarkdownIt:
     # Inline text is parsed for criteria only: it is most of the cost and of no use elsewhere.
     return MarkdownIt("commonmark").disable(["inline", "text_join"])
-
-
-@cache
-def _inlines() -> MarkdownIt:
-    # The rules that bind as tightly as code spans; without the rest, hostile text costs no more than its length.
-    return MarkdownIt("zero", {"html": True}).enable(["backticks", "escape", "autolink", "html_inline"])

@@ -23,6 +23,7 @@ from drumline.planfiles.stepfile import STATUSES
 from drumline.ports.planfiles import Correction
 
 AUTONOMY = ("autopilot", "critical", "verbose")
+MOST_ASKED = AUTONOMY[-1]
 _COLUMNS = {
     "id": "id",
     "step": "id",
@@ -120,9 +121,10 @@ def _read_autonomy(front: Frontmatter, path: str, problems: list[Problem]) -> st
     autonomy = front.text("autonomy")
     if autonomy is not None and autonomy in ("", *AUTONOMY):
         return autonomy
-    message = f"the autonomy {autonomy!r} is not one of {', '.join(AUTONOMY)}"
-    problems.append(Problem(code="bad_autonomy", message=message, where=f"{path}:{front.line('autonomy')}"))
-    return ""
+    message = f"the autonomy {autonomy!r} is not one of {', '.join(AUTONOMY)}; read as {MOST_ASKED}, which asks most"
+    where = f"{path}:{front.line('autonomy')}"
+    problems.append(Problem(code="bad_autonomy", message=message, where=where, severity=Severity.WARNING))
+    return MOST_ASKED
 
 
 def _milder(problem: Problem) -> Problem:

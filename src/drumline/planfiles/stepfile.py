@@ -179,7 +179,8 @@ def parse_marks(text: str, path: str, form: Form = NATIVE) -> tuple[Frontmatter,
         return front
     fields = Fields(front=front, path=path, form=form, problems=list(front.problems))
     marks = fields.marks()
-    return fields.problems[0] if fields.problems else (front, marks)
+    errors = [problem for problem in fields.problems if problem.severity is Severity.ERROR]
+    return errors[0] if errors else (front, marks)
 
 
 def neutral_digest(text: str, front: Frontmatter, body: Body) -> str:
@@ -200,9 +201,8 @@ def replace_spans(text: str, spans: list[tuple[int, int, str]]) -> str:
 
 
 def step_checks(body: Body) -> tuple[Check, ...]:
-    """The commands of the Automated Verification list: items with exactly one code span."""
-    items = [item for item in body.items if item.bucket is Bucket.VERIFICATION]
-    return tuple(Check(command=i.spans[0], line=i.line) for i in items if len(i.spans) == 1 and i.spans[0].strip())
+    """The commands of the Automated Verification list."""
+    return tuple(Check(command=item.command, line=item.line) for item in body.items if item.command)
 
 
 def _step(fields: Fields, body: Body, text: str) -> Step:
@@ -249,14 +249,13 @@ def structure(text: str, body: Body, marks: Marks | None, path: str) -> Iterator
 
 def not_run(body: Body, path: str) -> tuple[Problem, ...]:
     """A warning for each criterion that should be a command and is none."""
-    runnable = {check.line for check in step_checks(body)}
     return tuple(
         Problem(
             code="check_not_command",
-            message=f"{item.text[:80]!r} is not run: a check is one command in backticks, here are {len(item.spans)}",
+            message=f"{item.text[:80]!r} is not run: {item.fault}",
             where=f"{path}:{item.line}",
             severity=Severity.WARNING,
         )
         for item in body.items
-        if item.bucket is Bucket.VERIFICATION and item.line not in runnable
+        if item.fault
     )

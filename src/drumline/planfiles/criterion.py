@@ -1,0 +1,124 @@
+"""What an item of a list of checks says: one command, or why it is none.
+
+People write names, values, file names and sentences in backticks, too. The rule: only what reads as a command is run,
+and it is run as it is written; whatever else is told.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from drumline.planfiles.spans import Piece, split_spans
+
+IsProgram = Callable[[str], bool]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Criterion:
+    """The command to run, or the fault that keeps the item from being one."""
+
+    command: str = ""
+    fault: str = ""
+
+
+@cache
+def find_program(name: str) -> bool:
+    """Whether a program of this name is on the PATH."""
+    return shutil.which(name) is not None
+
+
+def read_criterion(text: str, is_program: IsProgram = find_program) -> Criterion:
+    """The command of an item without its box."""
+    pieces = split_spans(text)
+    spans = [number for number, piece in enumerate(pieces) if piece.code]
+    if not spans:
+        return Criterion(fault="it has no command in backticks")
+    chosen = spans if len(spans) == 1 else [number for number in spans if _VERB.search(_before(pieces, number))]
+    if len(chosen) != 1:
+        named = "none of them" if not chosen else "more than one"
+        return Criterion(fault=f"it has {len(spans)} texts in backticks, and {named} follows the word Run")
+    number = chosen[0]
+    command = pieces[number].text
+    if any(other != number and _PLACE.search(_before(pieces, other)) for other in spans):
+        return Criterion(fault="it names another folder to run in; write the command with cd")
+    around = (_before(pieces, number), "".join(piece.text for piece in pieces[number + 1 :]))
+    fault = _find_fault(command, around, is_program)
+    return Criterion(fault=fault) if fault else Criterion(command=command)
+
+
+_VERB = re.compile(
+    r"(?:^|[\s(*_])(?:re-?)?(?:run|execute|invoke)(?:s|ning|ing)?(?: the command)?[:*_]*\s*$", re.IGNORECASE
+)
+_PLACE = re.compile(r"\b(?:from|in|inside|under|within)(?: the)?\s*$", re.IGNORECASE)
+
+
+def _before(pieces: Sequence[Piece], number: int) -> str:
+    """The text that stands directly before a piece."""
+    return pieces[number - 1].text if number and not pieces[number - 1].code else ""
+
+
+def _find_fault(command: str, around: tuple[str, str], is_program: IsProgram) -> str:
+    words = command.split()
+    if not words:
+        return "the text in backticks is empty"
+    if len(words) == 1:
+        return "" if _is_lone_program(words[0], around, is_program) else f"`{words[0]}` is a word and not a command"
+    unquoted = _QUOTED.sub("''", command)
+    if _PLACEHOLDER.search(unquoted):
+        return "the command has a placeholder"
+    shape = next((fault for pattern, fault in _NOT_COMMANDS if pattern.search(command)), "")
+    return shape and f"the text in backticks is {shape}"
+
+
+# --- several words ----------------------------------------------------------------------------------------------
+
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
+_PLACEHOLDER = re.compile(r"(?<![<\w])<[A-Za-z][\w -]*>(?!\()|…|(?:^|\s)\.\.\.(?:\s|$)")
+_NOT_COMMANDS = (
+    (re.compile(r"^(?:SELECT|INSERT|UPDATE|DELETE|EXPLAIN|CREATE|ALTER|DROP|PRAGMA)\s"), "a query"),
+    (re.compile(r"^(?:GET|POST|PUT|PATCH|DELETE|HEAD|OPTIONS)\s+(?:/|https?:)"), "a request"),
+    (re.compile(r"^\S+\s+(?:={1,3}|!==?|[<>]=|=>|->|:=|\+=|IS)\s"), "an expression"),
+    (re.compile(r"^[\w.=\"']+[:,](?:\s|$)"), "a list of values"),
+    (re.compile(r"^\{(?![^;]*;)"), "a value"),
+    (re.compile(r"^[\w.]+\((?!\)\s*\{)"), "a call of a function"),
+    (re.compile(r"^(?:const|let|var|def|class|return|interface|func|fn|async|await)\s"), "a line of code"),
+    (re.compile(r"^(?:from\s+\S+\s+import\s|import\s+(?:[{*]|\w+\s+from\s))"), "a line of code"),
+    (re.compile(r"^[\\<@#%&*=>|)\]},:;+?-]"), "not written as a command"),
+    (re.compile(r"^[A-Z][A-Za-z]*(?:\s+(?:&|[A-Za-z]+))+[.!]?$"), "a sentence"),
+    (
+        re.compile(r"^(?:the|a|an|all|no|each|every|it|is|should|must|when|that|verify|ensure|confirm)\s", re.I),
+        "a sentence",
+    ),
+)
+
+# --- one word ---------------------------------------------------------------------------------------------------
+
+_PASSES = re.compile(
+    r"^(?:still\s+|is\s+)?(?:pass(?:es|ed)?|succeeds?|succeeded|success|green|clean|ok|works|runs|exits?|completes|finishes|builds)\b",
+    re.IGNORECASE,
+)
+_MARKUP = " \t\n*_.;,!()[]—–-✓✅"
+_TOOL_FOLDERS = frozenset({"bin", "script", "scripts", "tools", "ci", "hack"})
+
+
+def _is_lone_program(word: str, around: tuple[str, str], is_program: IsProgram) -> bool:
+    """Whether a single word is a program, and the item is about running it."""
+    if not (_is_script(word) or is_program(word)):
+        return False
+    before, after = around[0].strip(_MARKUP), around[1].strip(_MARKUP + ":")
+    leads = not before or before.endswith(":") or bool(_VERB.search(before))
+    return leads and (not after or bool(_PASSES.search(after)))
+
+
+def _is_script(word: str) -> bool:
+    """Whether a word is the path of something in the work tree that is meant to be run; it need not be there yet."""
+    folders, _, name = word.rpartition("/")
+    if not folders or not name or folders.startswith(("/", "~")) or re.search(r"[*?{}\[\]:(=]", word):
+        return False
+    return (
+        word.startswith(("./", "../")) or name.endswith((".sh", ".bash")) or bool(_TOOL_FOLDERS & {*folders.split("/")})
+    )
