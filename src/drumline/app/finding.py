@@ -1,14 +1,27 @@
-"""Finds the plan a person means: a path, a ticket id or slug, or the newest unfinished one."""
+"""Finds the plan a person means: a path, the file of a step, a ticket id or slug, or the newest unfinished one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from drumline.core.plan import Reading, Status
 from drumline.errors import DrumlineError, InvalidInput
+from drumline.planfiles.dag import ROOT, DagLayout
+from drumline.planfiles.implement import FILE as IMPLEMENT
+from drumline.planfiles.phased import STEPS, PhasedLayout
 
 SPECS = Path(".ai", "specs")
+NAMED = (
+    ".ai/specs/*/implement.md",
+    "plans/*/root.md",
+    "plans/*.md",
+    "thoughts/*/plans/*/root.md",
+    "thoughts/*/plans/*.md",
+)
+"""Where plans are looked for by name, relative to the repository."""
+_DATED = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}[-_]")
 PLACES = (
     ".ai/specs/*/implement.md",
     "thoughts/*/plans/*/root.md",
@@ -24,19 +37,35 @@ def find_plan(text: str, *, here: Path, top: Path) -> Path:
     """The plan at this path, or that of this ticket id or slug; InvalidInput naming what was looked for."""
     path = here / text
     if path.exists():
-        return path
-    found = [spec for spec in _specs(top) if _is_called(spec.parent.name, text)]
+        return plan_of_step_file(path) or path
+    places = [place for place in _usual(top, NAMED) if _is_called(place, text)]
+    found = list(dict.fromkeys(place.parent if place.name == ROOT else place for place in places))
     if len(found) == 1:
         return found[0]
+    names = [place.relative_to(top).as_posix() for place in found]
     if found:
-        names = ", ".join(spec.parent.name for spec in found)
-        raise InvalidInput(
-            f"{text!r} could be any of {names}", hint=f"drumline validate {SPECS / found[0].parent.name}"
-        )
+        raise InvalidInput(f"{text!r} could be any of {', '.join(names)}", hint=f"drumline validate {names[0]}")
     raise InvalidInput(
-        f"there is no plan at {text!r}, and no folder for it in {SPECS.as_posix()}",
+        f"there is no plan at {text!r}, and none of that name in plans, thoughts/*/plans or {SPECS.as_posix()}",
         hint="drumline validate PATH/TO/PLAN",
     )
+
+
+def plan_of_step_file(path: Path) -> Path | None:
+    """The folder of the plan whose step this file holds; None if it is not the file of one step."""
+    if not path.is_file():
+        return None
+    if path.parent.name == STEPS and PhasedLayout().is_step(f"{STEPS}/{path.name}"):
+        return path.parent.parent
+    return path.parent if DagLayout().is_step(path.name) else None
+
+
+def step_in_file(reading: Reading, path: Path, *, top: Path) -> str:
+    """The id of the step that this file alone holds; empty if it is no such file."""
+    if plan_of_step_file(path) is None:
+        return ""
+    name = path.resolve()
+    return next((step.id for step in reading.plan.steps if (top / step.path).resolve() == name), "")
 
 
 def newest_unfinished(top: Path, read: Callable[[Path], Reading], *, also: str = "") -> Path:
@@ -53,13 +82,12 @@ def newest_unfinished(top: Path, read: Callable[[Path], Reading], *, also: str =
     raise InvalidInput("no unfinished plan was found in the usual places", hint="drumline run PATH/TO/PLAN")
 
 
-def _specs(top: Path) -> Iterator[Path]:
-    yield from sorted((top / SPECS).glob("*/implement.md"))
-
-
-def _is_called(folder: str, text: str) -> bool:
-    """Folders are called `<id>-<slug>`."""
-    return folder == text or folder.startswith(f"{text}-") or folder.partition("-")[2] == text
+def _is_called(place: Path, text: str) -> bool:
+    """Folders of specs are called `<id>-<slug>`, plans by a name that may begin with a date."""
+    folder = place.parent.name if place.name in (ROOT, IMPLEMENT) else place.stem if place.is_file() else place.name
+    if folder == text or _DATED.sub("", folder) == text:
+        return True
+    return place.name == IMPLEMENT and (folder.startswith(f"{text}-") or folder.partition("-")[2] == text)
 
 
 def _usual(top: Path, patterns: Sequence[str]) -> Iterator[Path]:

@@ -14,6 +14,7 @@ import click
 from drumline.app.begin import Choice, Scope, Terms, begin_run, choose_steps, find_inherited, list_todo, new_run_id
 from drumline.app.brought import list_plan_commands
 from drumline.app.catalog import RunBrief, list_runs, read_run
+from drumline.app.finding import step_in_file
 from drumline.app.foreign import foreign_settings
 from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
 from drumline.cli.detach import detach
@@ -70,7 +71,9 @@ class Request:
 @click.option("--new", is_flag=True, help="Start a fresh run even if an earlier one is unfinished.")
 @json_option
 def command(plan: str, format: str, **typed: object) -> int:
-    """Run PLAN (a path, a ticket id or a slug; the newest unfinished plan if not given) with a coding agent."""
+    """Run PLAN with a coding agent: a path, a name in plans/, a ticket id or slug, or the file of one step; the newest
+    unfinished plan if not given.
+    """
     site = open_site()
     reading = _read_plan(site, plan, format)
     keys = ("agent", "mode", "autonomy", "jobs", "retries")
@@ -80,7 +83,7 @@ def command(plan: str, format: str, **typed: object) -> int:
     request = Request(
         site=site,
         reading=reading,
-        choice=_choice(typed),
+        choice=_choice(typed, file=step_in_file(reading, site.here / plan, top=site.repository.top)),
         explicit=flags,
         context=_read_context(str(typed["context"]), site.here),
         as_json=bool(typed["as_json"]),
@@ -307,13 +310,14 @@ def _anchored(request: Request) -> str:
     return request.site.anchor(request.site.settings.agent, typed=typed)
 
 
-def _choice(typed: Mapping[str, object]) -> Choice:
+def _choice(typed: Mapping[str, object], *, file: str) -> Choice:
+    """The steps that were typed; if none was, the one in `file` if the plan was named by the file of a step."""
     given = [name for name in ("step", "only", "start") if typed[name]]
     if len(given) > 1:
         names = ", ".join("--from" if name == "start" else f"--{name}" for name in given)
         raise InvalidInput(f"{names} cannot be combined", hint="drumline run --help")
     only = tuple(part.strip() for part in str(typed["only"]).split(",") if part.strip())
-    return Choice(step=str(typed["step"]), only=only, start=str(typed["start"]))
+    return Choice(step=str(typed["step"]) if given else file, only=only, start=str(typed["start"]))
 
 
 def _read_context(text: str, here: Path) -> str:

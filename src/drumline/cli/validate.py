@@ -20,7 +20,7 @@ INVALID = 3
 @click.option("--strict", is_flag=True, help="Let warnings fail, too.")
 @json_option
 def command(plan: str, strict: bool, format: str, as_json: bool) -> int:
-    """Check PLAN (its directory or its root.md) and show its shape."""
+    """Check PLAN (a path, a name in plans/, a ticket id or slug) and show its shape."""
     reading = open_site().open_plan(plan, format).read()
     ok = not reading.errors and not (strict and reading.problems)
     if as_json:
@@ -37,6 +37,7 @@ def validation_json(reading: Reading, *, ok: bool) -> dict[str, object]:
     return {
         "schema_version": SCHEMA_VERSION,
         "ok": ok,
+        "plan": reading.plan.path,
         "format": reading.plan.format,
         "steps": [
             {
@@ -61,7 +62,7 @@ def _show_shape(reading: Reading, *, ok: bool) -> None:
     found = f"{errors} {'error' if errors == 1 else 'errors'}, {warnings} {'warning' if warnings == 1 else 'warnings'}"
     click.echo(f"{reading.plan.path}: {verdict} ({found}), format {reading.plan.format}")
     if reading.errors:
-        say("  next: mend the errors above, then: drumline validate " + reading.plan.path)
+        say("  next: fix the errors above, then: drumline validate " + reading.plan.path)
         return
     for line in explain(reading, profile(reading.plan.steps)):
         click.echo(line)
