@@ -13,6 +13,7 @@ from pathlib import Path
 from drumline.agents.jail import find_jail
 from drumline.agents.sandbox import explain_absence
 from drumline.app.agents import UNCONFIGURED, Configured, Listed, list_agents
+from drumline.app.breakout import Attempt, try_breaking_out
 from drumline.engine.outside import UNHELD
 from drumline.errors import DrumlineError
 from drumline.ports.roster import Standing
@@ -22,6 +23,9 @@ from drumline.workspace.git import require_git
 from drumline.workspace.leftovers import clear_records, clear_ref_locks
 
 PATIENCE = 10
+UPDATE = "bwrap --version"
+LIMITS = {"abstract-socket": "Linux before 6.12 cannot refuse it to a program that has the network"}
+"""Ways out that not every machine can close."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,7 +49,7 @@ def examine() -> list[Finding]:
         findings.append(Finding(name="repository", level="problem", text=str(error), hint=error.hint))
     if site is not None:
         findings += [_commit(site), _config(site), *_store(site), *_drivers(site), _worktrees(site), *_leftovers(site)]
-    return [*findings, *_agents(site), _sandbox()]
+    return [*findings, *_agents(site), *_sandbox()]
 
 
 def _python() -> Finding:
@@ -169,14 +173,34 @@ def _agent(agent: Listed) -> Finding | None:
     return None
 
 
-def _sandbox() -> Finding:
-    """Whether agents can be jailed: tried, because a bubblewrap that is there may still be forbidden to do its work."""
-    if find_jail() is not None:
+def _sandbox() -> Iterator[Finding]:
+    """Whether agents can be jailed and the jail holds: a bubblewrap that is there may be forbidden to do its work."""
+    jail = find_jail()
+    if jail is None:
+        absence = explain_absence()
+        text = f"{absence.reason.removeprefix('bubblewrap ')}; {UNHELD}"
+        yield Finding(name="bubblewrap", level="note", text=text, hint=absence.hint)
+        return
+    attempts = try_breaking_out(jail)
+    opened = [attempt.tried for attempt in attempts if not attempt.held and attempt.name not in LIMITS]
+    if opened:
+        text = f"does not hold agents: a program in it could {', '.join(opened)}; {UNHELD}"
+        yield Finding(name="bubblewrap", level="problem", text=text, hint=UPDATE)
+    else:
         text = "works: agents can write only to their workspace and their own folders"
-        return Finding(name="bubblewrap", level="ok", text=text)
-    absence = explain_absence()
-    text = f"{absence.reason.removeprefix('bubblewrap ')}; {UNHELD}"
-    return Finding(name="bubblewrap", level="note", text=text, hint=absence.hint)
+        yield Finding(name="bubblewrap", level="ok", text=text)
+    yield from map(_attempt, attempts)
+
+
+def _attempt(attempt: Attempt) -> Finding:
+    """What came of one way out of the jail."""
+    name = f"sandbox {attempt.name}"
+    if attempt.held:
+        return Finding(name=name, level="ok", text=f"held: a program in it cannot {attempt.tried} ({attempt.answer})")
+    if attempt.name in LIMITS:
+        text = f"open: a program in it can {attempt.tried}; {LIMITS[attempt.name]}"
+        return Finding(name=name, level="note", text=text, hint="set network = false in [agents.NAME]")
+    return Finding(name=name, level="problem", text=f"open: a program in it can {attempt.tried}", hint=UPDATE)
 
 
 def _try(argv: list[str]) -> str | None:

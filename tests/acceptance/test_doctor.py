@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.acceptance.userland import User, leaving_nothing, make_user, step_text
 
+from drumline.agents.jail import find_jail
+
 RESULT = '{"type":"result","subtype":"success","is_error":false,"result":"done","terminal_reason":"completed"}'
 AGENT = f"""\
 #!/bin/bash
@@ -79,16 +81,39 @@ def test_the_built_in_agent_is_ready_once_there_is_a_key(user: User) -> None:
 @pytest.mark.parametrize(
     ("bwrap", "words"),
     [
-        (WORKS, "✓ bubblewrap: works"),
+        (WORKS, "✗ bubblewrap: does not hold agents: a program in it could mount the root"),
         ("#!/bin/bash\nexit 1\n", "· bubblewrap: is there but may not make namespaces here"),
     ],
-    ids=["works", "forbidden"],
+    ids=["holds nothing", "forbidden"],
 )
 def test_bubblewrap_is_tried_not_looked_for(user: User, bwrap: str, words: str) -> None:
     told = user.drumline("doctor", env=put_on_path(user, bwrap=bwrap)).out
 
     assert words in told
-    assert (UNJAILED in told) == (bwrap != WORKS)
+    assert UNJAILED in told
+
+
+@pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
+def test_the_doctor_tries_to_break_out_and_tells_what_held(user: User) -> None:
+    told = user.drumline("doctor")
+    listed = user.drumline("doctor", "--json").json
+
+    findings = listed["findings"]
+    assert isinstance(findings, list)
+    levels = {finding["name"]: finding["level"] for finding in findings}
+    assert "✓ bubblewrap: works" in told.out
+    for name in ("remount", "write", "socket", "signal", "hidden-file", "keys", "namespace"):
+        assert f"✓ sandbox {name}: held: a program in it cannot " in told.out
+        assert levels[f"sandbox {name}"] == "ok"
+    assert levels["sandbox abstract-socket"] in ("ok", "note")
+
+
+def test_a_way_out_that_is_open_is_a_problem_with_its_name(user: User) -> None:
+    told = user.drumline("doctor", env=put_on_path(user, bwrap=WORKS))
+
+    assert told.code == 1
+    for name in ("write", "socket", "hidden-file"):
+        assert f"✗ sandbox {name}: open: a program in it can " in told.out
 
 
 def test_a_run_says_once_that_nothing_holds_its_agent(user: User) -> None:
