@@ -51,6 +51,7 @@ def happen(draw: st.DrawFn, kind: type[ev.Event], state: StepState) -> ev.Event:
         ev.StepLanded: ev.StepLanded(commit=COMMIT, tree=TREE),
         ev.WorkLost: ev.WorkLost(what=state.phase.value),
         ev.StepRestarted: ev.StepRestarted(round=state.round + 1),
+        ev.StepRechecked: ev.StepRechecked(round=state.round + 1),
         ev.StepClaimed: ev.StepClaimed(driver=DriverId("d"), token=1),
         ev.StepReleased: ev.StepReleased(reason="stopped"),
     }
@@ -139,6 +140,29 @@ def test_an_attempt_that_is_cut_short_costs_what_its_agent_had_used() -> None:
     assert state.usage == {"input": 30.0, COST: 0.25}
     assert state.spent == {"": {"input": 30.0, COST: 0.25, ATTEMPTS: 1.0}}
     assert (state.reached, state.attempts, state.lost, state.seconds) == (1, 0, 1, 3.0)
+
+
+@pytest.mark.parametrize("again", [ev.StepRestarted(round=1), ev.StepRechecked(round=1)])
+def test_a_further_round_has_fresh_budgets_and_goes_on_counting_fixes(again: ev.Event) -> None:
+    check = ev.CheckEnded(check=0, command="c", tree=TREE, tree_after=TREE, exit_code=1)
+    state = StepState()
+    fold_step(
+        state,
+        [
+            ev.WorkspaceAssigned(path="/w", base=COMMIT),
+            ev.WorkspaceReady(tree=TREE),
+            ev.AttemptStarted(node="implement", attempt=1, tree=TREE),
+            ev.AttemptEnded(node="implement", attempt=1, tree=TREE),
+            ev.CheckStarted(check=0, command="c", tree=TREE),
+            check,
+            ev.AttemptStarted(node="implement", attempt=2, tree=TREE),
+            ev.AttemptEnded(node="implement", attempt=2, tree=TREE),
+        ],
+    )
+
+    fold_step(state, [again])
+
+    assert (state.fixes, state.all_fixes, state.reached) == (0, 1, 2)
 
 
 PARKED = ev.RunParked(gates=(GateId("g"),))

@@ -141,10 +141,8 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     if before is Phase.LANDED:  # done once more: its earlier landing is not to be found again
         state.landed = state.landing_head = state.candidate = None
     state.feedback = state.faults() or state.feedback
-    state.round = event.round
+    _begin_round(state, event.round)
     state.base = state.tree = None  # a landing is looked for from the first head on, in every round
-    state.fixes_before = state.all_fixes
-    state.fixes = state.waits = state.crashes = state.rests = 0
     state.last = state.asked = state.refused = state.until = None
     state.agent = state.session = state.cut_short = ""
     state.exhausted = {}
@@ -153,9 +151,15 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
 
 
 def _rechecked(state: StepState, event: ev.StepRechecked, _: Phase) -> None:
-    state.round = event.round
-    state.fixes = state.waits = state.crashes = state.rests = 0
+    _begin_round(state, event.round)
     state.verdicts = {}
+
+
+def _begin_round(state: StepState, number: int) -> None:
+    """Budgets are fresh; figures go on."""
+    state.round = number
+    state.fixes_before = state.all_fixes
+    state.fixes = state.waits = state.crashes = state.rests = 0
 
 
 def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
