@@ -6,6 +6,7 @@ import os
 import signal
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,6 +91,38 @@ def test_a_cancelled_attempt_has_its_cost(user: User) -> None:
 
     assert cancelled.code == 0, cancelled.text
     assert count(user) == (1, 1, 0.25)
+
+
+def test_a_cancelled_run_is_resumed_with_all_it_had(user: User) -> None:
+    process = begin(user)
+    user.drumline("cancel", "--reason", "wrong day")
+    out, err = process.communicate(timeout=60)
+    (user.folder / "home" / "go").touch()
+    resumed = user.drumline("resume")
+    again = user.drumline("resume")
+
+    assert process.returncode == 1
+    assert f"drumline resume {user.status()['run']}" in out + err
+    assert resumed.code == 0, resumed.text
+    assert count(user) == (1, 1, 0.5)
+    assert user.status()["state"] == "done"
+    assert again.code == 3
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_reader_that_goes_away_does_not_stop_the_run(user: User, more: tuple[str, ...]) -> None:
+    (user.folder / "home" / "go").touch()
+    command = [sys.executable, "-m", "drumline", "run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot", *more]
+    reading, writing = os.pipe()
+    process = subprocess.Popen(
+        command, cwd=user.repo, env=user.env, stdin=subprocess.DEVNULL, stdout=writing, stderr=writing
+    )
+    os.close(writing)
+    os.read(reading, 1)
+    os.close(reading)
+
+    assert process.wait(timeout=60) == 0
+    assert user.status()["state"] == "done"
 
 
 def test_a_step_that_is_skipped_in_the_middle_keeps_its_figures_and_is_not_counted_as_done(user: User) -> None:

@@ -100,10 +100,11 @@ def test_a_live_run_is_cancelled_with_all_it_started(user: User) -> None:
     assert (ran.code, ran.out) == (1, "")
     assert user.status()["state"] == "cancelled"
     wait_for(lambda: not processes_of(user.folder), "everything to be ended")
-    refused = user.drumline("resume")
-    assert refused.code == 3
-    assert "has ended as cancelled" in refused.err
-    assert "next: drumline flow run flow.yaml" in refused.err
+    assert f"next: drumline resume {user.status()['run']}" in ran.err
+    let_go(user)
+    resumed = user.drumline("resume")
+    assert resumed.code == 2, resumed.text
+    assert user.status()["state"] == "parked"
 
 
 def test_a_parked_run_is_cancelled_and_its_gate_takes_no_answer_any_more(user: User) -> None:

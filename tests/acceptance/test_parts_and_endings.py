@@ -116,7 +116,7 @@ def test_unmet_needs_of_a_named_step_and_no_blocks_it(user: User) -> None:
 # --- the end of a run -------------------------------------------------------------------------------------------
 
 
-def test_cancel_stops_a_parked_run_for_good(user: User) -> None:
+def test_cancel_stops_a_parked_run_until_it_is_resumed(user: User) -> None:
     user.run("--autonomy", "verbose", "--step", "step-3")
 
     cancelled = user.drumline("cancel", "--reason", "changed my mind")
@@ -125,7 +125,9 @@ def test_cancel_stops_a_parked_run_for_good(user: User) -> None:
     assert user.status()["state"] == "cancelled"
     assert "changed my mind" in str(user.status()["reason"])
     assert "status: ready\n" in user.file("step-3")
-    assert user.drumline("resume").code == 3
+    assert user.drumline("answer", "approve-step-3", "approve").code == 3
+    assert user.drumline("resume").code == 2
+    assert user.status()["state"] == "parked"
     assert user.drumline("cancel").code == 3
 
 

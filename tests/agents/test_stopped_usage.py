@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
+import anyio
 import pytest
-from tests.agents.seats import Office, open_office
+from tests.agents.seats import Office, assign, open_office
 
-from drumline.ports.agents import Outcome
+from drumline.ports.agents import Happening, Outcome
 from drumline.testing.modelserver import Hang, ModelServer, Scenario, Turn, Usage, Write
 
 NAMES = ("claude", "codex")
@@ -42,3 +44,35 @@ def test_a_program_that_was_stopped_has_cost_its_tokens(
     stopped = [(outcome.failure, outcome.session, outcome.source) for outcome in (first, second)]
     assert stopped == [("crash", first.session, name)] * 2
     assert [outcome.usage for outcome in (first, second)] == [{"input": 100, "output": 20, "cached": 0}] * 2
+
+
+async def cancel_at_work(office: Office) -> list[Mapping[str, float]]:
+    """Let it work until it has written its file, and stop it from outside; what it was said to have used by then."""
+    told: list[Mapping[str, float]] = []
+    written = anyio.Event()
+
+    async def hear(happening: Happening) -> None:
+        if happening.kind == "usage":
+            told.append(happening.usage)
+        if happening.kind == "edit":
+            written.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(office.agent.work, assign(office.workspace, office.log, report=hear))
+        with anyio.fail_after(90):
+            await written.wait()
+        await anyio.sleep(1.0)
+        tasks.cancel_scope.cancel()
+    return told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_that_was_cancelled_has_cost_its_tokens(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer([STUCK]) as server:
+        office = open_office(tmp_path, monkeypatch, name, server)
+
+        told = anyio.run(cancel_at_work, office)
+
+    assert told[-1] == {"input": 100, "output": 20, "cached": 0}

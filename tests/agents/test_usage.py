@@ -16,6 +16,7 @@ WORK = Scenario(
         Turn(text="All done.", usage=Usage(sent=150, received=10)),
     ),
 )
+DEAR = Scenario(turns=(Turn(text="All done.", usage=Usage(sent=100_000, received=2_000)),))
 TOKENS = {"input": 250.0, "output": 30.0}
 
 
@@ -40,3 +41,17 @@ def test_the_model_is_known_where_nobody_has_named_one(
         outcome = open_office(tmp_path, monkeypatch, name, server).work()
 
     assert outcome.model == "gpt-5.5"
+
+
+def test_a_resumed_session_of_claude_costs_what_this_process_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer([DEAR]) as server:
+        office = open_office(tmp_path, monkeypatch, "claude", server)
+        first = office.work("Please do the work.")
+        second = office.work("Please do it once more.", session=first.session)
+        third = office.work("And again.", session=first.session)
+
+    costs = [outcome.usage["cost_usd"] for outcome in (first, second, third)]
+    assert costs[0] > 0
+    assert costs == [pytest.approx(costs[0])] * 3

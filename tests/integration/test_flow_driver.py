@@ -219,7 +219,24 @@ def test_a_cancelled_run_is_over_and_its_nodes_are_given_back(tmp_path: Path) ->
 
     assert run.ended is not None
     assert (run.ended.state, run.ended.reason) == ("cancelled", "enough")
-    assert world.end.status == "cancelled"
+
+
+def test_a_cancelled_run_goes_on_where_it_was_once_it_is_resumed(tmp_path: Path) -> None:
+    child = plain(ask("sure", yes="end"), end())
+    flows = {"main": plain(call("one", "child", "end"), end()), "child": child}
+    world = FlowWorld(folder=tmp_path, flows=flows, act=act)
+    world.drive()
+    world.say(Message(kind="cancel", comment="enough"))
+    cancelled = world.drive()
+    parked = world.drive().parked
+    world.say(Message(kind="answer", subject="one#1/sure", value="yes"))
+
+    done = world.drive()
+
+    assert cancelled.ended is not None
+    assert parked
+    assert done.ended is not None
+    assert done.ended.state == "done"
 
 
 def test_a_called_flow_inherits_variables(tmp_path: Path) -> None:

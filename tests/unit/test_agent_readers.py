@@ -147,6 +147,21 @@ def test_what_claude_was_denied_is_a_notice(tmp_path: Path) -> None:
     assert told[0] == Happening(kind="notice", text=outcome.notices[0])
 
 
+def test_a_version_of_claude_that_counts_per_process_is_believed_in_a_resumed_session(tmp_path: Path) -> None:
+    begun: dict[str, Json] = {"type": "system", "subtype": "init", "session_id": "s", "model": "sonnet"}
+    usage: Json = {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 3}
+    own: Json = {"sonnet": {"inputTokens": 5, "cacheReadInputTokens": 7, "outputTokens": 3, "costUSD": 0.4}}
+    whole: Json = {"sonnet": {"inputTokens": 15, "cacheReadInputTokens": 7, "outputTokens": 3, "costUSD": 0.8}}
+
+    per_process = result(total_cost_usd=0.5, usage=usage, modelUsage=own)
+    per_session = result(total_cost_usd=0.9, usage=usage, modelUsage=whole)
+    first, _ = play(claude.PROGRAM, tmp_path, begun, per_process, session="s")
+    second, _ = play(claude.PROGRAM, tmp_path, begun, per_session, session="s")
+
+    assert first.usage == {"input": 12, "output": 3, "cached": 7, "cost_usd": 0.5}
+    assert second.usage == {"input": 12, "output": 3, "cached": 7}
+
+
 def test_the_cost_of_a_resumed_session_of_claude_is_unknown_if_only_its_total_is_told(tmp_path: Path) -> None:
     usage: Json = {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 3}
 

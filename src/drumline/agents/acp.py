@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from drumline.agents.verdicts import discard_overlong
 from drumline.core.taxonomy import Failure
 from drumline.engine.outside import look_on
 from drumline.errors import InvalidInput
-from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Conversation, Job, Processes
 from drumline.profiles import NOTHING, Loan, McpServer
 
@@ -79,7 +80,7 @@ class AcpAgent:
         servers = tuple(self.servers[name] for name in assignment.mcp_servers)
         talk = Talk(conversation, assignment, desk, servers=servers, jailed=policy.jailed)
         found: list[Outcome] = []
-        async with anyio.create_task_group() as tasks:
+        async with _count_at_end(assignment, desk, talk), anyio.create_task_group() as tasks:
             tasks.start_soon(_watch, desk, assignment.idle, tasks.cancel_scope)
             with anyio.move_on_after(assignment.timeout):
                 found.append(await talk.hold())
@@ -139,14 +140,31 @@ async def _watch(desk: Desk, idle: float | None, scope: anyio.CancelScope) -> No
         await anyio.sleep(left)
 
 
+@asynccontextmanager
+async def _count_at_end(assignment: Assignment, desk: Desk, talk: Talk) -> AsyncIterator[None]:
+    """If the talk in this block is cut short, what was used by then is told before anything else."""
+    try:
+        yield
+    except anyio.get_cancelled_exc_class():
+        if usage := _count(assignment, desk, talk):
+            with anyio.CancelScope(shield=True):
+                await assignment.report(Happening(kind="usage", usage=usage))
+        raise
+
+
+def _count(assignment: Assignment, desk: Desk, talk: Talk) -> dict[str, float]:
+    """What was used, as far as it was told; the cost of a session gone on with has what came before."""
+    cost = {} if desk.updates.cost is None or assignment.session else {"cost_usd": desk.updates.cost}
+    return {**talk.used, **cost}
+
+
 def _explain_stop(assignment: Assignment, desk: Desk, talk: Talk) -> Outcome:
     doing = f"; the last thing it did: {desk.last[:500]}" if desk.last else "; it had done nothing yet"
     if desk.gave_up:
         failure, message = Failure.CRASH, describe_silence(assignment)
     else:
         failure, message = Failure.VALIDATION, f"timed out after {assignment.timeout:g} s"
-    cost = {} if desk.updates.cost is None or assignment.session else {"cost_usd": desk.updates.cost}
-    usage = {**talk.used, **cost}
+    usage = _count(assignment, desk, talk)
     return Outcome(
         failure=failure.value,
         message=message + doing,

@@ -66,6 +66,8 @@ class Desk:
                 if text in self._written:
                     self._written.remove(text)
                     continue
+            if happening.kind == "usage" and self._assignment.session:
+                continue  # what it tells of a session gone on with has what came before
             if happening.kind in ("tool", "command", "edit"):
                 self.last = f"{happening.kind} {text}"
             await self._assignment.report(replace(happening, text=text))

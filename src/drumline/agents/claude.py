@@ -171,17 +171,32 @@ class ClaudeReader:
         if info.get("status") == "rejected" and resets_at > time.time():
             self._resets_at = resets_at
 
+    def _count_model(self, result: Mapping[str, Json]) -> Mapping[str, float]:
+        """What the total of the result has of the model at work."""
+        used = read_map(read_map(result.get("modelUsage")).get(self._model))
+        return {
+            "input": sum(read_number(used.get(name)) for name in INPUTS),
+            "output": read_number(used.get("outputTokens")),
+        }
+
     def _count_messages(self) -> Mapping[str, float]:
         """Tokens of the messages so far. They are told when they begin; only the record knows how long they became."""
         self._messages.correct(_read_record(self._session))
         return add_up(_count_tokens(usage) for usage in self._messages.list_usages())
 
     def _count(self, result: Mapping[str, Json]) -> Mapping[str, float]:
-        """Tokens and dollars of this run alone: the total of a resumed session has all that came before."""
+        """Tokens and dollars of this run alone.
+
+        2.1.197 counts per process, 2.1.325 the whole of a resumed session, and says apart what is new. A total that has
+        more of the model's tokens than this run, or does not say what it has, is that of a session.
+        """
         models = [read_map(used) for used in read_map(result.get("model_usage_since_last_result")).values()]
         if not models:
             usage = _count_tokens(read_map(result.get("usage")))
-            return usage if self._resumed else usage | {"cost_usd": read_number(result.get("total_cost_usd"))}
+            whole = sum(self._count_model(result).get(kind, 0.0) for kind in ("input", "output"))
+            if self._resumed and not 0 < whole <= usage["input"] + usage["output"]:
+                return usage
+            return usage | {"cost_usd": read_number(result.get("total_cost_usd"))}
         cached = sum(read_number(model.get("cacheReadInputTokens")) for model in models)
         return {
             "input": sum(read_number(model.get(name)) for model in models for name in INPUTS),

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,8 @@ from drumline.profiles import McpServer
 STREAM_LIMIT = 64 << 20
 ACTS = ("tool", "command", "edit")
 IDLED = "it ended without a word, and did nothing"
+COUNT = 3.0
+"""Seconds between two counts of what a program has used while it works."""
 STOPPED = Ended(exit_code=None, seconds=0.0)
 """The end of a program that was stopped while it worked: nobody has seen how it ended."""
 
@@ -138,9 +141,9 @@ class CliAgent:
         )
 
     async def _run(self, assignment: Assignment, job: Job, talk: Talk | None) -> Outcome:
-        watch = _Watch(assignment, job, self.program)
+        watch = _Watch(assignment, job, self.program, model=self.choose_model(assignment))
         ended: Ended | None = None
-        async with anyio.create_task_group() as tasks:
+        async with watch.guard(), anyio.create_task_group() as tasks:
             tasks.start_soon(watch.follow, tasks.cancel_scope)
             ended = await (run_talking(self.processes, job, talk) if talk else self.processes.run(job))
             watch.over = True
@@ -153,8 +156,10 @@ class CliAgent:
 class _Watch:
     """Looks on while a program works: hands on what happens, and ends it when it is silent or offline for too long."""
 
-    def __init__(self, assignment: Assignment, job: Job, program: Program) -> None:
+    def __init__(self, assignment: Assignment, job: Job, program: Program, *, model: str = "") -> None:
         self.over = False
+        self._model = model
+        self._counted = anyio.current_time()
         self._assignment = assignment
         self._reader: Reader = program.open_reader(assignment)
         self._follower = Follower(job.printed or job.log)
@@ -171,11 +176,34 @@ class _Watch:
             await anyio.sleep(LOOK)
             if self._silence.is_broken():
                 await self.catch_up()
+                await self._count()
                 stuck = self._outage.is_too_long()
             else:
                 stuck = self._silence.is_too_long()
             if stuck:
                 scope.cancel()
+
+    @asynccontextmanager
+    async def guard(self) -> AsyncIterator[None]:
+        """If the work in this block is cut short, what was used by then is told before anything else."""
+        try:
+            yield
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self.catch_up(final=True)
+                await self._count(every=0.0)
+            raise
+
+    async def _count(self, *, every: float = COUNT) -> None:
+        """Tell what was used so far. Not every program says so as it goes on; its record of the session does."""
+        now = anyio.current_time()
+        if now - self._counted < every:
+            return
+        self._counted = now
+        told = self._conclude(STOPPED)
+        if told.usage:
+            usage = Happening(kind="usage", usage=told.usage, text=told.model or self._model)
+            await self._assignment.report(usage)
 
     async def catch_up(self, *, final: bool = False) -> None:
         """Hand on what is new."""

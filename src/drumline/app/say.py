@@ -162,6 +162,8 @@ def check_step(run: RunState, name: str) -> StepId:
 
 
 def _begin_again(run: RunState) -> str:
-    """The command that starts the same work anew."""
+    """The command that starts the same work again, or goes on with it if it was only cancelled."""
+    if run.ended is not None and run.ended.state == "cancelled":
+        return f"drumline resume {run.id}"
     place = quote(run.begun.plan)
     return f"drumline flow run {place}" if run.flow is not None else f"drumline run {place} --new"

@@ -1,4 +1,4 @@
-"""`drumline cancel`: stop a run for good."""
+"""`drumline cancel`: stop a run until somebody resumes it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ from drumline.ports.journal import Message
 @click.option("--reason", default="", metavar="TEXT", help="Why; it is recorded.")
 @json_option
 def command(run: str, reason: str, as_json: bool) -> int:
-    """Stop RUN (the newest if not given): its drivers stop their steps, what landed stays."""
+    """Stop RUN (the newest if not given): its drivers stop their steps, what landed stays. `resume` drives it on."""
     wish = Wish(message=Message(kind="cancel", comment=reason), check=check_cancel, done="cancelled")
     return tell(wish, run, drive_on=False, as_json=as_json)

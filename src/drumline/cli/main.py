@@ -36,6 +36,7 @@ COMMANDS = (
     "trust",
     "doctor",
 )
+DRIVING = ("run", "resume", "answer", "retry", "skip", "flow")
 USAGE = 3
 INTERRUPTED = 130
 
@@ -62,7 +63,17 @@ def cli() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command line; return its exit code."""
+    """Run one command line; return its exit code. A reader that goes away stops no command that may drive a run."""
+    words = sys.argv[1:] if argv is None else argv
+    if not words or words[0] not in DRIVING:
+        return _main(argv)
+    from drumline.cli.output import outlive_readers
+
+    with outlive_readers():
+        return _main(argv)
+
+
+def _main(argv: Sequence[str] | None) -> int:
     try:
         found = cli.main(args=argv, prog_name="drumline", standalone_mode=False)
         return found if isinstance(found, int) else 0

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO, cast
 
 import click
 
@@ -19,6 +21,50 @@ MOST_PROBLEMS = 50
 def say(text: str = "") -> None:
     """A line for people."""
     click.echo(text, err=True)
+
+
+@contextmanager
+def outlive_readers() -> Iterator[None]:
+    """In this block a reader that stops reading does not stop us: what a closed pipe does not take is dropped.
+
+    For commands that drive a run. One that only tells something ends when nobody listens, as usual.
+    """
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, _Tolerant(stream)) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stdout, sys.stderr = before
+
+
+class _Tolerant:
+    """A stream whose other end may go away."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except BrokenPipeError:
+            self._hush()
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except BrokenPipeError:
+            self._hush()
+
+    def _hush(self) -> None:
+        """Say the rest to nobody, also what the stream still holds back."""
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self._stream.fileno())
+        os.close(nowhere)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
 
 
 def print_json(data: object) -> None:

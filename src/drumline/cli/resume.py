@@ -1,4 +1,4 @@
-"""`drumline resume`: take up a run that was interrupted, parked or blocked."""
+"""`drumline resume`: drive a run on that was interrupted, parked, blocked or cancelled."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def command(
         state = read_run(store, found)
         if state.flow is not None:
             return _resume_flow(site, store, state, place, as_json=as_json)
-        if state.ended is not None and state.ended.state in ("done", "cancelled"):
-            raise InvalidInput(f"run {found} is {state.ended.state}; nothing is left to do", hint="drumline run PLAN")
+        if state.ended is not None and state.ended.state == "done":
+            raise InvalidInput(f"run {found} is done; nothing is left to do", hint="drumline run PLAN")
         site = site.with_settings({"jobs": jobs}, {}, foreign=foreign_jobs(state.plan.format, os.environ))
         begun = state.begun
         specs = name_specs((begun.agent, *begun.fallback), state.plan.steps, begun.profiles)
@@ -74,10 +74,10 @@ def command(
 
 
 def _resume_flow(site: Site, store: SqliteStore, state: RunState, record: Path | None, *, as_json: bool) -> int:
-    """Walk a flow on; one that came to an end is over, but not one that is blocked by this machine."""
+    """Walk a flow on; one that came to an end is over, but not one that is blocked by this machine or cancelled."""
     ends = [recorded.event for recorded in store.read(Stream(state.id, FLOW), kinds=(FlowEnded.__name__,))]
     over = any(isinstance(event, FlowEnded) and not event.scope for event in ends)
-    if state.ended is not None and (over or state.ended.state != "blocked"):
+    if state.ended is not None and (over or state.ended.state not in ("blocked", "cancelled")):
         place = state.begun.plan
         raise InvalidInput(f"run {state.id} has ended as {state.ended.state}", hint=f"drumline flow run {place}")
     return drive_on_with(site, store, state, as_json=as_json, record=record)

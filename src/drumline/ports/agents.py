@@ -15,8 +15,9 @@ from drumline.core.ids import RunId, StepId
 class Happening:
     """Something an agent did on the way, in the same words for all agents.
 
-    `text` is what it said, the tool it called, the file it edited, the command it ran, the notice, or the id of its
-    session; `usage` counts what was spent so far, all of it, not the difference.
+    `text` is what it said, the tool it called, the file it edited, the command it ran, the notice, the id of its
+    session, or, of its usage, the model if that is known; `usage` counts what was spent so far, all of it, not the
+    difference. It is also told when the work is cut short.
     """
 
     kind: Literal["text", "tool", "edit", "command", "usage", "notice", "session"]

@@ -34,7 +34,7 @@ class FlowProgress:
 
         Without it a visit took the working time its end records, which is less where several were at work.
         """
-        over = any(isinstance(event, fev.FlowEnded) and not event.scope for event in events)
+        over = any(isinstance(event, ev.RunEnded | fev.FlowEnded) and not _scope(event) for event in events)
         lines = [line for event in events if (line := self._tell(event, at)) is not None]
         return [_lose_for_good(line) if over and line.event == "node_lost" else line for line in lines]
 
@@ -157,6 +157,10 @@ def _cancelled(event: ev.CancelRequested) -> Line:
     who = f" by {flatten(event.by)}" if event.by else ""
     why = f": {flatten(event.reason, LONGEST_REASON)}" if event.reason else ""
     return _line("cancelled", f"cancelled{who}{why}", by=event.by, reason=event.reason)
+
+
+def _scope(event: ev.RunEnded | fev.FlowEnded) -> str:
+    return event.scope if isinstance(event, fev.FlowEnded) else ""
 
 
 def _key(event: Visited) -> Key:

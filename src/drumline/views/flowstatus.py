@@ -30,7 +30,7 @@ def flow_status_json(snapshot: FlowSnapshot) -> dict[str, object]:
         "reason": flow_reason(snapshot) or None,
         "flow": pinned.flow,
         "path": run.begun.plan,
-        "status": end.status if end else None,
+        "status": end.status if end else "cancelled" if run_state(snapshot) == "cancelled" else None,
         "end": end.node or None if end else None,
         "output": end.output if end else None,
         "folder": pinned.folder,
@@ -126,7 +126,7 @@ def _list_next(snapshot: FlowSnapshot, state: str) -> list[str]:
             return [answer_command(gate.opened, driven=False) for gate in run.open_gates[:3]]
         case "parked" if (rests := list_rests(snapshot)) and rests[0].until > snapshot.now:
             return [retry_command(visit_name(rests[0].key)), logs]
-        case "parked" | "interrupted":
+        case "parked" | "interrupted" | "cancelled":
             return [f"drumline resume {run.id}", logs]
         case "blocked" if snapshot.end is None:
             return [f"drumline resume {run.id}", logs]

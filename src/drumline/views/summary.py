@@ -194,7 +194,7 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
             look += [answer_hint(gate.opened, driven=False) for gate in snapshot.run.open_gates[:1]]
         case "parked" if resting := find_resting(snapshot):
             look.append(retry_hint(resting))
-        case "parked" | "interrupted":
+        case "parked" | "interrupted" | "cancelled":
             look.append(f"drumline resume {snapshot.run.id}")
         case "blocked" | "failed":
             stuck = [found for found in snapshot.run.finished.values() if found.state in ("blocked", "failed")]

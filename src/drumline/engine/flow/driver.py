@@ -24,7 +24,7 @@ from drumline.core.state import RunState, fold_run
 from drumline.engine.flow.acts import FlowActs
 from drumline.engine.flow.calls import FlowCalls
 from drumline.engine.flow.claiming import claim_flow
-from drumline.engine.flow.endings import block_run, end_run, find_sole, hear_cancel
+from drumline.engine.flow.endings import block_run, end_run, find_sole, hear_cancel, is_over
 from drumline.engine.flow.kit import FlowKit
 from drumline.engine.flow.purse import REFUSED, Purse
 from drumline.engine.flow.rests import Rests
@@ -107,7 +107,8 @@ class FlowDriver:
         self._token = await claim_flow(self.kit, self.run_id, self._me)
         try:
             self._reset()
-            if self.run.ended is not None and not (resuming and self._stack.is_open):
+            resumed: list[ev.Event] = [ev.RunResumed(driver=self._me)] if resuming else []
+            if is_over(self.run, self._stack, resumed):
                 return  # whoever drove it before us brought it to its end
             hands = self.kit.equip(self._me)
             self._act = self.perform or FlowActs(kit=self.kit, hands=hands, warn=self.warn).perform
@@ -118,7 +119,7 @@ class FlowDriver:
                     await take_over_logs(self._logs, self.kit.redaction)
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(self._listen, tasks.cancel_scope)
-                    await self._loop(tasks, self._take_up(), [ev.RunResumed(driver=self._me)] if resuming else [])
+                    await self._loop(tasks, self._take_up(), resumed)
                     tasks.cancel_scope.cancel()
             if self._cancelled or not self._left:
                 with anyio.CancelScope(shield=True):
@@ -384,8 +385,7 @@ class FlowDriver:
             if self.run.ended is not None:
                 return
             move = Move(events=list(self._stack.close_lost(self._me)))
-            ends, said, settled = hear_cancel(self.run, self.kit.store.unread(self.run_id))
-            move.events.extend(ends)
+            said, settled = hear_cancel(self.run, self.kit.store.unread(self.run_id))
             batch = {self._stream: Addition(events=move.events, expected=self._version)} if move.events else {}
             if said:
                 batch[Stream(self.run_id)] = Addition(events=said)

@@ -8,7 +8,8 @@ from drumline.core import events as ev
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
-from drumline.core.state import RunState
+from drumline.core.state import RunState, fold_run
+from drumline.engine.flow.stack import Stack
 from drumline.ports.journal import Message
 
 
@@ -26,19 +27,25 @@ def block_run(blocked: Mapping[Key, str]) -> ev.RunEnded:
     return ev.RunEnded(state="blocked", reason=f"{call_scope(*key)}: {reason}{more}")
 
 
-def hear_cancel(
-    run: RunState, unread: Sequence[tuple[int, Message]]
-) -> tuple[list[FlowEnded], list[ev.Event], list[int]]:
-    """What ends the flow and the run if somebody has cancelled it, and the message that is settled by it."""
+def is_over(run: RunState, stack: Stack, resumed: Sequence[ev.Event]) -> bool:
+    """Whether nothing is left to drive. A cancelled or blocked run goes on with its walk once it is resumed."""
+    if run.ended is not None and stack.is_open:
+        fold_run(run, resumed)
+    return run.ended is not None
+
+
+def hear_cancel(run: RunState, unread: Sequence[tuple[int, Message]]) -> tuple[list[ev.Event], list[int]]:
+    """What ends the run if somebody has cancelled it, and the message that is settled by it.
+
+    The walk itself is not over: it goes on if the run is resumed.
+    """
     if run.cancel is not None:
-        reason = run.cancel.reason
-        return [FlowEnded(status="cancelled", reason=reason)], [ev.RunEnded(state="cancelled", reason=reason)], []
+        return [ev.RunEnded(state="cancelled", reason=run.cancel.reason)], []
     for number, message in unread:
         if message.kind == "cancel":
             asked = ev.CancelRequested(by=message.by, reason=message.comment)
-            ended = ev.RunEnded(state="cancelled", reason=message.comment)
-            return [FlowEnded(status="cancelled", reason=message.comment)], [asked, ended], [number]
-    return [], [], []
+            return [asked, ev.RunEnded(state="cancelled", reason=message.comment)], [number]
+    return [], []
 
 
 def find_sole(group: BaseExceptionGroup[BaseException]) -> BaseException:
