@@ -1,4 +1,4 @@
-# Everything a fresh machine with Python >= 3.11, git and make needs: each target sets up .venv by itself.
+# Everything a fresh machine with Python >= 3.11, git and make needs: each target sets up its environment by itself.
 # Nothing outside this folder is touched; versions and hashes come from requirements.lock.
 
 PYTHON ?= python3
@@ -25,7 +25,7 @@ help:
 	@echo 'make lint       ruff and mypy only;  make format  rewrite the layout'
 	@echo 'make docs       write the generated reference pages'
 	@echo 'make lock       choose and pin the newest allowed versions'
-	@echo 'make clean      remove .venv, .venv-bench and every cache'
+	@echo 'make clean      remove .venv, .venv-bench, .venv-demo and every cache'
 
 setup: $(STAMP)
 
@@ -81,8 +81,19 @@ test-agents: $(STAMP)
 test-agents-full: $(STAMP)
 	$(call test_agents,agents)
 
-demo: $(STAMP)
-	$(BIN)/python -m drumline.demo
+# An environment that is there already will do; else the demo gets a small one, without what only tests need.
+DEMO := $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)
+
+demo: $(DEMO)/.installed
+	$(DEMO)/bin/python -m drumline.demo
+
+.venv-demo/.installed: requirements-runtime.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Drumline needs Python 3.11 or newer: make PYTHON=python3.12")'
+	@echo "demo: installing the $$(grep -c == $<) packages that Drumline needs into .venv-demo, once"
+	test -x .venv-demo/bin/python || $(PYTHON) -m venv .venv-demo
+	.venv-demo/bin/python -m pip install --disable-pip-version-check --require-hashes --requirement $<
+	@.venv-demo/bin/python -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "drumline.pth").write_text(str(pathlib.Path("src").resolve()))'
+	@touch $@
 
 # The engines that ours is measured beside have an environment of their own; without a network it is measured alone.
 bench: $(STAMP)
@@ -104,11 +115,12 @@ COMPILE := compile --quiet --universal --python-version 3.11 --generate-hashes -
 lock:
 	test -x $(VENV)/lock/bin/uv || $(PYTHON) -m venv $(VENV)/lock
 	$(VENV)/lock/bin/python -m pip install --quiet --disable-pip-version-check '$(UV)'
-	$(VENV)/lock/bin/uv pip $(COMPILE) --extra dev --output-file requirements.lock pyproject.toml
+	$(VENV)/lock/bin/uv pip $(COMPILE) --extra dev --extra models --output-file requirements.lock pyproject.toml
 	$(VENV)/lock/bin/uv pip $(COMPILE) --constraint requirements.lock --output-file requirements-runtime.lock pyproject.toml
+	$(VENV)/lock/bin/uv pip $(COMPILE) --constraint requirements.lock --extra models --output-file requirements-models.lock pyproject.toml
 	$(VENV)/lock/bin/uv pip $(COMPILE) --output-file bench/requirements-peers.lock bench/requirements-peers.in
-	@! grep --line-number '://' requirements.lock requirements-runtime.lock bench/requirements-peers.lock
+	@! grep --line-number '://' requirements.lock requirements-runtime.lock requirements-models.lock bench/requirements-peers.lock
 
 clean:
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(PEERS) .venv-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -34,6 +34,11 @@ class DrumlineError(Exception):
         super().__init__(message)
         self.hint = hint
 
+    @property
+    def with_hint(self) -> str:
+        """Message and hint in one text, for where a journal or an answer has room for one only."""
+        return f"{self}; {self.hint}" if self.hint else str(self)
+
 
 class InvalidInput(DrumlineError):
     """A plan, flow, setting or argument is wrong."""

@@ -14,7 +14,7 @@ ROOT = Path(drumline.__file__).parent
 # Lowest first. `demo` and `docs` stand above the faces because they show and describe them.
 LAYERS = (
     {"errors"},
-    {"core"},
+    {"core", "extras"},
     {"configfiles"},
     {"protection"},
     {"ports", "views", "settings", "profiles"},

@@ -1,6 +1,6 @@
 """Agents with a tool to ask a person. The rule: whoever was offered to ask gets it, and what it noted makes it blocked.
 
-Starting the tool takes about a second of work, each time: hence it is not given to everybody, but by a setting.
+It is one more program to start, and some agents then leave out the user's own servers: hence it is given by a setting.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from drumline.core.redaction import find_secrets
 from drumline.core.taxonomy import Failure
 from drumline.engine.outside import look_on
 from drumline.errors import InvalidInput
+from drumline.extras import require_provider
 from drumline.models.tiers import ALIASES, KEYS, PROVIDERS, find_default
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.jail import Wrapper
@@ -50,7 +51,7 @@ class BuiltinAgent:
         try:
             return replace(await self._work(assignment, model), model=model)
         except InvalidInput as error:
-            return Outcome(failure=Failure.PERMANENT.value, message=str(error))
+            return Outcome(failure=Failure.PERMANENT.value, message=error.with_hint)
 
     def choose_model(self, assignment: Assignment) -> str:
         """The model asked for, else that of the tier: the configured one, or that of a provider whose key is set."""
@@ -80,11 +81,16 @@ class BuiltinAgent:
 
 
 def _check_provider(name: str) -> None:
-    """Refuse a provider that nobody has heard of. The library that knows them is slow to load: the usual do without."""
+    """Refuse a provider that is unknown, or whose library is missing; without a name, that any library is missing.
+
+    The library that knows all providers is slow to load: the usual ones do without.
+    """
     usual = [provider.name for provider in PROVIDERS]
     spelled = ALIASES.get(name, name)
-    if spelled in usual:
+    if not spelled or spelled in usual:
+        require_provider(spelled)
         return
+    require_provider(spelled)
     from pydantic_ai.providers import infer_provider_class
 
     try:
@@ -111,8 +117,8 @@ def open_builtin(
     if argument and not (provider.strip() and name.strip()):
         legal = "builtin or builtin:provider:model, such as builtin:openai:gpt-6.1-terra"
         raise InvalidInput(f"{argument!r} does not name a model (legal: {legal})", hint="drumline agents")
-    if argument:
-        _check_provider(provider)
+    environ = dict(os.environ)
+    _check_provider(provider or find_default("standard", environ).partition(":")[0])
     return BuiltinAgent(
         processes=processes,
         model=argument,
@@ -120,5 +126,5 @@ def open_builtin(
         servers=servers,
         jail=jail,
         loan=loan,
-        environ=dict(os.environ),
+        environ=environ,
     )

@@ -14,8 +14,9 @@ from drumline.core.redaction import find_secrets
 from drumline.core.routing import TIERS
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
+from drumline.extras import require_provider
 from drumline.models.agency import AgentModels, ScriptedModels, refuse
-from drumline.models.tiers import KEYS, find_default
+from drumline.models.tiers import KEYS, find_default, spell
 from drumline.ports.agents import Agent
 from drumline.ports.jail import Wrapper
 from drumline.ports.models import Answer, Models, Question
@@ -59,7 +60,7 @@ class ChosenModels:
         try:
             models = self._open(name, tier=question.model if question.model in TIERS else "standard")
         except InvalidInput as error:
-            return refuse(question, str(error))
+            return refuse(question, error.with_hint)
         return await models.ask(replace(question, model=name))
 
     def resolve(self, model: str) -> str:
@@ -89,6 +90,7 @@ class ChosenModels:
             return ScriptedModels(spec=name, open_agent=self.open_agent)
         if name.startswith(AGENT):
             return AgentModels(spec=rest, open_agent=self.open_agent, tier=tier)
+        require_provider(spell(name).partition(":")[0])
         from drumline.models.providers import PydanticModels
 
         secrets = find_secrets(self.environ, *(server.env.values() for server in self.servers))

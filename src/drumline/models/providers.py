@@ -73,7 +73,7 @@ class PydanticModels:
         try:
             text = await self._converse(question, usage, transcript)
         except InvalidInput as error:
-            answer = _fail(Failure.PERMANENT, str(error), usage)
+            answer = _fail(Failure.PERMANENT, error.with_hint, usage)
         except Exception as error:
             # The libraries of providers raise what they like; to a flow all of it is a failed question.
             failure, said = judge(error, limit=question.max_iterations)

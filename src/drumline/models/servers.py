@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from drumline.errors import InvalidInput
+from drumline.extras import require_servers
 from drumline.models.lifetime import hold
 from drumline.ports.processes import HARMLESS, Job, Processes
 from drumline.profiles import McpServer
@@ -28,13 +29,16 @@ class ServerDown(Exception):
 
 
 def choose_servers(names: Sequence[str], servers: Sequence[McpServer]) -> list[McpServer]:
-    """The configured servers of those names; InvalidInput naming every one that is not configured."""
+    """The configured servers of those names; InvalidInput naming every one that is not configured, or no client."""
     known = {server.name: server for server in servers}
     if unknown := [name for name in names if name not in known]:
         said = ", ".join(repr(name) for name in unknown)
         legal = ", ".join(known) or "none"
         raise InvalidInput(f"unknown MCP server {said} (configured: {legal})", hint="add it to .drumline/config.toml")
-    return [known[name] for name in dict.fromkeys(names)]
+    chosen = [known[name] for name in dict.fromkeys(names)]
+    if chosen:
+        require_servers(chosen[0].name)
+    return chosen
 
 
 async def start_servers(
