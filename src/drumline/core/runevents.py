@@ -141,6 +141,7 @@ class StepFinished(Event):
 
     `failure` is the class of check failure that blocks it, if that is the machine's and not the work's.
     `attempts`, `fixes`, `lost` attempts and `usage` are those of all its rounds.
+    `unchanged` says that it ended with the tree it began with: whatever its checks say, that proves nothing.
     """
 
     step: StepId
@@ -161,6 +162,7 @@ class StepFinished(Event):
     notices: tuple[str, ...] = ()
     failure: str = ""
     lost: int = 0
+    unchanged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

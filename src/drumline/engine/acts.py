@@ -125,11 +125,7 @@ class Acts:
         return Note(step=[ev.LandingStarted(commit=commit, tree=tree, head=head)])
 
     async def _intend_finish(self, command: cmd.Finish, state: StepState) -> Note:
-        files: dict[str, str] = {}
-        if state.base is not None and state.tree is not None:
-            with contextlib.suppress(GitError):  # for lack of a list of files no landed step becomes a blocked one
-                changed = await self.kit.workspaces.changed(state.base, state.tree)
-                files = {_readable(path): kind for path, kind in changed.items()}
+        files, unchanged = await self._list_changes(state)
         checks = len(self.orders.checks)
         passed = sum(1 for number in range(checks) if state.proves(number))
         total = checks + len(self.orders.step.not_run)
@@ -141,15 +137,25 @@ class Acts:
             rejected=command.rejected,
             commit=landed.commit if landed else None,
             tree=landed.tree if landed else None,
-            proved=bool(landed and total and passed == total and landed.tree == state.tree),
+            proved=bool(landed and total and passed == total and landed.tree == state.tree and not unchanged),
             checks_passed=passed,
             checks_total=total,
             files=tuple(files),
             created=tuple(path for path, kind in files.items() if kind == "created"),
             deleted=tuple(path for path, kind in files.items() if kind == "deleted"),
             failure=command.failure,
+            unchanged=bool(landed and unchanged),
         )
         return Note(step=[ev.StepReleased(reason=command.state)], run=[add_figures(finished, state)])
+
+    async def _list_changes(self, state: StepState) -> tuple[dict[str, str], bool]:
+        """The files that the step changed, and whether it is known that there are none."""
+        if state.base is None or state.tree is None:
+            return {}, False
+        with contextlib.suppress(GitError):  # for lack of a list of files no landed step becomes a blocked one
+            changed = await self.kit.workspaces.changed(state.base, state.tree)
+            return {_readable(path): kind for path, kind in changed.items()}, not changed
+        return {}, False
 
     async def _prepare(self, state: StepState) -> ev.Event:
         step = self.orders.step.id

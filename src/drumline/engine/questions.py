@@ -1,14 +1,18 @@
-"""Agents that may end blocked. The rule: a question is read only out of the answer to a prompt that offered to ask.
+"""Agents that may end blocked, and whose word against their own work is heard.
 
-It stands where all agents pass, of plans and of flows, so that none needs a word about it in its adapter. Whoever has a
-schema to fit answers by that alone, and a failure stays one: there the last line is not looked at.
+It stands where all agents pass, of plans and of flows, so that none needs a word about it in its adapter. The rules: a
+question is read only out of the answer to a prompt that offered to ask; what an agent reports against itself is a
+question if it is blocked, and else a failed attempt. Whoever has a schema to fit answers by that alone, and a failure
+stays one: there the last message is not looked at.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from drumline.core.blocked import OFFER, find_question
+from drumline.core.blocked import OFFER, find_question, write_question
+from drumline.core.selfreport import BLOCKED, find_denial
+from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Agent, Assignment, Outcome
 
 
@@ -21,7 +25,20 @@ class AskingAgent:
     async def work(self, assignment: Assignment) -> Outcome:
         """Let it work; it is blocked if it says so. A question that it asked in a way of its own comes first."""
         outcome = await self.agent.work(assignment)
-        answers_freely = assignment.output_schema is None and OFFER in assignment.prompt
-        if outcome.failure or outcome.question or not answers_freely:
+        if outcome.failure or outcome.question or assignment.output_schema is not None:
             return outcome
-        return replace(outcome, question=find_question(outcome.message))
+        question = find_question(outcome.message) if OFFER in assignment.prompt else ""
+        if question or not assignment.self_report:
+            return replace(outcome, question=question)
+        return _heed(outcome)
+
+
+def _heed(outcome: Outcome) -> Outcome:
+    """The outcome by what the agent itself says against it."""
+    denial = find_denial(outcome.message)
+    if denial is None:
+        return outcome
+    if denial.kind == BLOCKED:
+        return replace(outcome, question=write_question(f"The agent reports that it is blocked:\n{denial.text}"))
+    message = f"the agent itself reports that the work is not done: {denial.text}"
+    return replace(outcome, failure=Failure.VALIDATION.value, message=message)

@@ -76,6 +76,7 @@ def assign(question: Question, *, attempt: int, read_only: bool) -> Assignment:
         scope=question.scope,
         visit=question.visit,
         read_only=read_only,
+        self_report=False,  # it answers a question; it does no work of its own
     )
 
 

@@ -41,7 +41,8 @@ class Assignment:
     `session` is one to go on with, `new_session` the id that a new one should have. `idle` is how many seconds it may
     be silent, `budget` how many dollars it may spend, where it can be told. `writable` are folders beside the
     workspace that it may write to. `answers` are what a person said to earlier questions of this work, each with the
-    question as the agent's outcome had it; the prompt tells them, too.
+    question as the agent's outcome had it; the prompt tells them, too. With `self_report` its own word against its
+    work is heard; without, who gave it the work reads it.
     """
 
     run: RunId
@@ -68,6 +69,7 @@ class Assignment:
     budget: float | None = None
     writable: tuple[Path, ...] = ()
     answers: tuple[tuple[str, str], ...] = ()
+    self_report: bool = True
     report: Report = field(default=ignore, repr=False, compare=False)
 
 

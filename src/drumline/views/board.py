@@ -210,4 +210,5 @@ def _result(snapshot: Snapshot, step: Step) -> str:
         return "declared"
     passed, total = checks(snapshot, step)
     commit = finished.commit[:SHORT_COMMIT] if finished.commit else "no commit"
-    return f"{passed}/{total} {commit}" if finished.proved else f"not proved {passed}/{total} {commit}"
+    doubt = "" if finished.proved else "changed nothing " if finished.unchanged else "not proved "
+    return f"{doubt}{passed}/{total} {commit}"

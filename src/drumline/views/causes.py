@@ -55,6 +55,9 @@ def unproved(finished: StepFinished) -> str:
     """Why a landed step is not proved; empty if it is."""
     if finished.state != "done" or finished.proved:
         return ""
+    if finished.unchanged:
+        noun = "attempt" if finished.attempts == 1 else "attempts"
+        return f"its {finished.attempts} {noun} changed no file, so its checks prove nothing"
     if not finished.checks_total:
         return "landed, but it has no checks that could prove it"
     if finished.checks_passed < finished.checks_total:

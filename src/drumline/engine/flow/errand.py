@@ -13,10 +13,11 @@ from uuid import uuid4
 import anyio.to_thread
 
 from drumline.core.flow.events import NodeSuspended, SessionKept, SessionNamed
-from drumline.core.flow.model import AgentNode
+from drumline.core.flow.model import AgentNode, ApprovalNode, Flow, RouteNode, ScriptNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.questions import introduce
 from drumline.core.flow.relay import Relay, suspend
+from drumline.core.flow.templates import list_references
 from drumline.core.flow.values import render
 from drumline.core.ids import StepId
 from drumline.core.routing import Candidate
@@ -82,6 +83,21 @@ async def ask_agent(
 
     outcome = await keep_within(errand.limit, work, failure=Failure.VALIDATION)
     return replace(outcome, usage=errand.usage, relayed=errand.relay(outcome))
+
+
+def hears_report(node: AgentNode, flow: Flow) -> bool:
+    """Whether an agent's word against its own work ends the visit.
+
+    Not if it may only read, for then it speaks of the work of others; nor if the flow judges its words itself: hands
+    them to a script, a route or a person that follows. A `fallback` says that the engine's judgement is wanted.
+    """
+    if node.read_only:
+        return False
+    if node.fallback is not None:
+        return True
+    told = any("output" in list_references(text) for text in (node.state_updates or {}).values())
+    judges = [isinstance(flow.nodes.get(name), ScriptNode | RouteNode | ApprovalNode) for name in node.next]
+    return not (told and judges and all(judges))
 
 
 @dataclass(kw_only=True, slots=True)
@@ -172,6 +188,7 @@ class _Errand:
             idle=self.terms.idle,
             budget=visit.budget,
             answers=tuple((asked.removeprefix(introduce(visit.key)), said) for asked, said in visit.answers),
+            self_report=hears_report(self.node, visit.flow),
             report=self._hear,
         )
 

@@ -1,0 +1,276 @@
+"""An agent's own word against itself: fields of its last message that say that the work is not done.
+
+The rule: fields count and prose does not. A field is a JSON object at the end, a `Status:` or `Validation:` line of its
+own report, a `Blockers` section, or a sentinel on a line of its own. Code, quotations and reports about the work of
+others are text. Believing an agent that it failed costs an attempt; not believing it makes a lie of "done".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from drumline.core.flow.model import Json
+
+BLOCKED = "blocked"
+FAILED = "failed"
+MOST_TEXT = 2_000
+LONGEST_OBJECT = 64_000
+MOST_OBJECTS = 50
+"""Lines that begin with `{` and are tried as the beginning of the last object."""
+
+STATUSES = {
+    **dict.fromkeys(("blocked", "stuck", "rejected"), BLOCKED),
+    **dict.fromkeys(("failed", "failure", "fail", "partial", "incomplete", "unsuccessful", "aborted"), FAILED),
+}
+"""What a status says about the work; all other words say nothing against it."""
+SENTINELS = {
+    "STEP_COMPLETE": "",
+    "STEP_BLOCKED": BLOCKED,
+    "STEP_REJECTED": BLOCKED,
+    "STEP_FAILED": FAILED,
+    "CODER_COMPLETE": "",
+    "CODER_REJECTED": BLOCKED,
+    "CODER_FAILED": FAILED,
+}
+OWN_HEADINGS = frozenset(
+    {
+        "completion report",
+        "execution report",
+        "final report",
+        "final status",
+        "final summary",
+        "implementation report",
+        "outcome",
+        "phase report",
+        "report",
+        "result",
+        "status",
+        "status report",
+        "step report",
+        "summary",
+        "task report",
+    }
+)
+"""Headings under which an agent speaks of its own work."""
+REPORT_FIELDS = frozenset(
+    {
+        "automated verification",
+        "error",
+        "errors",
+        "files changed",
+        "files created",
+        "files modified",
+        "final frontmatter status",
+        "next",
+        "objective achieved",
+        "phase",
+        "reason",
+        "step",
+        "summary",
+        "validation",
+    }
+)
+"""Fields that make a paragraph with a status a report."""
+
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*")
+_FIELD = re.compile(
+    r" {0,3}(?:[-*+]\s+|\|\s*)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,40}?)[*_]{0,2}\s*[:|][*_]{0,2}(?:\s+(.*))?"
+)
+_VALUE = re.compile(r"[^\w]*([A-Za-z]+)[*_`]*(?:\s*(?:$|[.,:;(]|[-–—](?!\w)).*)?", re.DOTALL)
+_BLOCKERS = ("blocker", "blockers")
+_BULLET = re.compile(r"^\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:[*_]*blockers?[*_]*\s*:\s*)?", re.IGNORECASE)
+_NONE = re.compile(
+    r"(?:none|n/?a|nil|nothing|not applicable|no)[\s.!]*$"
+    r"|(?:none|n/?a|nothing|nil)\s*(?:[.,;:(–—-]|(?:at|so|for|found|identified|encountered|remain\w*|known|open)\b)"
+    r"|(?:no|zero|0)\s+(?:(?:known|open|remaining|current|outstanding|new|further|other|major|critical|active)\s+)*"
+    r"(?:blockers?|blocking|impediments?|issues)\b"
+    r"|(?:all\s+)?(?:blockers?\s+)?(?:(?:are|were|have\s+been)\s+)?resolved\b",
+    re.IGNORECASE,
+)
+_OTHERS = re.compile(r"\b(?:previous|prior|earlier|upstream|quoted|example|template|review of|handoff (?:of|from))\b")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Denial:
+    """What an agent says against its own work: that it is blocked or has failed, and its words about it."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Line:
+    """A line that is neither code nor quoted. `path` are the headings above it, `first` if it begins a paragraph."""
+
+    text: str
+    number: int
+    path: tuple[str, ...]
+    paragraph: int
+    first: bool
+
+
+def find_denial(message: str) -> Denial | None:
+    """What the message says against the work of its author; None if nothing."""
+    found = _read_object(message)
+    if found is not None:
+        return found
+    lines = list(_read_lines(message))
+    return _read_blockers(lines, message) or _read_fields(lines) or _read_sentinels(lines, message)
+
+
+def _read_object(message: str) -> Denial | None:
+    """A JSON object that is the whole message, or its last lines."""
+    value = _parse_last(message)
+    if value is None:
+        return None
+    status = next((value[key] for key in ("status", "result") if isinstance(value.get(key), str)), "")
+    kind = STATUSES.get(str(status).strip().lower(), "")
+    if not kind:
+        return None
+    said = [value.get(key) for key in ("blocker", "question", "reason", "error", "message", "summary")]
+    text = "\n".join(dict.fromkeys(part.strip() for part in said if isinstance(part, str) and part.strip()))
+    return Denial(kind=kind, text=(text or json.dumps(value, ensure_ascii=False))[:MOST_TEXT])
+
+
+def _parse_last(message: str) -> dict[str, Json] | None:
+    text = message.strip()
+    if len(text) > LONGEST_OBJECT:
+        text = text[-LONGEST_OBJECT:]
+    lines = text.split("\n")
+    if len(lines) > 2 and _FENCE.match(lines[0]) and _FENCE.match(lines[-1]):
+        lines = lines[1:-1]
+    if not lines[-1].rstrip().endswith("}"):
+        return None
+    starts = [number for number, line in enumerate(lines) if line.startswith("{")]
+    for start in reversed(starts[-MOST_OBJECTS:]):
+        try:
+            value: Json = json.loads("\n".join(lines[start:]))
+        except (ValueError, RecursionError):
+            continue
+        return dict(value) if isinstance(value, dict) else None
+    return None
+
+
+def _read_lines(message: str) -> Iterator[_Line]:
+    """The lines that an agent says itself: no fenced or indented code, no quotation, no comment of HTML."""
+    fence, path, paragraph, blank = "", [], 0, True
+    headings: list[tuple[int, str]] = []
+    for number, line in enumerate(_COMMENT.sub(_keep_lines, message).split("\n")):
+        mark = _FENCE.match(line)
+        if mark is not None and not fence:
+            fence = mark[1]
+        elif mark is not None and mark[1].startswith(fence) and not line.strip(" `~"):
+            fence, blank = "", True
+            continue
+        if fence or line.lstrip().startswith(">"):
+            blank = True
+            continue
+        if heading := _HEADING.fullmatch(line):
+            level = len(heading[1])
+            headings = [*(h for h in headings if h[0] < level), (level, _normalise(heading[2]))]
+            path, blank = [name for _, name in headings], True
+            yield _Line(text=line, number=number, path=tuple(path), paragraph=-1, first=False)
+            continue
+        if not line.strip():
+            blank = True
+            continue
+        paragraph += blank
+        yield _Line(text=line.rstrip(), number=number, path=tuple(path), paragraph=paragraph, first=blank)
+        blank = False
+
+
+def _keep_lines(comment: re.Match[str]) -> str:
+    return "\n" * comment[0].count("\n")
+
+
+def _normalise(heading: str) -> str:
+    """A heading by its words: without marks, and without what comes after a colon, a dash or a bracket."""
+    words = re.split(r"[:(]|\s[-–—]\s", heading)[0]
+    return " ".join(re.findall(r"[a-z0-9/-]+", words.lower()))
+
+
+def _read_blockers(lines: Sequence[_Line], message: str) -> Denial | None:
+    """A section `Blockers`, or such a field of the report, that names one."""
+    for line in lines:
+        if line.paragraph < 0 and line.path[-1] in _BLOCKERS and not _speaks_of_others(line.path):
+            later = (
+                one.number for one in lines if one.number > line.number and one.path[: len(line.path)] != line.path
+            )
+            section = message.split("\n")[line.number + 1 : next(later, None)]
+            return _block("\n".join(one for one in section if not _FENCE.match(one)).strip(), line.text)
+    for line in lines:
+        field = _find_field(line)
+        if field and field[0] in _BLOCKERS and field[1] and _is_report(line, lines):
+            return _block(field[1], "")
+    return None
+
+
+def _block(text: str, heading: str) -> Denial | None:
+    items = [_BULLET.sub("", line).strip("*_`# ") for line in _COMMENT.sub("", text).split("\n")]
+    said = [item for item in items if item and not re.match(r"\[[xX]\]|~~", item) and re.search(r"\w", item)]
+    if not said or _NONE.match(said[0]) or re.search(r"\((?:none|n/?a|0)\)", heading, re.IGNORECASE):
+        return None
+    return Denial(kind=BLOCKED, text=text[:MOST_TEXT])
+
+
+def _read_fields(lines: Sequence[_Line]) -> Denial | None:
+    """The last status of the report, and the last verdict on its validation."""
+    last: dict[str, _Line] = {}
+    for line in lines:
+        field = _find_field(line)
+        if field and field[0] in ("status", "result", "validation") and _is_report(line, lines):
+            last[field[0]] = line
+    for line in last.values():
+        name, value = _find_field(line) or ("", "")
+        kind = STATUSES.get(_read_word(value), "")
+        if kind and (name != "validation" or kind == FAILED):
+            return Denial(kind=kind, text=_quote(line, lines))
+    return None
+
+
+def _find_field(line: _Line) -> tuple[str, str] | None:
+    found = _FIELD.fullmatch(line.text)
+    return (" ".join(found[1].lower().split()), (found[2] or "").strip()) if found else None
+
+
+def _read_word(value: str) -> str:
+    """The word that a value consists of; what follows it after a dash, a bracket or a full stop is a remark."""
+    found = _VALUE.fullmatch(value.strip().rstrip("|").strip())
+    return found[1].lower() if found else ""
+
+
+def _is_report(line: _Line, lines: Sequence[_Line]) -> bool:
+    """Whether a line stands in a report of the agent about its own work."""
+    if line.path:
+        return line.path[-1] in OWN_HEADINGS and not _speaks_of_others(line.path)
+    beside = [one for one in lines if one.paragraph == line.paragraph]
+    if _find_field(beside[0]) is None and beside[0].text.strip() != "---":
+        return False
+    names = {field[0] for one in beside if one is not line and (field := _find_field(one))}
+    last = lines[-1].paragraph
+    return line.paragraph in (1, last) or bool(names & REPORT_FIELDS)
+
+
+def _speaks_of_others(path: Sequence[str]) -> bool:
+    return any(_OTHERS.search(name) for name in path)
+
+
+def _quote(line: _Line, lines: Sequence[_Line]) -> str:
+    """The part of the report from the field on."""
+    rest = [one.text for one in lines if one.number >= line.number and one.path == line.path]
+    return "\n".join(rest).strip()[:MOST_TEXT]
+
+
+def _read_sentinels(lines: Sequence[_Line], message: str) -> Denial | None:
+    """The last sentinel that has a line to itself."""
+    found = [line for line in lines if line.text.strip().strip("*") in SENTINELS and not _speaks_of_others(line.path)]
+    if not found:
+        return None
+    kind = SENTINELS[found[-1].text.strip().strip("*")]
+    rest = "\n".join(message.split("\n")[found[-1].number :]).strip()
+    return Denial(kind=kind, text=rest[:MOST_TEXT]) if kind else None

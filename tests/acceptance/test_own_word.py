@@ -1,0 +1,142 @@
+"""An agent's own word against its work is heard, in plans and in flows; work that changed nothing proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.acceptance.flowland import flow_text, write_files
+from tests.acceptance.userland import User, gates_of, leaving_nothing, make_user, step_of, step_text
+
+BLOCKED = "Half of it is there.\n\n# Task Report\n\n- **Status**: partial\n\n## Blockers\n\n- BLOCKER: Which port?\n"
+FAILED = "Status: failed\nStep: step-1\nReason: the database cannot be reached\n"
+DONE = "# Task Report\n\n- **Status**: success\n- **Validation**: pass\n\n## Blockers\n\nNone\n"
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[User]:
+    with leaving_nothing(tmp_path):
+        yield make_user(tmp_path, step_text("step-1", checks=("true",)))
+
+
+def write_play(user: User, *says: str, write: bool = True) -> str:
+    """An agent that says one text after the other, attempt by attempt."""
+    work = {"write": {"step-1.txt": "x\n"}} if write else {}
+    rules = [{"match": {"attempt": number}, "say": said, **work} for number, said in enumerate(says, 1)]
+    play = user.folder / "play.yaml"
+    play.write_text(yaml.safe_dump({"rules": rules}), encoding="utf-8")
+    return f"scripted:{play}"
+
+
+def test_a_step_whose_agent_names_a_blocker_waits_for_a_person_although_its_checks_would_pass(user: User) -> None:
+    agent = write_play(user, BLOCKED, DONE)
+
+    parked = user.run(agent=agent)
+    before = user.status()
+    answered = user.drumline("answer", "question-step-1", "8080", "--resume")
+
+    assert (parked.code, gates_of(before)) == (2, ["question-step-1"]), parked.text
+    assert "Which port?" in str(before["gates"])
+    assert answered.code == 0, answered.text
+    assert step_of(user.status(), "step-1")["proved"] is True
+    assert "8080" in user.prompt("step-1", attempt=2)
+
+
+def test_an_agent_that_reports_a_failure_has_failed_and_is_asked_again_with_its_own_words(user: User) -> None:
+    agent = write_play(user, FAILED, DONE)
+
+    ran = user.run(agent=agent)
+
+    assert ran.code == 0, ran.text
+    assert step_of(user.status(), "step-1")["attempts"] == 2
+    assert "the database cannot be reached" in user.prompt("step-1", attempt=2)
+
+
+def test_an_agent_that_never_takes_its_word_back_leaves_the_step_blocked(user: User) -> None:
+    agent = write_play(user, FAILED, FAILED, FAILED)
+
+    ran = user.run(agent=agent)
+
+    assert ran.code == 2, ran.text
+    step = step_of(user.status(), "step-1")
+    assert (step["state"], step["commit"]) == ("blocked", None)
+    assert "the agent itself reports that the work is not done" in str(step["reason"])
+    assert "the database cannot be reached" in str(step["reason"])
+
+
+def test_an_attempt_that_changed_nothing_is_never_proved_and_everybody_says_so(user: User) -> None:
+    agent = write_play(user, DONE, write=False)
+
+    ran = user.run(agent=agent)
+
+    told = "its 1 attempt changed no file, so its checks prove nothing"
+    assert ran.code == 0, ran.text
+    assert told in ran.err
+    assert "1 of 1 steps landed, 0 proved" in ran.out
+    assert f"({told})" in ran.out
+    step = step_of(user.status(), "step-1")
+    assert (step["proved"], step["reason"], step["checks"]) == (False, told, {"passed": 1, "total": 1})
+    assert "changed nothing 1/1" in user.drumline("status").out
+    assert told in user.drumline("why", "step-1").out
+
+
+# --- flows ----------------------------------------------------------------------------------------------------------
+
+WORK = {"type": "agent", "agent": "default", "prompt": "Work.", "next": "done"}
+ENDS = {"done": {"type": "end", "output": "done"}, "lost": {"type": "end", "output": "lost", "status": "failed"}}
+
+
+def walk(user: User, agent: str, **nodes: object) -> tuple[int, str]:
+    write_files(user, {"flow.yaml": flow_text("work", {**ENDS, **nodes})})
+    ran = user.drumline("flow", "run", "flow.yaml", "--agent", agent)
+    return ran.code, ran.out
+
+
+def test_a_node_whose_agent_reports_a_failure_has_failed(user: User) -> None:
+    agent = write_play(user, FAILED)
+
+    assert walk(user, agent, work=WORK) == (1, "")
+    assert "the database cannot be reached" in str(user.status()["reason"])
+
+
+def test_its_fallback_is_followed(user: User) -> None:
+    agent = write_play(user, FAILED)
+
+    assert walk(user, agent, work={**WORK, "fallback": "lost"}) == (1, "lost\n")
+
+
+def test_a_node_whose_agent_names_a_blocker_asks_and_goes_on_with_the_answer(user: User) -> None:
+    agent = write_play(user, BLOCKED, DONE)
+
+    parked = walk(user, agent, work=WORK)
+    gates = user.status()["gates"]
+    answered = user.drumline("answer", "work", "8080", "--resume")
+
+    assert parked == (2, "")
+    assert "Which port?" in str(gates)
+    assert (answered.code, answered.out) == (0, "done\n")
+
+
+def test_a_flow_that_hands_the_words_to_somebody_who_decides_judges_them_itself(user: User) -> None:
+    agent = write_play(user, "CODER_REJECTED\nThe plan is wrong.\n")
+    work = {**WORK, "state_updates": {"said": "{{output}}"}, "next": "judge"}
+    judge = {"type": "route", "cases": [{"when": "'CODER_REJECTED' in said", "to": "lost"}], "otherwise": "done"}
+
+    assert walk(user, agent, work=work, judge=judge) == (1, "lost\n")
+
+
+def test_a_reviewer_speaks_of_the_work_of_others(user: User) -> None:
+    agent = write_play(user, "## Blockers\n\n- the change leaks a file handle\n", write=False)
+
+    assert walk(user, agent, work={**WORK, "read_only": True}) == (0, "done\n")
+
+
+def test_the_shipped_coder_tells_its_caller_what_the_agent_says_of_itself(user: User) -> None:
+    agent = write_play(user, "I gave up.\n\nStatus: failure\n")
+
+    ran = user.drumline("flow", "run", "coder", "--agent", agent, "--prompt", "Do it.")
+
+    assert ran.code == 1, ran.err
+    assert ran.out.splitlines()[0] == "CODER_FAILED"

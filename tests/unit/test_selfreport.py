@@ -1,0 +1,209 @@
+"""What agents say against their own work is heard where it is a field; prose, code and quotations are not."""
+
+from __future__ import annotations
+
+import pytest
+
+from drumline.core.selfreport import BLOCKED, FAILED, MOST_TEXT, find_denial
+
+TASK_REPORT = """\
+I implemented the endpoint.
+
+# Task Report
+
+- **Status**: {status}
+- **Objective Achieved**: The login endpoint exists.
+- **Files Created**: src/login.py
+- **Files Modified**: none
+- **Decisions Made**: sessions are cookies
+- **Validation**: {validation}
+- **Validation Output**: 12 passed, 2 failed
+- **Errors**: none
+- **Scope Deviations**: none
+
+{blockers}# Downstream Context
+
+- **Key Interfaces Introduced**: none
+"""
+
+STEP_REPORT = """\
+Status: {status}
+Step: step-3
+Final frontmatter status: ready
+Files changed: src/a.py
+Automated Verification: 1/2 passed
+- [x] make lint
+- [ ] make test
+Reason: the database of the tests cannot be reached
+Suggested action: start it and retry
+"""
+
+
+def report(status: str = "success", validation: str = "pass", blockers: str = "") -> str:
+    return TASK_REPORT.format(status=status, validation=validation, blockers=f"{blockers}\n\n" if blockers else "")
+
+
+AGAINST = {
+    "an object": ('{"status": "blocked", "summary": "s", "blocker": "Which port?"}', BLOCKED, "Which port?"),
+    "an object after prose": ('I could not.\n\n{"status":"failed","error":"tests"}', FAILED, "tests"),
+    "an object over lines": (
+        'Done so far.\n{\n  "status": "blocked",\n  "phase": "test",\n  "error": "no key"\n}\n',
+        BLOCKED,
+        "no key",
+    ),
+    "a fenced object and nothing else": ('```json\n{"status": "blocked", "error": "no key"}\n```', BLOCKED, "no key"),
+    "an object without words": ('{"status": "blocked"}', BLOCKED, "blocked"),
+    "a result": ('{"result": "partial", "summary": "half of it"}', FAILED, "half of it"),
+    "a task report that failed": (report("failure"), FAILED, "Status**: failure"),
+    "a task report that is partial": (report("partial (2 of 3 files)"), FAILED, "partial"),
+    "a task report with a picture": (report("❌ Failure"), FAILED, "Failure"),
+    "a validation that failed": (report(validation="fail"), FAILED, "Validation**: fail"),
+    "a validation that failed with a remark": (report(validation="failed — 2 tests"), FAILED, "2 tests"),
+    "a step report that is blocked": (STEP_REPORT.format(status="blocked"), BLOCKED, "cannot be reached"),
+    "a step report that failed": (STEP_REPORT.format(status="failed"), FAILED, "cannot be reached"),
+    "a step report after prose": (
+        "I looked into it.\n\n" + STEP_REPORT.format(status="blocked"),
+        BLOCKED,
+        "cannot be reached",
+    ),
+    "an envelope": ("## Result\n\n**Status:** failure\n**Summary:** no compiler\n", FAILED, "no compiler"),
+    "a status at the end": ("I tried everything.\n\n**Status:** blocked", BLOCKED, "blocked"),
+    "a table": ("## Task Report\n\n| Field | Value |\n|---|---|\n| Status | failure |\n", FAILED, "failure"),
+    "the frontmatter of a handoff": (
+        "---\nstep: 3\ntitle: x\nresult: blocked\n---\n\n## Summary\nx\n",
+        BLOCKED,
+        "blocked",
+    ),
+    "the last status counts": ("## Status\nStatus: success\n\nStatus: failed\n", FAILED, "failed"),
+    "a blocker": (
+        report(blockers="## Blockers\n\n- BLOCKER: Which port?\n  Context: 80 is taken\n  Required to proceed: a port"),
+        BLOCKED,
+        "Which port?",
+    ),
+    "a blocker in code": (report(blockers="## Blockers\n\n```\nE: no route to host\n```"), BLOCKED, "no route"),
+    "blockers with headings": (
+        report(blockers="## Blockers\n\n### 1. Missing key\n\nThe key of the registry is not set."),
+        BLOCKED,
+        "The key of the registry",
+    ),
+    "a blocker that begins with no": ("## Blockers\n\nNo API key is configured.\n", BLOCKED, "No API key"),
+    "a blocker that begins with none": ("## Blockers\n\nNone of the credentials work.\n", BLOCKED, "None of the"),
+    "a blocker although it succeeded": (report(blockers="## Blockers\n\n1. The port is taken"), BLOCKED, "The port"),
+    "a field of blockers": ("## Summary\n\n- **Blockers:** the registry is down\n", BLOCKED, "registry is down"),
+    "a sentinel": ("STEP_BLOCKED\nStep: 2\nReason: no handoff of step 1\n", BLOCKED, "no handoff of step 1"),
+    "a sentinel at the end": ("The tests still fail.\n\nCODER_FAILED\n", FAILED, "CODER_FAILED"),
+    "a sentinel in bold": ("**STEP_FAILED**\n\nwhy", FAILED, "why"),
+    "a rejection": ("CODER_REJECTED\nThe plan is wrong.", BLOCKED, "The plan is wrong."),
+    "the last sentinel counts": ("STEP_COMPLETE\n\nNo, wait:\n\nSTEP_FAILED\n", FAILED, "STEP_FAILED"),
+}
+
+
+@pytest.mark.parametrize(("message", "kind", "words"), AGAINST.values(), ids=AGAINST.keys())
+def test_a_field_against_itself_is_heard_with_its_words(message: str, kind: str, words: str) -> None:
+    found = find_denial(message)
+
+    assert found is not None
+    assert found.kind == kind
+    assert words in found.text
+
+
+NOTHING_AGAINST = {
+    "nothing": "",
+    "prose": "All done. The build failed at first and I was blocked by the network, but then it passed.",
+    "success": report(),
+    "completed": STEP_REPORT.format(status="completed"),
+    "skipped": STEP_REPORT.format(status="skipped"),
+    "an object that is done": '{"status": "done", "summary": "s", "filesChanged": [], "testsPassed": true}',
+    "an object with another word": '{"status": "ok"}',
+    "a status that is no text": '{"status": 500}',
+    "a list": '[{"status": "failed"}]',
+    "half an object": '{"status": "failed"',
+    "an object in the middle": '{"status": "failed"}\n\nThat is what the endpoint returned before; now it is 200.',
+    "an example of an answer in code": 'The endpoint returns:\n\n```json\n{"status": "failed", "error": "x"}\n```\n',
+    "a field in code": "Done.\n\n```\nStatus: failed\nStep: 3\n```\n",
+    "a field in quotes": "The reviewer had said:\n\n> Status: failed\n> Reason: no tests\n\nNow there are tests.",
+    "a span of code": "`Status: failed` is what the page shows when the job breaks.",
+    "a sentence with a colon": "Status: failed jobs are retried now, and the page says so.",
+    "a template": "## Task Report\n\nStatus: blocked | failed | success\n",
+    "alternatives": "## Task Report\n\nStatus: success | partial | failure\n",
+    "the status of another step": "## Review of step-2\n\nStatus: failed\n\n## Task Report\n\nStatus: success\n",
+    "what the step before left": "# Previous handoff\n\n## Result\n\nStatus: blocked\n\n# Report\n\nStatus: success\n",
+    "what a program printed": "The health page printed this before the fix:\n\nHealth\nStatus: failed\n\nNow it is up.",
+    "test results": "## Test results\n\nStatus: failed\n\n## Summary\n\nAll of them pass now.\n",
+    "the last status counts": "## Status\nStatus: failed\n\nStatus: success\n",
+    "blockers in code": "Done. A report looks like this:\n\n```\n## Blockers\n- BLOCKER: x\n```\n",
+    "sentinels in a list": "The ends are:\n\n- STEP_BLOCKED\n- STEP_FAILED\n- STEP_COMPLETE\n",
+    "a sentinel in a sentence": "The script looks for STEP_FAILED in the output.",
+    "a sentinel in code": "It prints\n\n```\nSTEP_FAILED\n```\n",
+    "a quoted sentinel": "> STEP_FAILED\n\nwas the end of the run that I fixed.",
+    "a span with a sentinel": "`STEP_FAILED`",
+    "a sentinel that was taken back": "STEP_FAILED\n\nAfter the fix:\n\nSTEP_COMPLETE\n",
+    "a comment": "Done.\n<!--\nStatus: failed\nSTEP_FAILED\n-->\n",
+    "an open fence": "Done:\n```\nSTEP_FAILED\nStatus: failed\n",
+    "a validation that was skipped": report(validation="skipped"),
+    "a warning": "## Result\n\n**Status:** warning\n",
+}
+
+
+@pytest.mark.parametrize("message", NOTHING_AGAINST.values(), ids=NOTHING_AGAINST.keys())
+def test_prose_code_quotations_and_reports_about_others_are_not_heard(message: str) -> None:
+    assert find_denial(message) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "None",
+        "None.",
+        "- None",
+        "*None*",
+        "none",
+        "N/A",
+        "n/a",
+        "NA",
+        "–",
+        "—",
+        "-",
+        "No blockers",
+        "No blockers.",
+        "no blockers encountered",
+        "No open blockers remain.",
+        "No blocking issues",
+        "No remaining blockers at this time",
+        "None identified.",
+        "None at this time",
+        "None - all tests pass",
+        "Nothing.",
+        "Not applicable",
+        "BLOCKER: none",
+        "- BLOCKER: none",
+        "- [x] the registry was down",
+        "All blockers resolved.",
+        "<!-- none -->",
+    ],
+)
+def test_a_section_that_says_that_there_are_none_names_none(content: str) -> None:
+    assert find_denial(report(blockers=f"## Blockers\n\n{content}")) is None
+
+
+@pytest.mark.parametrize(
+    "heading", ["# Blockers", "### Blockers:", "## 🚧 Blockers", "## **Blockers**", "## Blockers ##"]
+)
+def test_the_heading_is_known_however_it_is_written(heading: str) -> None:
+    assert find_denial(f"{heading}\n\nThe port is taken.\n") is not None
+    assert find_denial(f"{heading}\n\nNone\n") is None
+
+
+def test_long_messages_are_read_and_cut() -> None:
+    found = find_denial("x\n" * 50_000 + "## Blockers\n\n" + "y" * 10_000)
+
+    assert found is not None
+    assert len(found.text) == MOST_TEXT
+
+
+@pytest.mark.parametrize(
+    "message", ["{" * 5_000, "{\n" * 5_000 + "}", "#" * 10_000, "`" * 10_000, "* " * 10_000 + "Status:"]
+)
+def test_nonsense_is_no_word_against_anybody(message: str) -> None:
+    assert find_denial(message) is None
