@@ -24,7 +24,7 @@ from drumline.core.state import RunState
 from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.questions import AskingAgent
 from drumline.engine.redacted import RedactedAgent, RedactedModels, RedactedProcesses
-from drumline.errors import InvalidInput, NotAllowed
+from drumline.errors import GitError, InvalidInput, NotAllowed
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary, find_flow
 from drumline.flowfiles.reading import read_flow
@@ -293,7 +293,10 @@ class _Delivery:
         if await self._workspaces.changed(base, tree):
             message = f"{self._run.begun.plan_name}: {ended.node}"
             commit = await self._workspaces.commit(FLOW, tree, base=base, message=message)
-            await self._workspaces.land(FLOW, commit, head=base)
+            landing = await self._workspaces.land(FLOW, commit, head=base)
+            if landing.commit is None:  # the worktree stays: it holds the only copy of the work
+                why = landing.refusal or f"conflicts in {', '.join(landing.conflicts)}"
+                raise GitError(f"the flow's work could not be landed: {why}", hint=f"git log {commit}")
         await self._workspaces.remove(FLOW)
 
 

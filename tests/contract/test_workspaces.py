@@ -44,6 +44,18 @@ class Bench(Protocol):
         """The files of a commit or tree-ish."""
         ...
 
+    def delete_branch(self) -> None:
+        """Somebody deletes the run branch."""
+        ...
+
+    def reset_branch(self) -> None:
+        """Somebody sets the run branch back to its base."""
+        ...
+
+    def commit_foreign(self) -> Commit:
+        """Somebody commits on the run branch."""
+        ...
+
     def check_out(self) -> None:
         """Check the run branch out somewhere else."""
         ...
@@ -67,6 +79,15 @@ class FakeBench:
 
     def check_out(self) -> None:
         self._fake.checked_out = "elsewhere"
+
+    def delete_branch(self) -> None:
+        self._fake.move_branch(None)
+
+    def reset_branch(self) -> None:
+        self._fake.move_branch(self.base)
+
+    def commit_foreign(self) -> Commit:
+        return self._fake.commit_foreign("Mine")
 
 
 class GitBench:
@@ -99,6 +120,18 @@ class GitBench:
 
     def check_out(self) -> None:
         self._git("worktree", "add", "-q", str(self._top.parent / "elsewhere"), "run/r1")
+
+    def delete_branch(self) -> None:
+        self._git("branch", "-D", "run/r1")
+
+    def reset_branch(self) -> None:
+        self._git("branch", "-f", "run/r1", self.base)
+
+    def commit_foreign(self) -> Commit:
+        names = ("-c", "user.name=u", "-c", "user.email=u@example.org")
+        made = self._git(*names, "commit-tree", "-p", "run/r1", "-m", "Mine", "run/r1^{tree}").strip()
+        self._git("update-ref", "refs/heads/run/r1", made)
+        return Commit(made)
 
     def _git(self, *args: str) -> str:
         clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
@@ -464,6 +497,128 @@ def test_a_branch_that_is_checked_out_elsewhere_is_not_moved(bench: Bench) -> No
         assert landing.commit is None
         assert "elsewhere" in landing.refusal
         assert await spaces.head() == bench.base
+
+    run(body)
+
+
+async def land_two(bench: Bench) -> tuple[Workspaces, list[Commit]]:
+    """Two landings, one after the other."""
+    spaces = bench.open()
+    await spaces.start(bench.base)
+    landed = []
+    for step in (A, B):
+        landing = await spaces.land(step, await work(bench, step, {step: "1"}), head=bench.base)
+        assert landing.commit is not None
+        landed.append(landing.commit)
+    return spaces, landed
+
+
+def test_a_branch_where_we_left_it_is_sound(bench: Bench) -> None:
+    async def body() -> None:
+        spaces, landed = await land_two(bench)
+
+        seen = await spaces.look(landed)
+
+        assert seen.is_sound
+        assert seen.tip == seen.written == landed[-1]
+
+    run(body)
+
+
+def test_a_landing_the_caller_does_not_know_is_told_with_its_step(bench: Bench) -> None:
+    async def body() -> None:
+        spaces, landed = await land_two(bench)
+
+        seen = await spaces.look(landed[:1])
+
+        assert [(step, commit) for step, commit, _ in seen.unknown] == [(B, landed[1])]
+        assert seen.is_sound
+
+    run(body)
+
+
+def test_a_deleted_branch_is_not_made_again_at_its_base_and_can_be_restored(bench: Bench) -> None:
+    async def body() -> None:
+        spaces, landed = await land_two(bench)
+        bench.delete_branch()
+        await bench.open().start(bench.base)
+
+        seen = await spaces.look(landed)
+        refusal = await spaces.settle_branch(seen, landed[-1])
+
+        assert (seen.tip, seen.written, seen.missing) == (None, landed[-1], tuple(landed))
+        assert refusal == ""
+        assert bench.log() == [A, B]
+        assert (await spaces.look(landed)).is_sound
+
+    run(body)
+
+
+def test_a_branch_that_was_set_back_misses_its_landings_and_takes_no_further_one(bench: Bench) -> None:
+    async def body() -> None:
+        spaces, landed = await land_two(bench)
+        bench.reset_branch()
+
+        seen = await spaces.look(landed)
+        landing = await spaces.land(C, await work(bench, C, {"c": "1"}), head=bench.base)
+
+        assert seen.missing == tuple(landed)
+        assert seen.foreign == ()
+        assert (landing.commit, landing.moved) == (None, True)
+
+    run(body)
+
+
+def test_commits_of_somebody_else_are_named_and_may_become_the_head(bench: Bench) -> None:
+    async def body() -> None:
+        spaces, landed = await land_two(bench)
+        theirs = bench.commit_foreign()
+        candidate = await work(bench, C, {"c": "1"})
+
+        refused = await spaces.land(C, candidate, head=bench.base)
+        seen = await spaces.look(landed)
+        await spaces.settle_branch(seen, theirs)
+        landing = await spaces.land(C, candidate, head=bench.base)
+
+        assert refused.moved
+        assert [commit for commit, _ in seen.foreign] == [theirs]
+        assert "Mine" in seen.foreign[0][1]
+        assert landing.commit is not None
+        assert bench.log() == [A, B, C]
+
+    run(body)
+
+
+def test_a_branch_that_moved_again_is_not_settled(bench: Bench) -> None:
+    async def body() -> None:
+        spaces, landed = await land_two(bench)
+        seen = await spaces.look(landed)
+        theirs = bench.commit_foreign()
+
+        refusal = await spaces.settle_branch(seen, landed[0])
+
+        assert refusal
+        assert await spaces.head() == theirs
+
+    run(body)
+
+
+def test_a_landing_is_found_by_its_candidate_and_only_while_it_is_on_the_branch(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        first, candidate = await work(bench, A, {"a": "1"}), await work(bench, B, {"b": "1"})
+        await spaces.land(A, first, head=bench.base)
+        before = await spaces.find_landing(B, candidate)
+        landing = await spaces.land(B, candidate, head=bench.base)
+
+        found = await bench.open().find_landing(B, candidate)
+        bench.reset_branch()
+        after = await spaces.find_landing(B, candidate)
+
+        assert before is after is None
+        assert found is not None
+        assert (found.commit, found.merged, found.adopted) == (landing.commit, True, True)
 
     run(body)
 

@@ -14,7 +14,7 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Status
 from drumline.core.routing import MOST_RESTS
 from drumline.core.state import RunState
-from drumline.engine import driver as driver_module
+from drumline.engine import wakeup
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.journal import Message
 
@@ -24,8 +24,8 @@ A, B = StepId("a"), StepId("b")
 
 @pytest.fixture(autouse=True)
 def _without_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver_module, "POLL", 0.01)
-    monkeypatch.setattr(driver_module, "LOOK_ROUND", 0.05)
+    monkeypatch.setattr(wakeup, "POLL", 0.01)
+    monkeypatch.setattr(wakeup, "LOOK_ROUND", 0.05)
 
 
 def failing(kind: str, *, resets_at: float | None = None, message: str = "no more") -> Outcome:

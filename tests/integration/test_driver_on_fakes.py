@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +16,7 @@ from drumline.core import events as ev
 from drumline.core.ids import Commit, DriverId, StepId, Stream, Token, Tree
 from drumline.core.plan import Marks, Problem, Reading, Status, Step
 from drumline.core.state import RunState
-from drumline.engine import driver as driver_module
+from drumline.engine import wakeup
 from drumline.engine.driver import Driver
 from drumline.engine.outbox import iso, parse_iso
 from drumline.errors import GitError
@@ -35,8 +36,8 @@ PATIENCE = 60.0
 
 @pytest.fixture(autouse=True)
 def _without_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver_module, "POLL", 0.01)
-    monkeypatch.setattr(driver_module, "LOOK_ROUND", 0.05)
+    monkeypatch.setattr(wakeup, "POLL", 0.01)
+    monkeypatch.setattr(wakeup, "LOOK_ROUND", 0.05)
 
 
 class HookedAgent(WritingAgent):
@@ -769,3 +770,145 @@ def test_a_driver_that_only_waits_says_once_what_for(tmp_path: Path) -> None:
     anyio.run(session)
 
     assert told == [f"claimed by somebody since {taken.claimed_at}"]
+
+
+# --- the run branch ---------------------------------------------------------------------------------------------
+
+
+def moving(world: World, move: Callable[[FakeWorkspaces], object]) -> Hook:
+    """An agent in whose time somebody does something to the run branch."""
+
+    async def work(_: Assignment) -> None:
+        move(world.workspaces)
+
+    return work
+
+
+def landed_steps(world: World) -> list[StepId]:
+    return [step for _, step in world.workspaces.log()]
+
+
+def test_a_branch_that_is_deleted_in_mid_run_is_restored_and_that_is_told(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    hooked(world)["b1"] = moving(world, lambda git: git.move_branch(None))
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert landed_steps(world) == [A, B]
+    assert [(s.how, s.steps) for s in run.resettled] == [("restored", (A,))]
+
+
+def test_a_branch_that_is_set_back_after_the_last_landing_is_restored_before_the_run_ends(tmp_path: Path) -> None:
+    world = world_of(tmp_path, step("a"))
+
+    class SetBack(FakeWorkspaces):
+        async def remove(self, step: StepId) -> None:
+            await super().remove(step)
+            self.move_branch(self.first)
+
+    world.workspaces = SetBack(tmp_path / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert landed_steps(world) == [A]
+
+
+def test_commits_that_appear_while_steps_are_in_work_are_asked_about(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    hooked(world)["b1"] = moving(world, lambda git: git.commit_foreign("Mine"))
+
+    run = world.drive()
+
+    assert state_of(run) == "parked"
+    (gate,) = run.open_gates
+    assert gate.opened.kind == "branch"
+    assert gate.opened.person_only
+    assert "Mine" in gate.opened.question
+    assert landed_steps(world) == [A]
+
+
+@pytest.mark.parametrize(("choice", "kept"), [("keep", True), ("restore", False)])
+def test_the_answer_about_foreign_commits_is_carried_out(tmp_path: Path, choice: str, kept: bool) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    hooked(world)["b1"] = moving(world, lambda git: git.commit_foreign("Mine"))
+    (gate,) = world.drive().open_gates
+    world.say(Message(kind="answer", subject=gate.opened.gate, value=choice))
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert landed_steps(world) == [A, B]
+    line = [world.workspaces.message(commit) for commit in world.workspaces.history()]
+    assert ("Mine" in line) is kept
+    assert attempts(world) == ["a1", "b1"]
+
+
+def test_a_stop_at_the_question_about_the_branch_ends_the_run_as_blocked(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    hooked(world)["b1"] = moving(world, lambda git: git.commit_foreign("Mine"))
+    (gate,) = world.drive().open_gates
+    world.say(Message(kind="answer", subject=gate.opened.gate, value="stop"))
+
+    run = world.drive()
+
+    assert state_of(run) == "blocked"
+    assert landed_steps(world) == [A]
+
+
+def test_what_a_person_commits_while_nothing_is_at_work_becomes_the_head_and_is_named(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    anyio.run(world.begin)
+    world.workspaces.commit_foreign("Mine")
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert [(s.how, s.commits[0].split(" ", 1)[1]) for s in run.resettled] == [("kept", "Mine")]
+    assert landed_steps(world) == [A, B]
+
+
+def test_landings_that_an_older_copy_of_the_journal_does_not_know_are_not_made_again(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    world.drive()
+    again = world_of(tmp_path / "older", *CHAIN)
+    again.workspaces = world.workspaces
+
+    run = again.drive()
+
+    assert state_of(run) == "done"
+    assert finished(run) == {"a": "done", "b": "done"}
+    assert attempts(again) == []
+    assert landed_steps(world) == [A, B]
+
+
+def die_before_recording_a_landing(world: World) -> None:
+    """The driver dies after git has moved the branch and before the journal says so."""
+    appended = world.store.before
+
+    class Striking(FakeWorkspaces):
+        async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
+            landing = await super().land(step, commit, head=head)
+            world.store.before = lambda count: world.life.end()
+            return landing
+
+    world.workspaces = Striking(world.folder / "git", files={"README": "hello\n"}, plan_paths=["plan"])
+    with contextlib.suppress(Died, BaseExceptionGroup):
+        world.drive()
+    world.store.before = appended
+
+
+@pytest.mark.parametrize("kind", ["skip", "cancel", "retry"])
+def test_a_landing_that_only_git_knows_is_recorded_before_what_a_person_wants(tmp_path: Path, kind: str) -> None:
+    world = world_of(tmp_path, step("a"))
+    die_before_recording_a_landing(world)
+    assert landed_steps(world) == [A]
+    assert events_of(world, ev.StepLanded) == []
+    world.say(Message(kind=kind, subject="" if kind == "cancel" else A))
+
+    run = world.drive()
+
+    assert run.finished[A].state == "done"
+    assert run.finished[A].commit == world.workspaces.log()[0][0]
+    assert landed_steps(world) == [A]

@@ -20,7 +20,7 @@ from tests.unit.flows import end, script
 from drumline.core import events as ev
 from drumline.core.ids import Stream
 from drumline.core.state import RunState, fold_run
-from drumline.engine import driver as plan_driver
+from drumline.engine import wakeup
 from drumline.engine.driver import Driver
 from drumline.engine.flow import driver as flow_driver
 from drumline.engine.flow.driver import FlowDriver
@@ -34,8 +34,8 @@ PATIENCE = 60.0
 
 @pytest.fixture(autouse=True)
 def _without_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_driver, "POLL", 0.01)
-    monkeypatch.setattr(plan_driver, "LOOK_ROUND", 0.05)
+    monkeypatch.setattr(wakeup, "POLL", 0.01)
+    monkeypatch.setattr(wakeup, "LOOK_ROUND", 0.05)
     monkeypatch.setattr(flow_driver, "POLL", 0.01)
 
 

@@ -11,7 +11,19 @@ from dataclasses import dataclass, replace
 
 from drumline.core import gates, spending
 from drumline.core.checkfailure import CHECK_RULES, CheckFailure, explain, is_work
-from drumline.core.commands import Attempt, Command, Defer, Finish, Land, Park, Prepare, Recheck, Restart, RunCheck
+from drumline.core.commands import (
+    Attempt,
+    Command,
+    Defer,
+    Finish,
+    Land,
+    Park,
+    Prepare,
+    Recheck,
+    Release,
+    Restart,
+    RunCheck,
+)
 from drumline.core.events import AttemptEnded, Event, WorkLost
 from drumline.core.ids import DriverId
 from drumline.core.life import OPEN, Phase
@@ -100,8 +112,9 @@ def _after_work(orders: Orders, state: StepState, run: RunState) -> Command:
         return _after_failure(orders, state, run, state.last)
     if state.last is not None and state.last.question:
         return _after_question(orders, state, run, state.last)
-    if state.refused is not None and not state.refused.retry:
-        return Finish(state="blocked", reason=state.refused.reason)
+    if state.refused is not None:
+        reason = state.refused.reason
+        return Release(reason=reason) if state.refused.retry else Finish(state="blocked", reason=reason)
     pending = _pending_check(orders, state)
     if pending is not None:
         return pending

@@ -15,7 +15,7 @@ from drumline.core.plan import Check, Marks, Plan, Status, Step
 from drumline.core.state import Gate, RunState, survey
 from drumline.errors import StoreError
 
-FORMAT = 3
+FORMAT = 4
 DONE = Marks(status=Status.DONE)
 _PACKED = ("id", "title", "path", "line", "text_digest", "needs", "checks")
 _PLAN_WORDS = ("name", "path", "format", "title", "autonomy", "ticket", "complexity", "express")
@@ -47,6 +47,7 @@ def dump(state: RunState) -> str:
         "mirrored": [_shorten(state, mirrored) for mirrored in state.mirrored.values()],
         "deferred": [to_plain(deferred) for deferred in state.deferred.values()],
         "usage": state.usage,
+        "resettled": [to_plain(settled) for settled in state.resettled],
         "mode": state.mode,
         "cancel": to_plain(state.cancel) if state.cancel else None,
         "parked": state.parked,
@@ -79,6 +80,7 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.deferred = {d["step"]: from_plain(ev.StepDeferred, d) for d in raw["deferred"]}
     state.usage = raw["usage"]
     state.asked = raw["asked"]
+    state.resettled = tuple([from_plain(ev.BranchSettled, settled) for settled in raw["resettled"]])
     state.parked_until = raw["parked_until"]
     state.finished = {f["step"]: from_plain(ev.StepFinished, f) for f in raw["finished"]}
     mirrored = [_lengthen(state, entry) for entry in raw["mirrored"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from drumline.core.events import GateOpened
-from drumline.core.ids import GateId, StepId
+from drumline.core.ids import Commit, GateId, StepId, Tree
 from drumline.core.plan import Check
 
 
@@ -86,6 +86,13 @@ class Defer(Command):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Release(Command):
+    """Give the claim back at once: something about the run is to be settled before the step can go on."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Finish(Command):
     """The step needs no more driving. `failure` is the class of a check failure that is not the work's."""
 
@@ -136,6 +143,28 @@ class Close(Command):
     state: str
     reason: str
     rejected: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SettleBranch(Command):
+    """Let the run branch stand at `to` from here on; `how` says whether it is `restored` or `kept`.
+
+    `steps` are those whose landings were missing, `commits` what somebody else had written.
+    """
+
+    how: str
+    to: Commit
+    steps: tuple[StepId, ...] = ()
+    commits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Adopt(Command):
+    """Record a landing that is on the branch and that the journal does not know."""
+
+    step: StepId
+    commit: Commit
+    tree: Tree
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

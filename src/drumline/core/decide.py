@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drumline.core import gates
+from drumline.core.branch import settle
 from drumline.core.checkfailure import is_work
-from drumline.core.commands import Ask, ClaimStep, Close, Command, Declare, EndRun, Linger, ParkRun, Reopen
+from drumline.core.commands import Adopt, Ask, ClaimStep, Close, Command, Declare, EndRun, Linger, ParkRun, Reopen
 from drumline.core.events import StepReopened
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Status, Step
@@ -31,6 +32,9 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
         return []
     if run.cancel is not None:
         return [Linger(reason="stopping")] if around.claimed else [EndRun(state="cancelled", reason=run.cancel.reason)]
+    unsettled = _branch(run, around)
+    if unsettled:
+        return unsettled
     stopped = _stopped_at(run)
     if stopped is not None:
         return [Linger(reason="stopping")] if around.claimed else [stopped]
@@ -52,6 +56,20 @@ def take_up(run: RunState) -> list[StepReopened]:
     """What a resume reopens: steps whose checks this machine could not run. Their work is kept, so trying is cheap."""
     blocked = [f.step for f in run.finished.values() if f.state == "blocked" and not is_work(f.failure)]
     return [StepReopened(step=step, reason="its check could not be run before") for step in blocked]
+
+
+def _branch(run: RunState, around: Surroundings) -> list[Command]:
+    """What the run branch asks for before anything else: landings to record, or what somebody else did to it."""
+    if around.branch is None:
+        return []
+    found: list[Command] = [
+        Adopt(step=step, commit=commit, tree=tree)
+        for step, commit, tree in around.branch.unknown
+        if step in run.plan.by_id and step not in run.finished and step not in around.claimed
+    ]
+    if found or around.branch.is_sound:
+        return found
+    return [settle(run, around.branch, by_person=around.quiet, busy=bool(around.claimed))]
 
 
 def _declarations(run: RunState, around: Surroundings) -> list[Command]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from drumline.core.event import PROTOCOL, Event
 from drumline.core.runevents import (
+    BranchSettled,
     CancelRequested,
     FlowPinned,
     GateAnswered,
@@ -52,6 +53,7 @@ __all__ = [
     "AttemptEnded",
     "AttemptStarted",
     "AttemptUsed",
+    "BranchSettled",
     "CancelRequested",
     "CheckEnded",
     "CheckStarted",

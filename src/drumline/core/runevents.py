@@ -205,6 +205,20 @@ class PlanMirrored(Event):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BranchSettled(Event):
+    """The run branch was not where we left it; it stands at `new` from here on.
+
+    `how` is `restored` or `kept`. `steps` are those whose landings were missing, `commits` what somebody else wrote.
+    """
+
+    how: str
+    new: Commit
+    old: Commit | None = None
+    steps: tuple[StepId, ...] = ()
+    commits: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ModeChanged(Event):
     """Steps not yet started are scheduled differently from here on."""
 

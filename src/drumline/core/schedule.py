@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from math import inf
 
 from drumline.core import gates
+from drumline.core.branch import Branch
 from drumline.core.graph import ranks
 from drumline.core.ids import GateId, StepId
 from drumline.core.ownership import shared
@@ -39,7 +40,8 @@ class Surroundings:
     """What the world says at this moment: claims held, marks in the files, the time, and how old a claim may get.
 
     `patience` is how many seconds a driver stays for a quota if there is nothing else to do. `untrusted` are commands
-    of steps that a person has to accept first.
+    of steps that a person has to accept first. `branch` is the run branch as it was seen last; `quiet` says that
+    nothing of ours was at work before that.
     """
 
     claimed: frozenset[StepId]
@@ -49,6 +51,8 @@ class Surroundings:
     claim_times: Mapping[StepId, float | None]
     patience: float = inf
     untrusted: Mapping[StepId, Sequence[Brought]] = field(default_factory=dict)
+    branch: Branch | None = None
+    quiet: bool = False
 
 
 def is_skipped(run: RunState, step: StepId) -> bool:

@@ -62,6 +62,7 @@ class RunState:
     mirrored: dict[StepId, ev.PlanMirrored] = field(default_factory=dict)
     deferred: dict[StepId, ev.StepDeferred] = field(default_factory=dict)
     usage: dict[StepId, dict[str, Mapping[str, float]]] = field(default_factory=dict)
+    resettled: tuple[ev.BranchSettled, ...] = ()
     mode: str = "sequential"
     flow: ev.FlowPinned | None = None
     cancel: ev.CancelRequested | None = None
@@ -261,6 +262,10 @@ def _mirrored(state: RunState, event: ev.PlanMirrored) -> None:
         state.deferred.pop(event.step, None)
 
 
+def _branch_settled(state: RunState, event: ev.BranchSettled) -> None:
+    state.resettled = (*state.resettled, event)
+
+
 def _mode(state: RunState, event: ev.ModeChanged) -> None:
     state.mode = event.mode
 
@@ -302,6 +307,7 @@ _APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {
     ev.UsageCounted: _usage_counted,
     ev.StepReopened: _step_reopened,
     ev.PlanMirrored: _mirrored,
+    ev.BranchSettled: _branch_settled,
     ev.ModeChanged: _mode,
     ev.CancelRequested: _cancel,
     ev.RunParked: _parked,

@@ -157,7 +157,7 @@ class LandingStarted(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LandingRefused(Event):
-    """The commit could not be landed; both sides are kept."""
+    """The commit could not be landed; both sides are kept. With `retry` it can be once the run branch is settled."""
 
     reason: str
     conflicts: tuple[str, ...] = ()

@@ -125,6 +125,8 @@ def fold_step(state: StepState, events: Iterable[ev.Event]) -> StepState:
 
 def _claimed(state: StepState, event: ev.StepClaimed, _: Phase) -> None:
     state.driver = event.driver
+    if state.refused is not None and state.refused.retry:
+        state.refused = None
     if state.until is not None:  # nobody claims it earlier: agents whose time was waited for can go on
         due = state.until
         state.exhausted = {name: time for name, time in state.exhausted.items() if time is None or time > due}

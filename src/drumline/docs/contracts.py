@@ -30,6 +30,7 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("plan_changed", "Somebody edited the plan, and the edit counts."),
     ("plan_invalid", "An edit made the plan unusable; the run goes on with the plan as it was. Without `seq`."),
     ("waiting", "This driver has nothing to do for now, and what it waits for. Without `seq`."),
+    ("branch_settled", "The run branch had been moved or deleted by somebody else; where it stands now, and why."),
     ("mode_changed", "Steps not yet started are scheduled differently."),
     ("step_started", "A step is in work."),
     ("check_failed", "A check failed or could not be run."),

@@ -97,6 +97,8 @@ class Acts:
             case cmd.Defer(until=until, reason=reason):
                 deferred = ev.StepDeferred(step=step, until=until, reason=reason[:MOST_MESSAGE])
                 return Note(step=[ev.StepReleased(reason="quota", until=until)], run=[deferred])
+            case cmd.Release(reason=reason):
+                return Note(step=[ev.StepReleased(reason=reason[:MOST_MESSAGE])])
             case cmd.Finish():
                 return await self._intend_finish(command, state)
             case _:
@@ -352,7 +354,7 @@ class Acts:
             named = ", ".join(landing.conflicts[:5])
             reason = f"its changes conflict with what landed meanwhile in {named}"
             return ev.LandingRefused(reason=reason, conflicts=landing.conflicts)
-        return ev.LandingRefused(reason=landing.refusal)
+        return ev.LandingRefused(reason=landing.refusal, retry=landing.moved)
 
 
 def _intend_attempt(command: cmd.Attempt, state: StepState) -> ev.AttemptStarted:

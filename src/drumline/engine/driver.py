@@ -24,22 +24,19 @@ from drumline.core.schedule import Surroundings, is_claimable, is_guarded
 from drumline.core.state import RunState, fold_run
 from drumline.engine.acts import Acts
 from drumline.engine.books import Books
+from drumline.engine.branchwatch import BranchWatch, record_adoption
 from drumline.engine.figures import complete
 from drumline.engine.kit import Kit, Observer, OpenAgent
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import outcome_of
 from drumline.engine.outbox import Outbox, parse_iso
 from drumline.engine.vetting import Vetting
+from drumline.engine.wakeup import POLL, Wakeup
 from drumline.engine.walk import Recover, Walk
 from drumline.errors import Conflict, GitError, InvalidInput, StaleToken
 from drumline.ports.journal import Addition, Recorded
 from drumline.ports.processes import Processes
 from drumline.ports.roster import Standing
-
-POLL = 0.2
-"""Seconds between two looks at the store's position while idle."""
-LOOK_ROUND = 2.0
-"""Seconds between two looks at the plan's files and at other drivers while nothing happens in the store."""
 
 
 @dataclass(kw_only=True)
@@ -61,12 +58,12 @@ class Driver:
         self._complained: tuple[Problem, ...] = ()
         self._reading: Reading | None = None
         self._walks: dict[StepId, anyio.CancelScope] = {}
-        self._wake = anyio.Event()
+        self._wakeup = Wakeup(clock=self.kit.clock, position=self.kit.store.position)
         self._outbox = Outbox(kit=self.kit)
         self._books, self._vetting = Books(), Vetting(trust=self.kit.trust)
+        self._branch = BranchWatch(workspaces=self.kit.workspaces)
         self._booked = 0
         self._waiting = ""
-        self._alarm: float | None = None
         self._me: DriverId
         self._processes: Processes
         self._open_agent: OpenAgent
@@ -102,7 +99,7 @@ class Driver:
     def stop(self) -> None:
         """Stop this driver: its steps are given back, the run stays open."""
         self.stopping = True
-        self._wake.set()
+        self._wakeup.call()
 
     async def _loop(self, tasks: TaskGroup) -> None:
         while True:
@@ -119,7 +116,7 @@ class Driver:
             except Conflict:
                 continue
             if not busy:
-                await self._idle()
+                await self._wakeup.wait()
 
     async def _is_over(self) -> bool:
         """Whether there is nothing left to drive; what somebody said in the last moment may change that."""
@@ -140,9 +137,10 @@ class Driver:
         await self._mirror_all()
         if await self._watch_plan():
             return True
+        await self._branch.look(self.run)
         around = self._surroundings(claimed | frozenset(self._walks))
         commands = decide(self.run, around, slots=self.jobs - len(self._walks))
-        self._alarm = None
+        self._wakeup.alarm = None
         acted = False
         for command in commands:
             acted = await self._carry_out(command, tasks, around) or acted
@@ -183,6 +181,8 @@ class Driver:
             claim_times={step: parse_iso(m.claimed_at) for step, m in reading.marks.items() if m.claimed_at},
             patience=self.kit.quota_wait,
             untrusted=self._vetting.look(self.run),
+            branch=self._branch.branch,
+            quiet=self._branch.quiet,
         )
 
     async def _live_claims(self) -> list[StepId]:
@@ -194,15 +194,22 @@ class Driver:
             if claim.driver not in gone:
                 gone[claim.driver] = await self._is_gone(claim.driver)
             if gone[claim.driver]:
-                await self._clear_away(step)
+                await self._clear_away(step, claim.token)
                 self.kit.store.release(self.run_id, step, claim.token)
             else:
                 live.append(step)
         return live
 
-    async def _clear_away(self, step: StepId) -> None:
-        """Remove the workspace of a step whose driver died between finishing it and giving it back."""
+    async def _clear_away(self, step: StepId, token: Token) -> None:
+        """Conclude what a dead driver's claim is about before anybody may skip, cancel or restart the step.
+
+        A landing that reached git is recorded; a workspace that is not needed any more is removed.
+        """
         self._sync()
+        if step in self.run.plan.by_id and step not in self.run.finished:
+            with contextlib.suppress(GitError, StaleToken, Conflict):
+                await self._new_walk(self.run.plan.by_id[step], token).conclude_landing()
+            self._sync()
         finished = self.run.finished.get(step)
         if finished is not None and finished.state == "done":
             with contextlib.suppress(GitError, OSError):
@@ -286,15 +293,35 @@ class Driver:
                 await self._append(complete(self.kit.store, self.run_id, [finished]))
             case cmd.ParkRun(gates=gates, until=until):
                 await self._append([ev.RunParked(gates=gates, until=until)])
+            case cmd.Adopt():
+                await self._append([record_adoption(command)])
+            case cmd.SettleBranch():
+                await self._settle_branch(command)
             case cmd.EndRun(state=state, reason=reason):
-                await self._append([ev.RunEnded(state=state, reason=reason)])
+                await self._end(state, reason)
             case cmd.Linger(reason=reason, until=until):
                 self._tell_waiting(reason)
-                self._alarm = until
+                self._wakeup.alarm = until
                 return False
             case _:
                 return False
         return True
+
+    async def _settle_branch(self, command: cmd.SettleBranch) -> None:
+        await self._append([self._branch.describe(command)])
+        refusal = await self._branch.settle(command)
+        await self._branch.look(self.run)
+        if refusal and not self._branch.is_sound:
+            await self._append([ev.RunEnded(state="blocked", reason=refusal)])
+
+    async def _end(self, state: str, reason: str) -> None:
+        """End the run; what landed is looked for on the branch once more before it is said to be there."""
+        if self._branch.is_sound and state != "cancelled":
+            self._branch.due = True
+            await self._branch.look(self.run)
+            if not self._branch.is_sound:
+                return
+        await self._append([ev.RunEnded(state=state, reason=reason)])
 
     def _tell_waiting(self, reason: str) -> None:
         """Say once why this driver does nothing, if it really does nothing."""
@@ -352,14 +379,15 @@ class Driver:
             pass  # the claim was taken over: whoever has it now records what happens
         finally:
             self.kit.store.release(self.run_id, walk.step, walk.token)
+            self._branch.due = self._branch.due or walk.state.refused is not None
             del self._walks[walk.step]
-            self._wake.set()
+            self._wakeup.call()
 
     async def _stop_walks(self) -> None:
         for scope in list(self._walks.values()):
             scope.cancel()
         while self._walks:
-            await self._woken(POLL)
+            await self._wakeup.wait_called(POLL)
         self._sync()
 
     async def _append(self, events: list[ev.Event], *, settles: Sequence[int] = (), any_version: bool = False) -> None:
@@ -367,34 +395,3 @@ class Driver:
         addition = Addition(events=events, expected=expected)
         await self.kit.store.append({Stream(self.run_id): addition}, settles=settles)
         self._sync()
-
-    # --- waiting ------------------------------------------------------------------------------------------------
-
-    async def _woken(self, seconds: float) -> bool:
-        with anyio.move_on_after(seconds):
-            await self._wake.wait()
-        woken = self._wake.is_set()
-        if woken:
-            self._wake = anyio.Event()
-        return woken
-
-    async def _idle(self) -> None:
-        """Wait until a walk ends, somebody writes to the store, or it is time to look at files and drivers again."""
-        if self._alarm is None:
-            await self._watch()
-            return
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._ring, self._alarm)
-            await self._watch()
-            tasks.cancel_scope.cancel()
-
-    async def _watch(self) -> None:
-        before = self.kit.store.position()
-        for _ in range(int(LOOK_ROUND / POLL)):
-            if await self._woken(POLL) or self.stopping or self.kit.store.position() != before:
-                return
-
-    async def _ring(self, at: float) -> None:
-        """Wake the driver at a time."""
-        await self.kit.clock.sleep(max(0.0, at - self.kit.clock.now()))
-        self._wake.set()

@@ -15,9 +15,9 @@ import anyio
 
 from drumline.core import events as ev
 from drumline.core.advance import advance, recover
-from drumline.core.commands import Command, Defer, Finish, Land, Park
+from drumline.core.commands import Command, Defer, Finish, Land, Park, Release
 from drumline.core.ids import DriverId, StepId, Stream, Token
-from drumline.core.life import OPEN, Phase
+from drumline.core.life import Phase
 from drumline.core.spending import count_usage
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState, fold_step
@@ -64,8 +64,8 @@ class Walk:
         self._load()
         owner = self.state.driver
         claimed = ev.StepClaimed(driver=self.driver, token=self.token)
-        pending = Note(step=[*self.recover(self.state, owner), claimed], run=opening)
         try:
+            pending = Note(step=[*await self._close(owner), claimed], run=opening)
             await self._walk(pending)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
@@ -73,6 +73,26 @@ class Walk:
             raise
         except GitError as error:
             await self._give_up(error)
+
+    async def conclude_landing(self) -> None:
+        """Record the landing that a dead driver made and did not record, under its claim; else do nothing."""
+        self._load()
+        if self.state.phase is not Phase.LANDING:
+            return
+        closed = await self._close(self.state.driver)
+        if any(isinstance(event, ev.StepLanded) for event in closed):
+            fold_step(self.state, closed)
+            await self._after(await self._begin(Note(step=closed)))
+
+    async def _close(self, owner: DriverId) -> list[ev.Event]:
+        """Close what was left open: as landed if git knows the landing, else as lost."""
+        lost = self.recover(self.state, owner)
+        if not lost or self.state.phase is not Phase.LANDING or self.state.candidate is None:
+            return lost
+        landing = await self.kit.workspaces.find_landing(self.step, self.state.candidate)
+        if landing is None or landing.commit is None or landing.tree is None:
+            return lost
+        return [ev.StepLanded(commit=landing.commit, tree=landing.tree, merged=landing.merged, adopted=True)]
 
     def _load(self) -> None:
         events = [recorded.event for recorded in self.kit.store.read(self.stream)]
@@ -84,7 +104,7 @@ class Walk:
         pending.run.extend(self._count_lost(pending.step))
         await self._clean_up()
         command = await self._begin(pending)
-        while not isinstance(command, Finish | Park | Defer):
+        while not isinstance(command, Finish | Park | Defer | Release):
             if isinstance(command, Land):
                 # What has landed is recorded before a stop is heard: it is neither lost nor to be skipped.
                 with anyio.CancelScope(shield=True):
@@ -148,7 +168,7 @@ class Walk:
         for _ in range(3):
             self.state = StepState()
             self._load()
-            lost = recover(self.state, self.driver)
+            lost = await self._close(self.driver)
             fold_step(self.state, lost)
             note = Note(step=[*lost, ev.StepReleased(reason=reason)], run=self._count_lost(lost))
             with contextlib.suppress(Conflict):
@@ -159,8 +179,13 @@ class Walk:
         """Git refused something no rule expects: block the step with git's own words instead of losing the run."""
         self.state = StepState()
         self._load()
-        lost = recover(self.state, self.driver) if self.state.phase in OPEN else []
+        lost = recover(self.state, self.driver)
+        with contextlib.suppress(GitError):
+            lost = await self._close(self.driver)
         fold_step(self.state, lost)
+        if self.state.phase is Phase.LANDED:  # only what came after it has failed: the next claim finishes it
+            await self._record(Note(step=[*lost, ev.StepReleased(reason="landed")]))
+            return
         finished = ev.StepFinished(step=self.step, state="blocked", reason=f"git: {error}")
         told = [*self._count_lost(lost), add_figures(finished, self.state)]
         await self._record(Note(step=[*lost, ev.StepReleased(reason=finished.state)], run=told))

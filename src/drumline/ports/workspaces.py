@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from drumline.core.branch import Branch
 from drumline.core.ids import Commit, StepId, Tree
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Landing:
-    """What became of a landing: `commit` is on the branch, or `conflicts`/`refusal` say why not."""
+    """What became of a landing: `commit` is on the branch, or `conflicts`/`refusal` say why not.
+
+    `moved` says that somebody else has moved or deleted the branch: the landing may be made once that is settled.
+    """
 
     commit: Commit | None = None
     tree: Tree | None = None
@@ -20,6 +24,7 @@ class Landing:
     adopted: bool = False
     conflicts: tuple[str, ...] = ()
     refusal: str = ""
+    moved: bool = False
 
 
 class Workspaces(Protocol):
@@ -30,7 +35,7 @@ class Workspaces(Protocol):
         ...
 
     async def head(self) -> Commit:
-        """The commit the run branch points at."""
+        """The commit the run branch points at, or where we left it if it is gone."""
         ...
 
     def path(self, step: StepId) -> Path:
@@ -69,6 +74,24 @@ class Workspaces(Protocol):
 
         A landing of this step found on the branch above `head` is adopted instead of made again. Moves the branch
         by compare-and-set and never while it is checked out somewhere.
+        """
+        ...
+
+    async def find_landing(self, step: StepId, commit: Commit) -> Landing | None:
+        """The landing of a candidate commit that the repository knows, whatever the journal says.
+
+        Returns only when nothing that a dead driver started can move the branch any more.
+        """
+        ...
+
+    async def look(self, landed: Sequence[Commit]) -> Branch:
+        """The run branch beside what the journal says was landed on it."""
+        ...
+
+    async def settle_branch(self, seen: Branch, to: Commit) -> str:
+        """Let the branch stand at `to` from here on; what stood there stays reachable by a ref.
+
+        Nothing happens if the branch is not as it was `seen`, or is checked out and would have to move: returns why.
         """
         ...
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from drumline.core.branch import Branch
 from drumline.core.ids import NO_STEP, Commit, StepId, Tree
 from drumline.ports.workspaces import Landing
 
@@ -51,16 +52,19 @@ class FakeWorkspaces:
         self._trees: dict[Tree, Files] = {}
         self._commits: dict[Commit, _Record] = {}
         self._head: Commit | None = None
+        self._written: Commit | None = None
+        self._landings: dict[tuple[StepId, Commit], Commit] = {}
         content = {path: text.encode() for path, text in (files or {}).items()}
         self.first = self._add(_Record(parent="", tree=self._store(content), message="first", step=NO_STEP))
 
     async def start(self, base: Commit) -> None:
         """Create the run branch at `base`; nothing happens if it exists."""
-        self._head = self._head or base
+        if self._written is None:
+            self._head = self._written = base
 
     async def head(self) -> Commit:
-        """The commit the run branch points at."""
-        return self._tip()
+        """The commit the run branch points at, or where we left it if it is gone."""
+        return self._head or self._written or self._tip()
 
     def path(self, step: StepId) -> Path:
         """Where the step's workspace is or will be."""
@@ -108,17 +112,62 @@ class FakeWorkspaces:
 
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
         """Bring the commit onto the branch: adopted, fast-forwarded, or merged file by file."""
+        if self._head is None:
+            return Landing(refusal="the run branch is gone", moved=True)
         above = self._line(self._tip(), until=head)
         found = next((made for made in above if self._commits[made].step == step), None)
         if found:
             return Landing(commit=found, tree=self._commits[found].tree, merged=found != commit, adopted=True)
+        if self._head != self._written:
+            return Landing(refusal="the run branch was moved by somebody else", moved=True)
         landing = self._place(commit)
         if landing.commit is None:
             return landing
         if self.checked_out:
             return Landing(refusal=f"the run branch is checked out at {self.checked_out!r}")
-        self._head = landing.commit
+        self._head = self._written = self._landings[step, commit] = landing.commit
         return landing
+
+    async def find_landing(self, step: StepId, commit: Commit) -> Landing | None:
+        """The landing of a candidate that the branch has, whatever the journal says."""
+        landed = self._landings.get((step, commit))
+        if landed is None or self._head is None or landed not in self._line(self._head, until=""):
+            return None
+        return Landing(commit=landed, tree=self._commits[landed].tree, merged=landed != commit, adopted=True)
+
+    async def look(self, landed: Sequence[Commit]) -> Branch:
+        """The run branch beside what the journal says was landed on it."""
+        if self._head is None:
+            return Branch(tip=None, written=self._written, missing=tuple(landed))
+        line = list(self._line(self._head, until=""))
+        before = set(self._line(self._written or "", until=""))
+        ours = {commit: step for (step, _), commit in self._landings.items()}
+        return Branch(
+            tip=self._head,
+            written=self._written,
+            missing=tuple(commit for commit in landed if commit not in line),
+            foreign=tuple((c, self._commits[c].message) for c in line if c not in ours and c not in before),
+            unknown=tuple((ours[c], c, self._commits[c].tree) for c in line if c in ours and c not in landed),
+        )
+
+    async def settle_branch(self, seen: Branch, to: Commit) -> str:
+        """Let the branch stand at `to` from here on, if it is still as it was seen."""
+        if seen.tip != self._head:
+            return "the run branch moved again"
+        if self.checked_out and to != self._head:
+            return f"the run branch is checked out at {self.checked_out!r}"
+        self._head = self._written = to
+        return ""
+
+    def move_branch(self, to: Commit | None) -> None:
+        """What somebody else does to the branch."""
+        self._head = to
+
+    def commit_foreign(self, message: str) -> Commit:
+        """Somebody else's commit on the branch."""
+        tip = self._tip()
+        self._head = self._add(_Record(parent=tip, tree=self._commits[tip].tree, message=message, step=NO_STEP))
+        return self._head
 
     async def remove(self, step: StepId) -> None:
         """Take the workspace away once its work is kept elsewhere; nothing happens if there is none."""
@@ -128,6 +177,10 @@ class FakeWorkspaces:
         """The landings on the branch, oldest first."""
         line = [(made, self._commits[made].step) for made in self._line(self._tip(), until="")]
         return [(made, step) for made, step in reversed(line) if step != NO_STEP]
+
+    def history(self) -> list[Commit]:
+        """Every commit on the branch, newest first."""
+        return list(self._line(self._tip(), until=""))
 
     def files(self, commit: Commit) -> dict[str, str]:
         """The files of a commit as text."""

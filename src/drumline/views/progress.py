@@ -170,6 +170,18 @@ def _changed(scene: _Scene, event: ev.PlanChanged) -> Told:
     return Told(event="plan_changed", text=f"the plan was edited: {'; '.join(words) or 'order only'}", data=data)
 
 
+def _branch_settled(scene: _Scene, event: ev.BranchSettled) -> Told:
+    named = f": {'; '.join(event.commits)}" if event.commits else ""
+    data = {"how": event.how, "commit": event.new, "steps": list(event.steps), "commits": list(event.commits)}
+    if event.how == "kept":
+        text = f"the run branch has commits of somebody else; they are its head now{named}"
+    else:
+        missing = f"; missing on it: {', '.join(event.steps)}" if event.steps else ""
+        kept = f"; commits of somebody else stay reachable by a ref{named}" if named else ""
+        text = f"the run branch was moved or deleted; it is back at {event.new[:SHORT_COMMIT]}{missing}{kept}"
+    return Told(event="branch_settled", text=text, data=data)
+
+
 def _mode(scene: _Scene, event: ev.ModeChanged) -> Told:
     return Told(event="mode_changed", text=f"mode is {event.mode} from here on", data={"mode": event.mode})
 
@@ -350,6 +362,7 @@ _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingPr
         ev.PlanPinned: _pinned,
         ev.StepsDeclared: _declared,
         ev.PlanChanged: _changed,
+        ev.BranchSettled: _branch_settled,
         ev.ModeChanged: _mode,
         ev.GateOpened: _gate,
         ev.GateAnswered: _answered,

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from drumline.core.ids import Commit, RunId, StepId, Tree
-from drumline.errors import GitError
 from drumline.workspace.git import Git
 
 
@@ -96,22 +95,9 @@ def sign_message(message: str, *, run: RunId, step: StepId) -> str:
     return f"{body}{_trailers(run, step)}\n"
 
 
-def is_signed(message: str, *, run: RunId, step: StepId) -> bool:
-    """Whether a commit's message ends with our trailers of exactly this run and step."""
-    return message.rstrip("\n").endswith(_trailers(run, step))
-
-
 def _trailers(run: RunId, step: StepId) -> str:
     return f"\n\nDrumline-Run: {_one_line(run)}\nDrumline-Step: {_one_line(step)}"
 
 
 def _one_line(name: str) -> str:
     return name if name.isprintable() else quote(name, safe="", errors="surrogateescape")
-
-
-async def read_tip(git: Git, branch: str) -> Commit:
-    """The commit the run branch points at."""
-    tip = await git.find_commit(f"refs/heads/{branch}")
-    if not tip:
-        raise GitError(f"the run branch {branch!r} is gone", hint=f"git branch {branch} HEAD")
-    return Commit(tip)

@@ -1,63 +1,106 @@
-"""Landing: a step's commit reaches the run branch exactly once, by compare-and-set, whoever else lands meanwhile."""
+"""Landing: a step's commit reaches the run branch exactly once, by compare-and-set, whoever else lands meanwhile.
+
+Landings of a run are made one at a time, under the lock that git inherits: what a dead driver's git still does is
+waited for. Before the branch moves, a ref of the step's own says which commit lands for which candidate; a landing is
+recognised by that ref, never by its message. A second ref, `@head`, says what we wrote last: a branch that stands
+elsewhere was moved by somebody else, and is not moved until that is settled.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError
 from drumline.ports.workspaces import Landing
-from drumline.workspace.commits import Made, is_signed, make_commit, read_commit, read_commits, read_identity, read_tip
+from drumline.workspace.commits import Made, make_commit, read_commit, read_identity
 from drumline.workspace.git import Git
 from drumline.workspace.locks import back_off, is_busy
-from drumline.workspace.refs import write_ref
-from drumline.workspace.worktrees import detach_head, find_checkouts, find_record
+from drumline.workspace.refs import Update, write_refs
+from drumline.workspace.worktrees import detach_head, file_name, find_checkouts, find_record
 
-_TRIES = 50
+LANDED = "landed-"
+_TRIES = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
-    """Where a run lands; `folder` holds the run's own worktrees, `ref_lock` is taken to write its refs."""
+    """Where a run lands; `folder` holds the run's own worktrees."""
 
     git: Git
     run: RunId
     branch: str
     folder: Path
-    ref_lock: Path
 
     @property
     def ref(self) -> str:
         """The full name of the run branch."""
         return f"refs/heads/{self.branch}"
 
+    @property
+    def head_ref(self) -> str:
+        """The ref that says what we wrote last; no step can be called so."""
+        return f"refs/drumline/{file_name(self.run)}/@head"
 
-async def land_commit(target: Target, step: StepId, commit: Commit, *, head: Commit) -> Landing:
+    def step_refs(self, step: StepId) -> str:
+        """What the names of a step's refs begin with."""
+        return f"refs/drumline/{file_name(self.run)}/{file_name(step)}/"
+
+    async def read_refs(self, *patterns: str) -> Mapping[str, Commit]:
+        """The run branch, `@head`, and what else the patterns name, each with its commit."""
+        words = ("--format=%(objectname) %(refname)", self.ref, self.head_ref, *patterns)
+        listed = (await self.git.run("for-each-ref", *words)).line.splitlines()
+        pairs = [line.partition(" ")[::2] for line in listed]
+        return {ref: Commit(commit) for commit, ref in pairs}
+
+    async def contains(self, tip: str, commit: str) -> bool:
+        """Whether `commit` is in the history of `tip`; one that does not exist any more is not."""
+        return not (await self.git.run("merge-base", "--is-ancestor", commit, tip, accept=(0, 1, 128))).code
+
+
+async def land_commit(target: Target, step: StepId, commit: Commit, *, head: Commit, held: int) -> Landing:
     """Bring `commit` onto the branch, or adopt the landing of this step found above `head`."""
-    made = await read_commit(target.git, commit)
-    for attempt in range(_TRIES):
-        tip = await read_tip(target.git, target.branch)
-        found = await _find_landing(target, step, head=head, tip=tip)
-        if found:
-            return Landing(commit=found.id, tree=found.tree, merged=found.id != commit, adopted=True)
-        landing = await _place(target.git, made, tip)
-        if landing.commit is None:
-            return landing
-        refusal = await _free_branch(target, tip)
-        if refusal:
-            return Landing(refusal=refusal)
-        if await _move(target, step, landing.commit, tip=tip):
-            return landing
-        await back_off(attempt)
-    raise GitError(f"the run branch {target.branch!r} kept moving during {_TRIES} landings", hint="drumline resume")
+    refs = await target.read_refs(f"{target.step_refs(step)}{LANDED}*")
+    tip = refs.get(target.ref)
+    if tip is None:
+        return Landing(refusal=f"the run branch {target.branch!r} is gone", moved=True)
+    found = await _find_landing(target, refs, commit, head=head, tip=tip)
+    if found:
+        return Landing(commit=found.id, tree=found.tree, merged=found.id != commit, adopted=True)
+    if refs.get(target.head_ref, tip) != tip:
+        return Landing(refusal=f"the run branch {target.branch!r} was moved by somebody else", moved=True)
+    landing = await _place(target.git, await read_commit(target.git, commit), tip)
+    if landing.commit is None:
+        return landing
+    refusal = await free_branch(target, tip)
+    return Landing(refusal=refusal) if refusal else await _move(target, step, commit, landing, tip=tip, held=held)
 
 
-async def _find_landing(target: Target, step: StepId, *, head: Commit, tip: Commit) -> Made | None:
-    if head == tip:
+async def find_landing(target: Target, step: StepId, commit: Commit) -> Landing | None:
+    """The landing of a candidate that git knows, whatever the journal says."""
+    ref = f"{target.step_refs(step)}{LANDED}{commit}"
+    refs = await target.read_refs(ref)
+    if target.ref not in refs:
         return None
-    above = await read_commits(target.git, f"{head}..{tip}")
-    return next((made for made in above if is_signed(made.message, run=target.run, step=step)), None)
+    found = await _find_landing(target, refs, commit, head=None, tip=refs[target.ref])
+    return Landing(commit=found.id, tree=found.tree, merged=found.id != commit, adopted=True) if found else None
+
+
+async def _find_landing(
+    target: Target, refs: Mapping[str, Commit], commit: Commit, *, head: Commit | None, tip: Commit
+) -> Made | None:
+    """A landing of exactly this candidate, or of the step above `head`."""
+    for ref, landed in refs.items():
+        if LANDED not in ref.rpartition("/")[2]:
+            continue
+        exact = ref.endswith(f"/{LANDED}{commit}")
+        if not await target.contains(tip, landed):
+            continue
+        if exact or (head is not None and not await target.contains(head, landed)):
+            return await read_commit(target.git, landed)
+    return None
 
 
 async def _place(git: Git, made: Made, tip: Commit) -> Landing:
@@ -76,7 +119,7 @@ async def _place(git: Git, made: Made, tip: Commit) -> Landing:
     return Landing(commit=moved, tree=Tree(tree), merged=True)
 
 
-async def _free_branch(target: Target, tip: Commit) -> str:
+async def free_branch(target: Target, tip: Commit) -> str:
     """Say where the branch is checked out, unless that is a workspace of this run, which is simply detached."""
     for path in await find_checkouts(target.git, target.ref):
         record = find_record(target.git, path)
@@ -86,12 +129,20 @@ async def _free_branch(target: Target, tip: Commit) -> str:
     return ""
 
 
-async def _move(target: Target, step: StepId, new: Commit, *, tip: Commit) -> bool:
-    """Move the branch from `tip` to `new`; False if somebody else moved it or is about to."""
-    reason = f"land {step!r}"
-    moved = await write_ref(target.git, target.ref, new, old=tip, lock=target.ref_lock, reason=reason)
-    if moved.code == 0:
-        return True
-    if not is_busy(moved.err):
-        raise GitError(f"the run branch {target.branch!r} cannot be moved: {moved.err}", hint="drumline doctor")
-    return False
+async def _move(
+    target: Target, step: StepId, candidate: Commit, landing: Landing, *, tip: Commit, held: int
+) -> Landing:
+    """Move the branch from `tip` to the landing, after the step's ref says so."""
+    new = str(landing.commit)
+    says = [Update(ref=f"{target.step_refs(step)}{LANDED}{candidate}", new=new)]
+    moves = [Update(ref=target.ref, new=new, old=tip), Update(ref=target.head_ref, new=new)]
+    for attempt in range(_TRIES):
+        moved = await write_refs(target.git, says, moves, held=held, reason=f"land {step!r}")
+        if moved.code == 0:
+            return landing
+        if "but expected" in moved.err or not is_busy(moved.err):
+            break
+        await back_off(attempt)
+    if is_busy(moved.err):
+        return Landing(refusal=f"the run branch {target.branch!r} is being moved by somebody else", moved=True)
+    raise GitError(f"the run branch {target.branch!r} cannot be moved: {moved.err}", hint="drumline doctor")

@@ -2,7 +2,7 @@
 
 Git locks a ref with a file beside it. A git that is killed leaves that file, and every later write of the ref fails.
 The rule: such a file is removed only if its owner is provably dead. We write the refs of one run one at a time under a
-lock of our own, which git inherits, and note the ref in that lock's file first: if the lock is free and the note is
+lock of our own, which git inherits, and note the refs in that lock's file first: if the lock is free and the note is
 still there, the process that wrote it is gone. A file from before the machine was started belongs to nobody either.
 """
 
@@ -10,48 +10,67 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 
 from drumline.workspace.git import Git, Result
-from drumline.workspace.locks import hold
 
 GRACE = 1.0
 """Seconds that a lock file must stay before it is removed: git needs milliseconds to write a ref."""
 _LOOK = 0.05
 
 
-async def write_ref(git: Git, ref: str, new: str, *, old: str | None = None, lock: Path, reason: str = "") -> Result:
-    """Point `ref` at `new`, if it points at `old` (empty: if it does not exist); any exit code is returned.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Update:
+    """A ref that is to point at `new`, if it points at `old` now: empty if it must not exist, None for anything."""
 
-    `lock` is the file that all processes of ours take to write this ref.
+    ref: str
+    new: str
+    old: str | None = None
+
+    @property
+    def line(self) -> str:
+        """As git's `update-ref --stdin` reads it."""
+        if self.old == "":
+            return f"create {self.ref} {self.new}"
+        return f"update {self.ref} {self.new}" + (f" {self.old}" if self.old else "")
+
+
+async def write_refs(git: Git, *transactions: Sequence[Update], held: int, reason: str = "") -> Result:
+    """Write refs, one transaction after the other, in one process; any exit code is returned.
+
+    `held` is the lock that all processes of ours take before they write these refs.
     """
-    words = [*(("-m", reason) if reason else ()), ref, new, *(() if old is None else (old,))]
-    async with hold(lock) as held, _noted(git.common_dir, ref, held):
-        return await git.holding(held).run("update-ref", *words, accept=range(256))
+    lines = [("start", *(update.line for update in updates), "prepare", "commit") for updates in transactions]
+    text = "".join(f"{line}\n" for group in lines for line in group)
+    words = ("-m", reason) if reason else ()
+    async with _noted(git.common_dir, [update.ref for updates in transactions for update in updates], held):
+        return await git.holding(held).run("update-ref", *words, "--stdin", text=text.encode(), accept=range(256))
 
 
 @asynccontextmanager
-async def _noted(common_dir: Path, ref: str, held: int) -> AsyncIterator[None]:
-    """Note the ref while it is written; first remove what the holder of an earlier note left."""
+async def _noted(common_dir: Path, refs: Sequence[str], held: int) -> AsyncIterator[None]:
+    """Note the refs while they are written; first remove what the holder of an earlier note left."""
     await anyio.to_thread.run_sync(clear_noted, common_dir, held)
-    lock = _lock_of(common_dir, ref)
-    if _is_from_before_boot(lock):
+    locks = [_lock_of(common_dir, ref) for ref in refs]
+    for lock in filter(_is_from_before_boot, locks):
         lock.unlink(missing_ok=True)
-    found = lock.exists()
-    _write_note(held, ref)
+    foreign = {lock for lock in locks if lock.exists()}
+    _write_note(held, refs)
     try:
         yield
     except BaseException:
         # Git was killed, by a signal or because we were cancelled, and has been waited for.
-        if not found:
-            lock.unlink(missing_ok=True)
+        for lock in locks:
+            if lock not in foreign:
+                lock.unlink(missing_ok=True)
         raise
     finally:
-        _write_note(held, "")
+        _write_note(held, ())
 
 
 def clear_noted(common_dir: Path, held: int) -> list[Path]:
@@ -60,7 +79,7 @@ def clear_noted(common_dir: Path, held: int) -> list[Path]:
     removed = [lock for lock in locks if _is_left(lock)]
     for lock in removed:
         lock.unlink(missing_ok=True)
-    _write_note(held, "")
+    _write_note(held, ())
     return removed
 
 
@@ -72,10 +91,10 @@ def _read_note(held: int) -> list[str]:
     return os.fsdecode(os.pread(held, 1 << 16, 0)).split("\0")[:-1]
 
 
-def _write_note(held: int, ref: str) -> None:
+def _write_note(held: int, refs: Sequence[str]) -> None:
     os.ftruncate(held, 0)
-    if ref:
-        os.pwrite(held, os.fsencode(f"{ref}\0"), 0)
+    if refs:
+        os.pwrite(held, os.fsencode("".join(f"{ref}\0" for ref in refs)), 0)
 
 
 def _is_left(lock: Path) -> bool:

@@ -13,16 +13,18 @@ from pathlib import Path, PurePosixPath
 
 import anyio
 
+from drumline.core.branch import Branch
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError, InvalidInput
 from drumline.ports.workspaces import Landing
-from drumline.workspace.commits import make_commit, read_commit, read_identity, read_tip, sign_message
+from drumline.workspace.branch import look_at_branch, settle_branch
+from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
 from drumline.workspace.files import WorkFiles
 from drumline.workspace.git import Git
-from drumline.workspace.landing import Target, land_commit
+from drumline.workspace.landing import Target, find_landing, land_commit
 from drumline.workspace.leftovers import clear_records
 from drumline.workspace.locks import hold, retry_busy
-from drumline.workspace.refs import write_ref
+from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.repository import Repository
 from drumline.workspace.worktrees import add_worktree, discard_worktree, file_name, find_record, reset_record
 
@@ -74,18 +76,24 @@ class GitWorkspaces:
     async def start(self, base: Commit) -> None:
         """Create the run branch at `base`; nothing happens if it exists."""
         await anyio.to_thread.run_sync(clear_records, self._git.common_dir, self._root)
-        ref = f"refs/heads/{self._branch}"
-        if await self._git.find_commit(ref):
+        target = self._target(self._git)
+        refs = await target.read_refs()
+        if target.head_ref in refs:
             return
-        try:
-            await self._write_ref(ref, base, old="")
-        except GitError:
-            if not await self._git.find_commit(ref):
-                raise
+        if target.ref in refs:
+            await self._write_refs(Update(ref=target.head_ref, new=refs[target.ref]))
+        else:
+            created = Update(ref=target.ref, new=base, old="")
+            await self._write_refs(created, Update(ref=target.head_ref, new=base, old=""))
 
     async def head(self) -> Commit:
-        """The commit the run branch points at."""
-        return await read_tip(self._git, self._branch)
+        """The commit the run branch points at, or where we left it if it is gone."""
+        target = self._target(self._git)
+        refs = await target.read_refs()
+        found = refs.get(target.ref) or refs.get(target.head_ref)
+        if found is None:
+            raise GitError(f"the run branch {self._branch!r} is gone", hint="drumline resume")
+        return found
 
     def path(self, step: StepId) -> Path:
         """Where the step's workspace is or will be."""
@@ -124,7 +132,7 @@ class GitWorkspaces:
                 return kept.id
             parents.append(earlier)
         commit = await self._commit(tree, parents, message=f"Kept: {label}\n")
-        await self._write_ref(ref, commit)
+        await self._write_refs(Update(ref=ref, new=commit))
         return commit
 
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
@@ -138,8 +146,26 @@ class GitWorkspaces:
 
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
         """Bring the commit onto the branch: fast-forward, or a clean merge of trees when the head moved."""
-        target = Target(git=self._git, run=self._run, branch=self._branch, folder=self._folder, ref_lock=self._ref_lock)
-        return await land_commit(target, step, commit, head=head)
+        async with hold(self._ref_lock) as held:
+            return await land_commit(self._target(self._git.holding(held)), step, commit, head=head, held=held)
+
+    async def find_landing(self, step: StepId, commit: Commit) -> Landing | None:
+        """The landing of a candidate commit that git knows, whatever the journal says.
+
+        Waits for what the git of a dead driver still does.
+        """
+        async with hold(self._ref_lock) as held:
+            return await find_landing(self._target(self._git.holding(held)), step, commit)
+
+    async def look(self, landed: Sequence[Commit]) -> Branch:
+        """The run branch beside what was landed on it."""
+        async with hold(self._ref_lock) as held:
+            return await look_at_branch(self._target(self._git.holding(held)), landed, held=held)
+
+    async def settle_branch(self, seen: Branch, to: Commit) -> str:
+        """Let the branch stand at `to` from here on, if it is still as it was seen; else say why not."""
+        async with hold(self._ref_lock) as held:
+            return await settle_branch(self._target(self._git.holding(held)), seen, to, held=held)
 
     async def remove(self, step: StepId) -> None:
         """Take the workspace away once its work is kept elsewhere; nothing happens if there is none."""
@@ -147,11 +173,16 @@ class GitWorkspaces:
             await discard_worktree(desk.git, desk.path)
             shutil.rmtree(desk.base_note.parent)
 
-    async def _write_ref(self, ref: str, commit: Commit, *, old: str | None = None) -> None:
+    def _target(self, git: Git) -> Target:
+        return Target(git=git, run=self._run, branch=self._branch, folder=self._folder)
+
+    async def _write_refs(self, *updates: Update) -> None:
         async def write() -> None:
-            written = await write_ref(self._git, ref, commit, old=old, lock=self._ref_lock)
+            async with hold(self._ref_lock) as held:
+                written = await write_refs(self._git, updates, held=held)
             if written.code:
-                raise GitError(f"the ref {ref!r} cannot be written: {written.err}", hint="drumline doctor")
+                named = ", ".join(update.ref for update in updates)
+                raise GitError(f"cannot write {named}: {written.err}", hint="drumline doctor")
 
         await retry_busy(write)
 

@@ -1,0 +1,58 @@
+"""Watches the run branch for a driver: at its start, when a landing met a branch that had been moved, and at the end.
+
+The rule: a decision about the branch is recorded before it is carried out; carrying it out again does no harm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drumline.core import events as ev
+from drumline.core.branch import Branch, landings
+from drumline.core.commands import Adopt, SettleBranch
+from drumline.core.state import RunState
+from drumline.ports.workspaces import Workspaces
+
+ADOPTED = "its landing was on the run branch; the journal did not know it"
+
+
+@dataclass(kw_only=True)
+class BranchWatch:
+    """What one driver knows of the run branch. `quiet` says that nothing of ours was at work before it was moved."""
+
+    workspaces: Workspaces
+    branch: Branch | None = None
+    quiet: bool = False
+    due: bool = True
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the branch was where we left it when it was looked at last."""
+        return self.branch is not None and self.branch.is_sound
+
+    async def look(self, run: RunState) -> None:
+        """Look at the branch if that is due, or if something was wrong with it."""
+        if not self.due and self.is_sound:
+            return
+        first = self.branch is None
+        was_sound = self.is_sound
+        self.branch = await self.workspaces.look(landings(run))
+        self.quiet = not run.working if first else self.quiet and not was_sound
+        self.due = False
+
+    async def settle(self, command: SettleBranch) -> str:
+        """Carry out a decision about the branch; says why it cannot be done, or nothing."""
+        self.due = True
+        return await self.workspaces.settle_branch(self.branch, command.to) if self.branch else ""
+
+    def describe(self, command: SettleBranch) -> ev.BranchSettled:
+        """The decision as an event."""
+        old = self.branch.tip if self.branch else None
+        return ev.BranchSettled(how=command.how, old=old, new=command.to, steps=command.steps, commits=command.commits)
+
+
+def record_adoption(command: Adopt) -> ev.StepFinished:
+    """A landing that only git knew; what proved it is not known any more."""
+    return ev.StepFinished(
+        step=command.step, state="done", reason=ADOPTED, commit=command.commit, tree=command.tree, proved=False
+    )
