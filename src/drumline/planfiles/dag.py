@@ -1,22 +1,25 @@
 """The native format: a directory with `root.md` and one `step-*.md` per step.
 
-Frontmatter is the truth; the root's table and drawing are for people and are only compared with it. A single file
+Frontmatter is the truth; the root's table and drawing are for people: they are compared with it, and the statuses in
+the table follow it (see `rootmarks`). A single file
 with `## Phase N:` headings is the linear variant of this format, see `linear`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Problem, Step
+from drumline.core.plan import Marks, Problem, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles.correction import native_file
 from drumline.planfiles.folder import Beside, Contents, FolderFiles, Overview, list_names
 from drumline.planfiles.linear import LinearFiles
 from drumline.planfiles.rootfile import add_row, compare, read_root
+from drumline.planfiles.rootmarks import show_marks
 from drumline.planfiles.stepfile import NATIVE, Form, StepFile, parse_step
 from drumline.ports.planfiles import Correction
 
@@ -90,6 +93,16 @@ class DagLayout:
         if text is None:
             return None
         changed = add_row(text, ROOT, correction, helps=helps, file=_file_name(correction))
+        return (ROOT, changed) if changed != text else None
+
+    def show(
+        self, step: Step, marks: Marks, beside: Beside, *, finished: Callable[[], bool], now: datetime | None
+    ) -> tuple[str, str] | None:
+        """The root file with the step's status in its table, its own status and the time of the change."""
+        text = beside(ROOT)
+        if text is None:
+            return None
+        changed = show_marks(text, step, marks, finished=finished, now=now)
         return (ROOT, changed) if changed != text else None
 
 

@@ -10,12 +10,13 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Plan, Problem, Reading, Severity, Step
+from drumline.core.plan import Marks, Plan, Problem, Reading, Severity, Status, Step
 from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
@@ -114,6 +115,12 @@ class Layout(Protocol):
         """The name and new text of the file beside the steps that lists them, if there is one to be kept current."""
         ...
 
+    def show(
+        self, step: Step, marks: Marks, beside: Beside, *, finished: Callable[[], bool], now: datetime | None
+    ) -> tuple[str, str] | None:
+        """The same once a step has these marks; None if nothing has to change."""
+        ...
+
 
 @dataclass(kw_only=True, slots=True)
 class _Scan:
@@ -182,7 +189,25 @@ class FolderFiles:
             data = changed.encode()
             if changed != text:
                 writing.replace_file(self._file(step), data)
+            # Last, and looked at by every write: a death before it is made good by writing the same again.
+            self._show(step, wanted, moved=changed != text)
             return digest(data)
+
+    def _show(self, step: Step, marks: Marks, *, moved: bool) -> None:
+        """Let the file that lists the steps say the same, if the format has one."""
+        now = datetime.now(tz=UTC) if moved else None
+        shown = self._layout.show(step, marks, self._beside, finished=self._is_finished, now=now)
+        if shown is not None:
+            writing.replace_file(self._root / shown[0], shown[1].encode())
+
+    def _is_finished(self) -> bool:
+        """Whether every step's file says that it is over; asked from the last one on, where open ones are likelier."""
+        for name in sorted(filter(self._layout.is_step, self._names()), key=self._layout.place, reverse=True):
+            text = self._beside(name)
+            found = parse_marks(text, name, self._layout.form(name, self._beside)) if text is not None else None
+            if not isinstance(found, tuple) or found[1].status not in (Status.DONE, Status.SKIPPED):
+                return False
+        return True
 
     def insert(self, correction: Correction, *, helps: Step) -> str:
         """Add a corrective step's file and make the step it helps wait for it; see the port for the promise."""

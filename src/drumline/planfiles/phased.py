@@ -19,8 +19,9 @@ Assignee, `claimed_at` and `reason` are further keys, which the format's tools i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from drumline.core.ids import StepId
@@ -156,6 +157,12 @@ class PhasedLayout:
         return f"{STEPS}/{correction.id}-{slug}.md", _corrective_text(correction, helps).replace("\n", newline)
 
     def row(self, _correction: Correction, _helps: Step, _beside: Beside) -> tuple[str, str] | None:
+        """Nothing: no file lists the steps."""
+        return None
+
+    def show(
+        self, step: Step, marks: Marks, beside: Beside, *, finished: Callable[[], bool], now: datetime | None
+    ) -> tuple[str, str] | None:
         """Nothing: no file lists the steps."""
         return None
 
