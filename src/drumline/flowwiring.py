@@ -19,7 +19,7 @@ from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.flow.model import AgentNode, Flow, LlmNode
 from drumline.core.flow.questions import FLOW
-from drumline.core.ids import DriverId, RunId
+from drumline.core.ids import DriverId, RunId, Tree
 from drumline.core.state import RunState
 from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.questions import AskingAgent
@@ -44,6 +44,7 @@ from drumline.settings import TOOL
 from drumline.skills.folders import FolderSkills, search_path
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring import Site, SystemClock, find_price
+from drumline.workspace.fingerprint import Print, compare_fingerprints, take_fingerprint
 from drumline.workspace.workspaces import GitWorkspaces
 from drumline.workspace.worktrees import file_name
 
@@ -158,8 +159,8 @@ def open_flow_kit(
         base=site.repository.top,
     )
     if delivery is None:
-        return kit
-    return replace(kit, prepare=delivery.prepare, deliver=delivery.deliver)
+        return replace(kit, watch=_Onlooker(site.repository.top))
+    return replace(kit, prepare=delivery.prepare, deliver=delivery.deliver, watch=delivery)
 
 
 def check_flow_agents(site: Site, library: FlowLibrary, flow: Flow) -> list[str]:
@@ -272,17 +273,58 @@ def _open_guarded(spec: str, site: Site, profiles: Profiles, *, processes: Proce
     return GuardedAgent(agent=connect(spec, open_with=open_with, servers=profiles.mcp, tool=tool))
 
 
+class _Onlooker:
+    """The user's own folder: what changes there is seen and left alone."""
+
+    ours = False
+
+    def __init__(self, top: Path) -> None:
+        self._top = top
+        self._seen: Mapping[str, Print] | None = None
+
+    async def begin(self) -> None:
+        """Remember what is there."""
+        self._seen = await self._look()
+
+    async def find_changes(self) -> Mapping[str, str]:
+        """Paths that changed since."""
+        before, self._seen = self._seen, await self._look()
+        return compare_fingerprints(before, self._seen) if before is not None and self._seen is not None else {}
+
+    async def _look(self) -> Mapping[str, Print] | None:
+        try:
+            return await take_fingerprint(self._top)
+        except GitError:  # a git that cannot look is no reason for a check to fail
+            return None
+
+
 class _Delivery:
-    """A worktree of the run's own, whose work becomes a commit on the run's branch if the flow ends well."""
+    """A worktree of the run's own, whose work becomes a commit on the run's branch if the flow ends well.
+
+    What a check changes in it is undone.
+    """
+
+    ours = True
 
     def __init__(self, site: Site, run: RunState, *, started_at: float) -> None:
         self._run = run
+        self._tree: Tree | None = None
         self._workspaces = flow_workspaces(site, run, started_at=started_at)
 
     async def prepare(self) -> None:
         """Make the branch and the worktree."""
         await self._workspaces.start(self._run.begun.base)
         await self._workspaces.prepare(FLOW, self._run.begun.base)
+
+    async def begin(self) -> None:
+        """Remember what is there."""
+        self._tree = await self._workspaces.snapshot(FLOW, base=self._run.begun.base)
+
+    async def find_changes(self) -> Mapping[str, str]:
+        """Paths that changed since, which are as they were again."""
+        if self._tree is None:
+            return {}
+        return await self._workspaces.clean(FLOW, self._tree, base=self._run.begun.base)
 
     async def deliver(self, ended: FlowEnded) -> None:
         """Commit what was done; a flow that did not end well leaves its worktree as it is."""

@@ -88,3 +88,70 @@ def test_a_missing_program_blocks_a_flow_without_asking_its_agent_and_a_resume_v
         assert again.code == 2, again.text
         assert resumed.code == 0, resumed.text
         assert resumed.out == "good\n"
+
+
+def test_what_a_check_drops_is_not_landed_and_is_named_once_and_a_check_that_changes_files_proves_nothing(
+    tmp_path: Path,
+) -> None:
+    drop = "mkdir -p src/__pycache__ && touch src/__pycache__/x.pyc"
+    change = "date +%N > README.md"
+    user = make_user(
+        tmp_path,
+        step_text("step-1", checks=(drop,)),
+        step_text("step-2", ["step-1"], checks=(drop, change)),
+    )
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    assert (user.step("step-1")["proved"], user.step("step-2")["proved"]) == (True, False)
+    assert ran.text.count("which were removed: src/__pycache__/; add what belongs to no commit to .gitignore") == 1
+    assert user.step("step-2")["reason"] == (
+        f"landed, but only 1 of its 2 checks could be run ({change} changes the tree)"
+    )
+    assert "changes the tree, so it proves nothing; files restored: README.md" in user.drumline("why", "step-2").text
+    assert user.landed("README.md") == "hello"
+    assert "__pycache__" not in user.git("ls-tree", "-r", "--name-only", user.branch())
+
+
+LITTER = flow_text(
+    "look",
+    {
+        "look": {
+            "type": "check",
+            "checks": ["touch dropped.log", "date +%N > kept.txt"],
+            "on_pass": "good",
+            "on_fail": "bad",
+        },
+        "good": {"type": "end", "output": "{{check.results}}"},
+        "bad": {"type": "end", "output": "bad", "status": "failed"},
+    },
+)
+
+
+def test_in_a_worktree_of_ours_a_flows_check_leaves_nothing_and_what_it_changes_is_restored(tmp_path: Path) -> None:
+    with flow_user(tmp_path, {"f.yaml": LITTER, "kept.txt": "as it was\n"}) as user:
+        ran = user.drumline("flow", "run", "f.yaml", "--worktree")
+
+        assert ran.code == 0, ran.text
+        assert '"state":"void"' in ran.out.replace(" ", "")
+        assert "which were removed: dropped.log; add what belongs to no commit to .gitignore" in ran.err
+        assert "changes the tree, so it proves nothing; files restored: kept.txt" in ran.err
+        branches = user.git("branch", "--list", "drumline/*", "--format", "%(refname:short)").split()
+        assert all("dropped.log" not in user.git("ls-tree", "--name-only", branch) for branch in branches)
+        assert (user.repo / "kept.txt").read_text() == "as it was\n"
+
+
+def test_in_the_users_own_folder_a_flows_check_is_only_told_of(tmp_path: Path) -> None:
+    with flow_user(tmp_path, {"f.yaml": LITTER, "kept.txt": "as it was\n"}) as user:
+        (user.repo / "mine.txt").write_text("mine\n")
+
+        ran = user.drumline("flow", "run", "f.yaml")
+
+        assert ran.code == 0, ran.text
+        assert "void" not in ran.out
+        assert "(they stay, because this is your folder): dropped.log; add what belongs" in ran.err
+        assert "changed files (they stay, because this is your folder): kept.txt" in ran.err
+        assert (user.repo / "dropped.log").exists()
+        assert (user.repo / "kept.txt").read_text() != "as it was\n"
+        assert "mine.txt" not in ran.err

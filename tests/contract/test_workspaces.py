@@ -311,6 +311,30 @@ def test_restoring_brings_back_exactly_the_tree(bench: Bench) -> None:
     run(body)
 
 
+def test_cleaning_undoes_what_came_after_a_tree_and_names_it(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+        top = spaces.path(A)
+        (top / "new").write_text("1")
+        tree = await spaces.snapshot(A, base=bench.base)
+        (top / "cache" / "deep").mkdir(parents=True)
+        (top / "cache" / "deep" / "x.pyc").write_text("3")
+        (top / "ignored").write_text("cache")
+        (top / "new").write_text("2")
+        (top / "a.txt").unlink()
+
+        found = await spaces.clean(A, tree, base=bench.base)
+        again = await spaces.clean(A, tree, base=bench.base)
+
+        assert found == {"a.txt": "deleted", "cache/deep/x.pyc": "created", "new": "modified"}
+        assert again == {}
+        assert contents(top) == {**START, "new": "1", "ignored": "cache"}
+        assert await spaces.snapshot(A, base=bench.base) == tree
+
+    run(body)
+
+
 def test_restoring_puts_folders_and_files_back_in_each_others_place(bench: Bench) -> None:
     async def body() -> None:
         spaces = bench.open()

@@ -13,7 +13,7 @@ import pytest
 from tests.integration.worlds import RUN, Died, World, WritingAgent, small_plan, step
 
 from drumline.core import events as ev
-from drumline.core.ids import Commit, DriverId, StepId, Stream, Token, Tree
+from drumline.core.ids import Commit, DriverId, StepId, Token, Tree
 from drumline.core.plan import Marks, Problem, Reading, Status, Step
 from drumline.core.state import RunState
 from drumline.engine import wakeup
@@ -727,22 +727,37 @@ def test_a_transient_failure_waits_by_the_clock_and_is_tried_again(tmp_path: Pat
     assert world.clock.now() - before == 6.0
 
 
-def test_a_check_that_formats_the_tree_is_run_again_and_the_step_lands(tmp_path: Path) -> None:
-    def format_first(job: Job) -> Ended:
-        file = job.cwd / "formatted"
-        if "format" in job.argv[-1] and not file.exists():
-            file.write_text("yes\n")
+def test_a_check_that_formats_the_tree_is_void_and_what_it_changed_is_restored(tmp_path: Path) -> None:
+    def format_all(job: Job) -> Ended:
+        for file in job.cwd.glob("*.txt") if "format" in job.argv[-1] else ():
+            file.write_text("formatted\n")
         return Ended(exit_code=0, seconds=0.0)
 
-    world = World(folder=tmp_path, plan=small_plan(step("a", checks=("check", "format"))), script=format_first)
+    world = World(folder=tmp_path, plan=small_plan(step("a", checks=("format", "check"))), script=format_all)
+
+    run = world.drive()
+
+    finished = run.finished[A]
+    assert (finished.state, finished.proved, finished.checks_passed, finished.checks_total) == ("done", False, 1, 2)
+    assert finished.void == ("format a",)
+    assert any("changes the tree" in notice for notice in finished.notices)
+    [(landed, _)] = world.workspaces.log()
+    assert "formatted\n" not in world.workspaces.files(landed).values()
+
+
+def test_what_a_check_drops_is_neither_landed_nor_in_the_way(tmp_path: Path) -> None:
+    def drop(job: Job) -> Ended:
+        (job.cwd / "__pycache__").mkdir(exist_ok=True)
+        (job.cwd / "__pycache__" / f"{job.argv[-1].split()[0]}.pyc").write_text("x")
+        return Ended(exit_code=0, seconds=0.0)
+
+    world = World(folder=tmp_path, plan=small_plan(step("a", checks=("one", "two"))), script=drop)
 
     run = world.drive()
 
     assert run.finished[A].proved
-    ran = [r.event.command for r in world.store.read(Stream(RUN, A)) if isinstance(r.event, ev.CheckEnded)]
-    assert ran == ["check a", "format a", "check a", "format a"]
     [(landed, _)] = world.workspaces.log()
-    assert world.workspaces.files(landed)["formatted"] == "yes\n"
+    assert not [path for path in world.workspaces.files(landed) if "__pycache__" in path]
 
 
 def test_a_driver_that_only_waits_says_once_what_for(tmp_path: Path) -> None:

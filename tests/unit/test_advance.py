@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -25,7 +24,7 @@ from tests.unit.builders import (
 
 from drumline.core import events as ev
 from drumline.core import gates
-from drumline.core.advance import MOST_RUNS, advance, orders_for, recover
+from drumline.core.advance import advance, orders_for, recover
 from drumline.core.checkfailure import explain
 from drumline.core.commands import Attempt, Command, Finish, Land, Park, Prepare, Recheck, Restart, RunCheck
 from drumline.core.ids import GateId, StepId, Tree
@@ -313,53 +312,43 @@ def test_a_retry_of_a_step_whose_work_failed_begins_from_nothing() -> None:
     assert next_command(TWO, events, run_of(TWO, REOPENED)) == Restart(round=1)
 
 
-def test_a_check_that_changes_the_tree_is_run_again_with_those_whose_proof_it_voided() -> None:
-    events = [*prepared(), *attempted(1), *verdict(0, TREE_2, TREE_2), *verdict(1, TREE_2, "x")]
-    first = next_command(TWO, events)
-    events += verdict(0, "x", "x")
-    second = next_command(TWO, events)
-    events += verdict(1, "x", "x")
-
-    last = next_command(TWO, events)
-
-    assert first == RunCheck(number=0, check=Check(command="check 1"))
-    assert second == RunCheck(number=1, check=Check(command="check 2"))
-    assert last == Land()
+def void(check: int = 0, exit_code: int = 0) -> list[ev.Event]:
+    """A check that changed files of the tree, which were restored."""
+    command = f"check {check + 1}"
+    ended = ev.CheckEnded(
+        check=check, command=command, tree=TREE_2, tree_after=TREE_2, exit_code=exit_code, altered=("a.py",)
+    )
+    return [check_started(check), ended]
 
 
-def test_a_check_that_never_leaves_the_tree_alone_blocks_and_is_the_one_named() -> None:
-    events = [*prepared(), *attempted(1)]
-    trees = [TREE_2, "x", "y"]
-    for before, after in itertools.pairwise(trees):
-        events += [*verdict(0, before, before), *verdict(1, before, after)]
+def test_a_check_that_changes_the_tree_counts_as_tried_and_does_not_block() -> None:
+    events = [*prepared(), *attempted(1), *checked(0), *void(1)]
 
-    command = next_command(TWO, events)
+    state = fold_step(StepState(), events)
 
-    assert MOST_RUNS == 2
-    assert command == Finish(state="blocked", reason="check changes the tree every time it runs: check 2")
+    assert next_command(TWO, events) == Land()
+    assert (state.proves(0), state.proves(1)) == (True, False)
+    assert [ended.command for ended in state.void()] == ["check 2"]
 
 
-def test_two_checks_that_undo_each_other_block_the_step() -> None:
-    events = [*prepared(), *attempted(1), *verdict(0, "x", "y"), *verdict(1, "y", "x")]
-    events += [*verdict(0, "x", "y"), *verdict(1, "y", "x")]
+def test_a_check_that_fails_and_changes_the_tree_has_failed() -> None:
+    events = [*prepared(), *attempted(1), *void(exit_code=1)]
 
-    assert "every time" in reason_of(next_command(TWO, events))
-
-
-def test_a_failing_check_beside_one_that_changed_the_tree_goes_back_to_the_agent() -> None:
-    formatted = verdict(0, TREE_2, "x")
-
-    command = next_command(TWO, [*prepared(), *attempted(1), *formatted, *verdict(1, "x", "x", exit_code=1)])
-
-    assert command == Attempt(node="implement", attempt=2, tier="standard")
+    assert next_command(ONE, events) == Attempt(node="implement", attempt=2, tier="standard")
+    assert fold_step(StepState(), events).void() == ()
 
 
-def test_only_checks_that_fail_are_named_as_failing() -> None:
-    events = prepared()
-    for number in range(1, 4):
-        events += [*attempted(number), *verdict(0, TREE_2, "x"), *verdict(1, "x", "x", exit_code=1)]
+def test_what_checks_leave_is_noticed_once_per_check() -> None:
+    ran = checked()[1]
+    assert isinstance(ran, ev.CheckEnded)
+    left = replace(ran, created=("src/__pycache__/",))
 
-    assert reason_of(next_command(TWO, events)) == "still failing after 2 fixes: check 2"
+    state = fold_step(
+        StepState(), [*prepared(), *attempted(1), check_started(), left, *attempted(2), check_started(), left]
+    )
+
+    assert len(state.notices) == 1
+    assert "src/__pycache__/; add what belongs to no commit to .gitignore" in state.notices[0]
 
 
 def test_no_landing_without_a_proof_on_the_tree_as_it_is() -> None:

@@ -172,10 +172,17 @@ class Simulation:
                 )
                 return started, self._attempted(command)
             case cmd.RunCheck(number=n, check=check):
-                after = self._tree() if self.dice.random() < 0.3 else tree
                 code = self.dice.choice((*[0] * 12, 1, 1, 1, None))
                 started_check = ev.CheckStarted(check=n, command=check.command, tree=tree)
-                ended = ev.CheckEnded(check=n, command=check.command, tree=tree, tree_after=after, exit_code=code)
+                ended = ev.CheckEnded(
+                    check=n,
+                    command=check.command,
+                    tree=tree,
+                    tree_after=tree,
+                    exit_code=code,
+                    failure="tool" if code is None else "",
+                    altered=("a.py",) if self.dice.random() < 0.3 else (),
+                )
                 return started_check, ended
             case _:
                 assert isinstance(command, cmd.Land)

@@ -157,23 +157,6 @@ def test_a_check_that_did_not_pass_proves_nothing(exit_code: int | None) -> None
     assert [f.check for f in state.failing()] == [0]
 
 
-def test_a_check_that_changes_the_tree_voids_itself_and_earlier_proofs() -> None:
-    state = fold(*attempted(1), *verdict(0, TREE_2, TREE_2), *verdict(1, TREE_2, TREE_3))
-
-    assert (state.proves(0), state.proves(1), state.tree) == (False, False, TREE_3)
-    assert state.failing() == ()
-
-
-def test_a_proof_is_renewed_by_running_the_check_again() -> None:
-    again = [*verdict(0, TREE_3, TREE_3), *verdict(1, TREE_3, TREE_3)]
-
-    state = fold(*attempted(1), *verdict(0, TREE_2, TREE_2), *verdict(1, TREE_2, TREE_3), *again)
-
-    assert state.proves(0)
-    assert state.proves(1)
-    assert [v.runs for v in state.verdicts.values()] == [2, 2]
-
-
 def test_a_lost_check_leaves_no_verdict() -> None:
     state = fold(*attempted(1), check_started(), ev.WorkLost(what="checking"))
 

@@ -35,7 +35,7 @@ from drumline.core.taxonomy import MOST_CRASHES, RULES, WAITS, Failure, Reaction
 
 NODE = "implement"
 MOST_RUNS = 2
-"""How often one check may run on changing trees, or without being able to run, before that counts."""
+"""How often a check that this machine cannot run is tried."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,24 +120,15 @@ def _after_work(orders: Orders, state: StepState, run: RunState) -> Command:
         return pending
     if state.failing():
         return _after_failed_checks(orders, state, run)
-    if not all(state.proves(n) for n in range(len(orders.checks))):
-        return Finish(state="blocked", reason=f"check changes the tree every time it runs: {_unstable(state)}")
     return _approved(orders, state, run)
 
 
 def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:
-    """Checks never run since the last attempt; those that could not be run; those whose proof a changed tree voids."""
+    """Checks not tried since the last attempt, then those that could not be run."""
     for number, check in enumerate(orders.checks):
         if number not in state.verdicts:
             return RunCheck(number=number, check=check)
-    if state.hindered is not None:
-        return _repeat(orders, state)
-    if state.failing():
-        return None
-    for number, check in enumerate(orders.checks):
-        if not state.proves(number) and state.verdicts[number].runs < MOST_RUNS:
-            return RunCheck(number=number, check=check)
-    return None
+    return _repeat(orders, state) if state.hindered is not None else None
 
 
 def _repeat(orders: Orders, state: StepState) -> RunCheck | None:
@@ -239,12 +230,6 @@ def _after_failed_checks(orders: Orders, state: StepState, run: RunState) -> Com
         return _attempt(orders, state, run, fixing=True)
     commands = ", ".join(ended.command for ended in state.faults())
     return Finish(state="blocked", reason=f"still failing after {state.fixes} fixes: {commands}")
-
-
-def _unstable(state: StepState) -> str:
-    """The check that changes the tree, not one whose proof only suffers from that."""
-    verdicts = [verdict.ended for _, verdict in sorted(state.verdicts.items())]
-    return next(ended.command for ended in verdicts if ended.tree != ended.tree_after)
 
 
 def _approved(orders: Orders, state: StepState, run: RunState) -> Command:

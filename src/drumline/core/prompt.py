@@ -88,7 +88,8 @@ def _history(brief: Brief) -> str:
     for failed in brief.feedback:
         output = failed.output[-MOST_OUTPUT:].strip() or "(no output)"
         title = f"An earlier attempt failed this check: `{failed.command}` (exit code {failed.exit_code})"
-        parts.append(f"## {title}\n\n{_fence(output)}\n\n{rest} Fix the cause.")
+        changed = f"The check itself changed {', '.join(failed.altered)}; that was undone. " if failed.altered else ""
+        parts.append(f"## {title}\n\n{_fence(output)}\n\n{changed}{rest} Fix the cause.")
     return "\n\n".join(parts)
 
 

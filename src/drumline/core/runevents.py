@@ -139,7 +139,8 @@ class StepStarted(Event):
 class StepFinished(Event):
     """A step needs no more driving: done, blocked, failed or skipped. One small event per finished step.
 
-    `failure` is the class of check failure that blocks it, if that is the machine's and not the work's.
+    `failure` is the class of check failure that blocks it, if that is the machine's and not the work's; `void` are the
+    checks that passed but change the tree.
     `attempts`, `fixes`, `lost` attempts and `usage` are those of all its rounds.
     `unchanged` says that it ended with the tree it began with: whatever its checks say, that proves nothing.
     """
@@ -163,6 +164,7 @@ class StepFinished(Event):
     failure: str = ""
     lost: int = 0
     unchanged: bool = False
+    void: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

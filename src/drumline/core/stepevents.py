@@ -131,7 +131,9 @@ class CheckStarted(Event):
 class CheckEnded(Event):
     """A check's verdict, bound to the trees before and after it. `exit_code` None means it was not run.
 
-    `failure` is the class of a failing one (`core/checkfailure.py`), `evidence` the line that shows it.
+    `failure` is the class of a failing one (`core/checkfailure.py`), `evidence` the line that shows it. `created` are
+    files that it left and that were removed, `altered` those that it changed and that were restored: if it passed
+    nevertheless, it is void.
     """
 
     check: int
@@ -144,6 +146,8 @@ class CheckEnded(Event):
     log: str = ""
     failure: str = ""
     evidence: str = ""
+    created: tuple[str, ...] = ()
+    altered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

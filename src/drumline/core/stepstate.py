@@ -9,6 +9,7 @@ from typing import Any
 from drumline.core import events as ev
 from drumline.core.checkfailure import is_work
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
+from drumline.core.leftovers import tell_altered, tell_created
 from drumline.core.life import Phase, step_forward
 from drumline.core.spending import COST, add_up, count_attempt
 from drumline.core.taxonomy import MOST_CRASHES, RULES, Failure, consumes_fix, hands_over, waits
@@ -107,10 +108,16 @@ class StepState:
         failing = self.failing()
         return failing[0] if failing and not self.faults() else None
 
+    def void(self) -> tuple[ev.CheckEnded, ...]:
+        """Checks that passed and changed the tree: they count as tried and prove nothing."""
+        return tuple(v.ended for _, v in sorted(self.verdicts.items()) if v.ended.exit_code == 0 and v.ended.altered)
+
     def proves(self, check: int) -> bool:
-        """Whether the check passed on exactly the tree as it is now."""
+        """Whether the check passed on exactly the tree as it is now, and left it alone."""
         found = self.verdicts.get(check)
-        return bool(found and found.ended.exit_code == 0 and found.ended.tree == found.ended.tree_after == self.tree)
+        if found is None or found.ended.exit_code != 0 or found.ended.altered:
+            return False
+        return found.ended.tree == found.ended.tree_after == self.tree
 
 
 def fold_step(state: StepState, events: Iterable[ev.Event]) -> StepState:
@@ -261,6 +268,9 @@ def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
     state.verdicts[event.check] = Verdict(ended=event, runs=known.runs + 1 if known else 1)
     state.tree = event.tree_after
     state.seconds += event.seconds
+    told = [tell_created(event.command, event.created)] if event.created else []
+    told += [tell_altered(event.command, event.altered)] if event.altered else []
+    state.notices = tuple(dict.fromkeys((*state.notices, *told)))[-MOST_NOTICES:]
 
 
 def _landing_started(state: StepState, event: ev.LandingStarted, _: Phase) -> None:

@@ -154,8 +154,9 @@ def failures_page() -> str:
         "A check that is repeated uses up no fix and no attempt. A step blocked for it keeps its work: `drumline "
         "resume` and `drumline retry STEP` run only its checks again, unless its file was edited since. In a flow, "
         "`drumline resume` visits the check node again.",
-        "A check that changes the files each time it runs, a setup command that fails, and changes that conflict with "
-        "what landed meanwhile block the step at once.",
+        "A check that passes and changes files that it judges is [void](../explanation/proof.md#what-a-check-leaves-"
+        "behind): the step lands without a proof. A setup command that fails, and changes that conflict with what "
+        "landed meanwhile, block the step at once.",
     )
 
 

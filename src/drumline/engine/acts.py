@@ -13,6 +13,7 @@ from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.advance import Orders
+from drumline.core.leftovers import sort_changes
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, Role, find_role
 from drumline.core.routing import spell_agent
@@ -147,6 +148,7 @@ class Acts:
             deleted=tuple(path for path, kind in files.items() if kind == "deleted"),
             failure=command.failure,
             unchanged=bool(landed and unchanged),
+            void=tuple(ended.command for ended in state.void()),
         )
         return Note(step=[ev.StepReleased(reason=command.state)], run=[add_figures(finished, state)])
 
@@ -326,17 +328,21 @@ class Acts:
             timeout=self.kit.check_timeout,
             files=self.orders.step.files,
         )
+        changes = await self.kit.workspaces.clean(step, tree, base=_known(state.base))
+        left = sort_changes((_readable(path), kind) for path, kind in changes.items())
         return ev.CheckEnded(
             check=command.number,
             command=command.check.command,
             tree=tree,
-            tree_after=await self.kit.workspaces.snapshot(step, base=_known(state.base)),
+            tree_after=tree,
             exit_code=found.exit_code,
             seconds=round(found.seconds, 3),
             output=found.output,
             log=log.name,
             failure=found.cause.failure.value if found.cause else "",
             evidence=found.cause.evidence if found.cause else "",
+            created=left.created,
+            altered=left.altered,
         )
 
     async def _land(self, state: StepState) -> ev.Event:

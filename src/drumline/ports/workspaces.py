@@ -54,6 +54,13 @@ class Workspaces(Protocol):
         """Bring the workspace to exactly `tree` (ignored files stay)."""
         ...
 
+    async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
+        """Bring the workspace back to `tree`, which it had before; the paths that were not so, as `changed` tells them.
+
+        Ignored files stay. Where nothing has changed, it costs no more than a snapshot.
+        """
+        ...
+
     async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
         """Keep a tree by ref, so that no work is ever only in a workspace."""
         ...

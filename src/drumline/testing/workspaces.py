@@ -94,6 +94,13 @@ class FakeWorkspaces:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
 
+    async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
+        """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
+        found = await self.snapshot(step, base=base)
+        if found != tree:
+            await self.restore(step, tree)
+        return self._compare(tree, found)
+
     async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
         """Keep a tree by name, so that no work is ever only in a workspace."""
         commit = self._add(_Record(parent=base, tree=tree, message=f"Kept: {label}", step=NO_STEP))
@@ -102,7 +109,10 @@ class FakeWorkspaces:
 
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
         """Paths that differ between a commit and a tree, each with what happened to it."""
-        before, after = self._trees[self._commits[base].tree], self._trees[tree]
+        return self._compare(self._commits[base].tree, tree)
+
+    def _compare(self, one: Tree, other: Tree) -> Mapping[str, str]:
+        before, after = self._trees[one], self._trees[other]
         paths = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
         return {p: "created" if p not in before else "modified" if p in after else "deleted" for p in paths}
 

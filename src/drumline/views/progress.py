@@ -15,6 +15,7 @@ from typing import Any
 from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES, CheckFailure, is_work
 from drumline.core.ids import StepId
+from drumline.core.leftovers import tell_altered, tell_created
 from drumline.core.plan import Marks, Plan, Status
 from drumline.core.recorded import Recorded
 from drumline.core.routing import spell_agent
@@ -68,6 +69,7 @@ class Progress:
     over: set[StepId] = field(default_factory=set)
     skipped: set[StepId] = field(default_factory=set)
     tracks: dict[StepId, Track] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
     _plan: Plan | None = field(default=None, repr=False)
     _chosen: frozenset[StepId] = field(default=frozenset(), repr=False)
     _primed: bool = field(default=False, repr=False)
@@ -330,7 +332,7 @@ def _attempt_ended(scene: _Scene, event: ev.AttemptEnded) -> Told | None:
 
 def _check_ended(scene: _Scene, event: ev.CheckEnded) -> Told | None:
     if event.exit_code == 0:
-        return None
+        return _left_behind(scene, event)
     command = flatten(event.command, LONGEST_COMMAND)
     data: dict[str, object] = {"step": scene.step, "check": event.check + 1, "command": event.command}
     data |= {"exit_code": event.exit_code, "failure": event.failure, "log": event.log}
@@ -341,6 +343,18 @@ def _check_ended(scene: _Scene, event: ev.CheckEnded) -> Told | None:
         shown = f" ({flatten(event.evidence, LONGEST_NOTICE)})" if event.evidence else ""
         how = f"could not be run: {command}: {CHECK_RULES[CheckFailure(event.failure)].means}{shown}"
     return Told(event="check_failed", text=f"{scene.step}: check {event.check + 1} {how}", data=data)
+
+
+def _left_behind(scene: _Scene, event: ev.CheckEnded) -> Told | None:
+    """What a check that passed did to the tree; each name is told once in a run."""
+    created = [name for name in event.created if name not in scene.progress.named]
+    scene.progress.named.update(created)
+    told = [tell_created(event.command, created)] if created else []
+    told += [tell_altered(event.command, event.altered)] if event.altered else []
+    if not told:
+        return None
+    data = {"step": scene.step, "check": event.check + 1, "notices": told}
+    return Told(event="notice", text=f"{scene.step}: {flatten('; '.join(told))}", data=data)
 
 
 def _lost(scene: _Scene, event: ev.WorkLost) -> Told:

@@ -118,6 +118,16 @@ class GitWorkspaces:
             noted = desk.base_note.read_text(encoding="utf-8") if desk.base_note.exists() else ""
             await _settle(desk, Commit(noted) if noted else await self.head(), tree)
 
+    async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
+        """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
+        async with self._open(step) as desk:
+            found = await desk.files.read(base, self._spared)
+            if found == tree:
+                return {}
+            changed = await self._compare(tree, found)
+            await desk.files.fill(tree)
+        return changed
+
     async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
         """Keep a tree by ref, so that no work is ever only in a workspace.
 
@@ -137,7 +147,10 @@ class GitWorkspaces:
 
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
         """Paths that differ between a commit and a tree, each with what happened to it."""
-        found = (await self._git.run("diff-tree", "-r", "--name-status", "--no-renames", "-z", base, tree)).items
+        return await self._compare(base, tree)
+
+    async def _compare(self, before: str, after: str) -> Mapping[str, str]:
+        found = (await self._git.run("diff-tree", "-r", "--name-status", "--no-renames", "-z", before, after)).items
         return {path: _KINDS.get(letter, "modified") for letter, path in zip(found[::2], found[1::2], strict=True)}
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:

@@ -13,7 +13,7 @@ from drumline.core.taxonomy import Failure
 from drumline.engine.brought import list_node_commands
 from drumline.engine.flow.asking import ask_model
 from drumline.engine.flow.candidates import OWN, find_worker, list_candidates
-from drumline.engine.flow.checks import run_checks
+from drumline.engine.flow.checks import Scene, run_checks
 from drumline.engine.flow.errand import Absent, Terms, ask_agent
 from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.flow.prompts import drop_unknown
@@ -40,9 +40,10 @@ class FlowActs:
             case ScriptNode():
                 return await run_script(node, visit, self.hands.processes)
             case CheckNode():
-                return await run_checks(
-                    node, visit, self.hands.processes, commands=self.kit.commands, sleep=self.kit.clock.sleep
+                scene = Scene(
+                    commands=self.kit.commands, sleep=self.kit.clock.sleep, watch=self.kit.watch, warn=self.warn
                 )
+                return await run_checks(node, visit, self.hands.processes, scene)
             case LlmNode():
                 return await ask_model(
                     drop_unknown(node, tools=self.kit.tools, servers=self.kit.mcp_servers),

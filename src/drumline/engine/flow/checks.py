@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 
 from drumline.core.checkfailure import CHECK_RULES, explain, is_work
 from drumline.core.flow.model import CheckNode, Json
 from drumline.core.flow.outcome import Outcome
 from drumline.engine.checking import Checked, run_check
+from drumline.engine.flow.leftovers import NoWatch, Watch, find_leftovers
 from drumline.engine.flow.visit import Visit
 from drumline.ports.processes import Processes
 
@@ -20,27 +22,40 @@ LEAST_TIME = 0.1
 Sleep = Callable[[float], Awaitable[None]]
 
 
-async def run_checks(
-    node: CheckNode, visit: Visit, processes: Processes, *, sleep: Sleep, commands: Mapping[str, str] | None = None
-) -> Outcome:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scene:
+    """What checks are run with: commands by name, a clock, and eyes on the folder with a mouth to tell of it."""
+
+    sleep: Sleep
+    commands: Mapping[str, str] = field(default_factory=dict)
+    watch: Watch = field(default_factory=NoWatch)
+    warn: Callable[[str], None] = lambda text: None
+
+
+async def run_checks(node: CheckNode, visit: Visit, processes: Processes, scene: Scene) -> Outcome:
     """Run the checks in order; the first that does not pass ends it, and the others are reported as not run.
 
-    A check is a command, or the name of one in `commands`.
+    A check is a command, or the name of one.
     """
-    runner = _Runner(visit, processes, sleep)
+    runner = _Runner(visit, processes, scene.sleep)
+    watch: Watch = scene.watch if visit.alone else NoWatch()
+    await watch.begin()
     results: list[Json] = []
     failed: dict[str, Json] | None = None
     for number, name in enumerate(node.checks, 1):
-        command = (commands or {}).get(name, name)
+        command = scene.commands.get(name, name)
         if failed is not None:
             results.append({"check": name, "command": command, "state": "not run", "exit_code": None, "output": ""})
             continue
         found = await runner.run(command, number)
+        left = await find_leftovers(watch, command, scene.warn)
         cause = found.cause
         if cause is not None and not is_work(cause.failure.value):
             reason = explain(cause.failure.value, command=command, evidence=cause.evidence)
             return Outcome(blocked=reason, failure_class=cause.failure.value)
-        result = _describe(name, command, found)
+        result = _describe(name, command, found) | {"changed": list(left.altered)}
+        if cause is None and left.altered and watch.ours:
+            result["state"] = "void"
         results.append(result)
         failed = result if cause is not None else None
     return Outcome(

@@ -276,6 +276,7 @@ class FlowDriver:
             variables=started.variables,
             agent=pinned.agent,
             model=pinned.model,
+            alone=not self._working,
         )
         relay = state.relays.get(command.key) if state.relays else None
         if relay is None:

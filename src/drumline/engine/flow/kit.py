@@ -9,6 +9,7 @@ from pathlib import Path
 from drumline.core.flow.events import FlowEnded
 from drumline.core.ids import DriverId
 from drumline.core.redaction import Redaction
+from drumline.engine.flow.leftovers import NoWatch, Watch
 from drumline.engine.kit import Price, know_no_price
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
@@ -41,7 +42,8 @@ class FlowKit:
     """Everything a flow's driver needs of the world. `equip` opens what belongs to it once its id is known.
 
     `commands` are checks by name. `prepare` makes the folder ready before the first node, `deliver` brings the work
-    where it belongs after the last; both may be called again after a crash. `price` tells what tokens cost with a
+    where it belongs after the last; both may be called again after a crash. `watch` sees
+    what checks do to the folder. `price` tells what tokens cost with a
     model, and may take a while; `agent_idle` is how long an agent may be silent. `fallback` are the agents that take
     over, by name and in order; `quota_wait` is how long a driver stays for a quota if nothing else is due. `redaction`
     is for logs that a driver left behind; what an agent, a model or a command says comes redacted. `tools` and
@@ -61,6 +63,7 @@ class FlowKit:
     commands: Mapping[str, str] = field(default_factory=dict)
     prepare: Callable[[], Awaitable[None]] = rest
     deliver: Callable[[FlowEnded], Awaitable[None]] | None = None
+    watch: Watch = field(default_factory=NoWatch)
     price: Price = know_no_price
     agent_idle: float | None = None
     fallback: Mapping[str, Callee] = field(default_factory=dict)

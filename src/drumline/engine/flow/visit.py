@@ -25,7 +25,8 @@ class Visit(NamedTuple):
 
     `agent` and `model` are the caller's, which override what the node names; empty if there are none. For an agent,
     `relay` says who is asked and what came before, `answers` what people said to its questions, `budget` how many
-    dollars are left, and `note` records what is known before it is over.
+    dollars are left, and `note` records what is known before it is over. `alone` says that no other node can act
+    meanwhile.
     """
 
     run: RunId
@@ -42,6 +43,7 @@ class Visit(NamedTuple):
     answers: tuple[tuple[str, str], ...] = ()
     budget: float | None = None
     note: Callable[[SessionNamed], Awaitable[None]] | None = None
+    alone: bool = False
 
     @property
     def source(self) -> Path:

@@ -1,0 +1,63 @@
+"""What a check leaves behind in the tree it judges, in words. A verdict says something about the tree that was checked
+only if the check left it alone: files that it created are removed, files that it changed are restored and void it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MOST_NAMED = 5
+MOST_KEPT = 50
+"""How many names of one check the journal keeps."""
+_FOLDERS = frozenset({"__pycache__", "node_modules", "htmlcov", "coverage", "target", "build", "dist"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Leftovers:
+    """The names that a check created, and those that it changed or deleted."""
+
+    created: tuple[str, ...] = ()
+    altered: tuple[str, ...] = ()
+
+
+def sort_changes(changes: Iterable[tuple[str, str]]) -> Leftovers:
+    """Sort changed paths, each with `created`, `modified` or `deleted`; what one tool drops in a folder is one name."""
+    created: dict[str, None] = {}
+    altered: list[str] = []
+    for path, kind in changes:
+        if kind == "created":
+            created[_shorten(path)] = None
+        else:
+            altered.append(path)
+    return Leftovers(created=tuple(created)[:MOST_KEPT], altered=tuple(altered[:MOST_KEPT]))
+
+
+def name_created(names: Iterable[str]) -> str:
+    """The names in a few words, with what keeps them from being named again."""
+    return f"{_name_some(names)}; add what belongs to no commit to .gitignore"
+
+
+def tell_created(command: str, names: Iterable[str]) -> str:
+    """What is told of the files that a check created in a workspace of ours."""
+    return f"the check `{command}` left files that git does not ignore, which were removed: {name_created(names)}"
+
+
+def tell_altered(command: str, names: Iterable[str]) -> str:
+    """What is told of the files that a check changed in a workspace of ours."""
+    return f"the check `{command}` changes the tree, so it proves nothing; files restored: {_name_some(names)}"
+
+
+def _shorten(path: str) -> str:
+    """The folder of a tool that a path lies in, else the path."""
+    parts = path.split("/")
+    for number, part in enumerate(parts[:-1]):
+        if part in _FOLDERS or part.startswith("."):
+            return "/".join(parts[: number + 1]) + "/"
+    return path
+
+
+def _name_some(names: Iterable[str]) -> str:
+    listed = list(names)
+    more = len(listed) - MOST_NAMED
+    return ", ".join(listed[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,0 +1,30 @@
+"""What a check leaves behind, in words."""
+
+from __future__ import annotations
+
+from drumline.core.leftovers import MOST_KEPT, Leftovers, sort_changes, tell_altered, tell_created
+
+
+def test_created_files_of_one_tool_are_one_name_and_changes_are_told_apart() -> None:
+    found = sort_changes(
+        [
+            ("src/__pycache__/a.pyc", "created"),
+            ("src/__pycache__/b.pyc", "created"),
+            (".coverage", "created"),
+            (".pytest_cache/v/x", "created"),
+            ("a.py", "modified"),
+            ("b.py", "deleted"),
+        ]
+    )
+
+    assert found == Leftovers(created=("src/__pycache__/", ".coverage", ".pytest_cache/"), altered=("a.py", "b.py"))
+
+
+def test_names_beyond_a_few_are_counted() -> None:
+    many = sort_changes((f"f{n}.txt", "created") for n in range(80)).created
+
+    assert len(many) == MOST_KEPT
+    assert tell_created("make", many).endswith("f4.txt and 45 more; add what belongs to no commit to .gitignore")
+    assert tell_altered("make", ["a.py"]) == (
+        "the check `make` changes the tree, so it proves nothing; files restored: a.py"
+    )
