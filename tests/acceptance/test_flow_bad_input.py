@@ -166,6 +166,7 @@ def test_a_loop_without_end_stops_at_its_budget(user: User) -> None:
     assert read_journal(user).count(NodeStarted, "again") == 3
 
 
+@pytest.mark.long
 def test_ten_thousand_nodes_are_validated_and_walked(user: User) -> None:
     nodes = {f"n{i}": {"type": "set", "values": {"at": i}, "next": f"n{i + 1}"} for i in range(MANY)}
     text = yaml.dump(

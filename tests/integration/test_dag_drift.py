@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.examples import MANY
+from tests.examples import MANY, some
 from tests.integration.mutated import mutate
 
 from drumline.core.ids import StepId
@@ -280,7 +280,7 @@ said = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=20), max_size=8).map
 
 
 @given(said, said, said, st.text(max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=some(200), deadline=None)
 def test_nothing_an_agent_says_becomes_structure(title: str, what: str, why: str, test: str) -> None:
     helps = Step(id=StepId("step-2"), title="", needs=(StepId("step-1"), StepId("step-2h")))
     correction = Correction(id=StepId("step-2h2"), title=title, what=what, why=why, test=test)
@@ -318,7 +318,7 @@ def test_no_accident_to_a_plans_files_is_more_than_a_problem(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=some(200), deadline=None)
 def test_a_row_added_to_any_table_changes_nothing_else(seed: int) -> None:
     root = mutate(ROOT, seed)
     helps = Step(id=StepId("step-2"), title="", needs=(StepId("step-1"),))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 
 from drumline.core.plan import Marks, Status, Step
 from drumline.errors import InvalidInput
@@ -93,7 +94,7 @@ def parsed(text: str) -> tuple[Step, StepFile]:
 
 
 @given(contents())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=some(150), deadline=None)
 def test_writing_the_marks_that_are_there_changes_nothing(text: str) -> None:
     step, found = parsed(text)
 
@@ -101,7 +102,7 @@ def test_writing_the_marks_that_are_there_changes_nothing(text: str) -> None:
 
 
 @given(contents(), marks_made, st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(300), deadline=None)
 def test_set_marks_read_back_and_nothing_else_changes(text: str, marks: Marks, data: st.DataObject) -> None:
     step, before = parsed(text)
     lines = [check.line for check in step.checks if check.line]
@@ -131,7 +132,7 @@ def untouched(before: str, after: str) -> bool:
 
 
 @given(contents(), st.integers(0, 400), st.sampled_from("aZ #-x\n`"))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=some(150), deadline=None)
 def test_any_edit_of_the_body_changes_the_text_digest(text: str, place: int, character: str) -> None:
     step, _ = parsed(text)
     front = read_frontmatter(text, "")

@@ -549,6 +549,7 @@ def write_chain(path: Path, count: int) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_node_costs_the_same_in_a_file_ten_times_as_large(folder: Path) -> None:
     small, large = write_chain(folder / "small.yaml", 1_000), write_chain(folder / "large.yaml", 10_000)
     ratios: list[float] = []

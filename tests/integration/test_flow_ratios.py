@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from bench.beside import measure_beside
 from bench.durableflow import measure_durable_flow
 from bench.figures import Figure
@@ -18,6 +19,7 @@ from bench.flowruns import FlowRuns
 from bench.peers.asking import invite
 
 
+@pytest.mark.long
 def test_a_visit_costs_the_same_after_a_thousand_others_and_beside_a_megabyte(tmp_path: Path) -> None:
     _, many, heavy = measure_flow(tmp_path, rounds=5)
 
@@ -25,6 +27,7 @@ def test_a_visit_costs_the_same_after_a_thousand_others_and_beside_a_megabyte(tm
     assert min(heavy.ratios) <= 1.3
 
 
+@pytest.mark.long
 def test_a_durable_visit_costs_little_more_than_an_append_however_many_there_were(tmp_path: Path) -> None:
     append, _, many, _ = measure_durable_flow(tmp_path, rounds=4, turns=6, visits=20 * CHAIN)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.examples import MANY
+from tests.examples import MANY, some
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Status, Step
@@ -322,6 +322,7 @@ def per_step(steps: int, rounds: int) -> float:
     return best / steps
 
 
+@pytest.mark.long
 def test_five_thousand_steps_are_read_in_linear_time() -> None:
     ratios = (per_step(5000, 2) / per_step(500, 20) for _ in range(4))
 
@@ -435,7 +436,7 @@ def test_any_document_is_read_or_told_and_an_edit_reads_back_or_is_found_out(
         assert neutral(after) == neutral(found)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=some(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=documents(), pick=st.integers(0, 9))
 def test_any_document_on_disk_takes_marks_and_corrections_or_refuses_them(
     tmp_path_factory: pytest.TempPathFactory, text: str, pick: int

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.examples import MANY
+from tests.examples import MANY, some
 from tests.integration.mutated import mutate
 
 from drumline.core.ids import StepId
@@ -209,7 +209,7 @@ def test_no_accident_to_a_document_is_more_than_a_problem(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from([Status.READY, Status.DONE]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=some(200), deadline=None)
 def test_setting_a_phase_changes_its_boxes_only(seed: int, status: Status) -> None:
     dialect, text = LinearDialect(), mutate(PLAN, seed)
     before = dialect.parse(text, "plan.md")

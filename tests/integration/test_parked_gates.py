@@ -107,6 +107,7 @@ def seconds_of(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
+@pytest.mark.long
 def test_a_thousand_parked_runs_hold_nothing_and_a_live_driver_hardly_works_beside_them(user: User) -> None:
     site = open_site(user.repo)
     store = site.open_store()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.examples import MANY
+from tests.examples import MANY, some
 from tests.integration.mutated import mutate
 
 from drumline.core.ids import StepId
@@ -352,7 +352,7 @@ def test_no_accident_to_a_plans_files_is_more_than_a_problem(seed: int) -> None:
 
 
 @given(st.integers(0, 2**32), st.sampled_from(Status), st.sampled_from(["", "complete", "partial", "blocked"]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=some(200), deadline=None)
 def test_written_marks_read_back_from_any_file_that_can_carry_them(seed: int, wanted: Status, result: str) -> None:
     layout, form = PhasedLayout(), form_for(result)
     text = mutate(step_text(2, "[1]"), seed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from bench.figures import Figure, take_turns
 from bench.plans import PLAN, make_repository, read_plan, step_text, write_plan
 from bench.resume import EDITED, build_state, count_parsed_files, edit_some, measure_resume
@@ -19,6 +20,7 @@ from drumline.core.plan import Marks, Status
 from drumline.planfiles import open_plan
 
 
+@pytest.mark.long
 def test_a_durable_transition_costs_little_more_than_a_bare_append_and_less_in_company(tmp_path: Path) -> None:
     alone, in_company = measure_transitions(tmp_path, rounds=4)
 
@@ -26,18 +28,21 @@ def test_a_durable_transition_costs_little_more_than_a_bare_append_and_less_in_c
     assert min(in_company.ratios) <= 1.0
 
 
+@pytest.mark.long
 def test_validating_a_step_costs_the_same_in_a_plan_ten_times_as_large(tmp_path: Path) -> None:
     *_, largest = measure_validation(tmp_path, rounds=3, sizes=(10, 100, 1_000))
 
     assert min(largest.ratios) <= 1.5
 
 
+@pytest.mark.long
 def test_the_version_is_told_nearly_as_fast_as_an_interpreter_starts(tmp_path: Path) -> None:
     version, _ = measure_startup(tmp_path, rounds=5)
 
     assert min(version.ratios) <= 2.5
 
 
+@pytest.mark.long
 def test_resuming_reads_a_plan_for_little_more_than_looking_at_its_files(tmp_path: Path) -> None:
     whole, files, _ = measure_resume(tmp_path, rounds=4, count=2_000)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.examples import MANY
+from tests.examples import MANY, some
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Status
@@ -233,7 +233,7 @@ def test_any_document_is_read_or_told(text: str) -> None:
         assert step.title.encode()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=some(100), deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=documents(), beside=st.none() | st.text(max_size=20) | JSON.map(json.dumps))
 def test_any_document_on_disk_takes_marks_or_refuses_them(
     tmp_path_factory: pytest.TempPathFactory, text: str, beside: str | None

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 
 from drumline.core import codec, events, runevents, stepevents
 from drumline.core.codec import KINDS, VERSION, decode, decode_all, encode
@@ -47,7 +48,7 @@ def records(cls: Any) -> st.SearchStrategy[Any]:
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_event_comes_back_as_it_went(kind: str) -> None:
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=some(25), deadline=None)
     @given(event=records(KINDS[kind]))
     def check(event: Event) -> None:
         assert decode(kind, VERSION, encode(event)) == event

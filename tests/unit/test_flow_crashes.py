@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.unit.flows import begin, drive, each, end, ending, flow, script, walk
 
 from drumline.core.codec import decode, encode
@@ -71,7 +72,7 @@ def finished(events: Sequence[Event]) -> list[tuple[str, str, int]]:
     return [(event.scope, event.node, event.visit) for event in events if isinstance(event, NodeEnded)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=some(60), deadline=None)
 @given(chart=charts())
 def test_every_walk_ends_or_hits_its_budget(chart: Chart) -> None:
     state, events = walk(chart, act)
@@ -81,7 +82,7 @@ def test_every_walk_ends_or_hits_its_budget(chart: Chart) -> None:
     assert max(state.visits.values()) <= BUDGET + 1
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=some(25), deadline=None)
 @given(chart=charts())
 def test_a_walk_ends_the_same_wherever_it_was_cut_off(chart: Chart) -> None:
     whole, events = walk(chart, act)
@@ -95,7 +96,7 @@ def test_a_walk_ends_the_same_wherever_it_was_cut_off(chart: Chart) -> None:
         assert not set(finished(events[:cut])) & set(finished(rest))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=some(40), deadline=None)
 @given(chart=charts(), data=st.data())
 def test_the_order_in_which_branches_end_does_not_matter(chart: Chart, data: st.DataObject) -> None:
     whole, _ = walk(chart, act)

@@ -8,6 +8,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.unit.flows import end, flow
 
 from drumline.core.codec import FLOW_KINDS, KINDS, VERSION, decode, decode_all, encode
@@ -44,7 +45,7 @@ def happenings(draw: st.DrawFn) -> Event:
     return draw(st.sampled_from(events))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=some(150), deadline=None)
 @given(event=happenings())
 def test_every_event_comes_back_as_it_went(event: Event) -> None:
     kind = type(event).__name__

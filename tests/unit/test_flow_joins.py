@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.unit.flows import end, ending, flow, printing, script, visited, walk
 
 from drumline.core.flow.chart import Chart
@@ -157,7 +158,7 @@ def test_branches_that_lead_into_each_other_still_go_on() -> None:
     assert sorted(set(found)) == ["p", "q", "s"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(300), deadline=None)
 @given(data=st.data(), count=st.integers(2, 7))
 def test_nodes_never_all_wait_for_each_other(data: st.DataObject, count: int) -> None:
     names = [f"n{i}" for i in range(count)]

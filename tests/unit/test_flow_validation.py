@@ -720,6 +720,7 @@ def chain(count: int) -> Flow:
     return flow(*nodes, end(f"n{count - len(wide) - 1}"))
 
 
+@pytest.mark.long
 def test_a_node_costs_the_same_in_a_flow_ten_times_as_large() -> None:
     small, large = chain(1_000), chain(10_000)
     ratios: list[float] = []

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.unit.builders import BASE, COMMIT, RUN, run_started, step_of
 
 from drumline.core import commands as cmd
@@ -263,7 +264,7 @@ def simulations(draw: st.DrawFn) -> Callable[[], Simulation]:
     return lambda: Simulation(steps=steps, started=started, dice=random.Random(seed), slots=slots)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=some(200), deadline=None)
 @given(make=simulations())
 def test_every_run_ends_and_says_the_truth(make: Callable[[], Simulation]) -> None:
     simulation = make()
@@ -278,7 +279,7 @@ def test_every_run_ends_and_says_the_truth(make: Callable[[], Simulation]) -> No
     assert simulation.most_claims <= (1 if run.mode == "sequential" else simulation.slots)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=some(30), deadline=None)
 @given(make=simulations())
 def test_the_same_events_give_the_same_commands(make: Callable[[], Simulation]) -> None:
     one, other = make(), make()
