@@ -49,7 +49,7 @@ class Subject:
     `idle` and `limit` are seconds in which it has come to its work if nothing else runs here; `tool` is its name for
     the tool `close` of an MCP server, `model` one with which it offers that at once. Where it may only read and has no
     jail, commands are refused one by one, or it `offers_no_shell`. Only one that `serves` takes MCP servers from us.
-    One that `tells_late` tells a command when it is over; one that `warms_up` must begin alone.
+    One that `tells_late` tells a command when it is over.
     `forgets` says why it cannot go on with a session.
     """
 
@@ -62,7 +62,6 @@ class Subject:
     offers_no_shell: bool = False
     serves: bool = True
     tells_late: bool = False
-    warms_up: bool = False
     forgets: str = ""
 
 
@@ -77,7 +76,6 @@ SUBJECTS = {
         tool="tracker_close",
         offers_no_shell=True,
         tells_late=True,
-        warms_up=True,
     ),
     "qwen": Subject(idle=8.0, offers_no_shell=True),
     "goose": Subject(),
@@ -443,8 +441,6 @@ def test_six_work_at_once(name: str, office: OpenOffice) -> None:
 
     with ModelServer([WORK]) as server:
         desk = office(name, server)
-        if SUBJECTS[name].warms_up:
-            desk.work()
 
         async def work_in(folder: Path) -> None:
             outcomes.append(await desk.agent.work(assign(folder, folder.with_suffix(".log"))))

@@ -124,7 +124,7 @@ def open_agent(
             jail=jail,
             loan=loan,
         )
-    program = replace(found, keep=(*found.keep, *loan.env), homes=(*found.homes, *loan.folders))
+    program = replace(found, keep=(*found.keep, *loan.env), folders=(*found.folders, *loan.folders))
     try:
         return open_program(program, processes=processes, jail=jail, model=argument, tiers=tiers, servers=servers)
     except InvalidInput as error:

@@ -23,6 +23,7 @@ from drumline.agents.silence import describe_silence
 from drumline.agents.verdicts import discard_overlong
 from drumline.core.taxonomy import Failure
 from drumline.engine.outside import look_on
+from drumline.engine.privatehome import open_homes
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Conversation, Job, Processes
@@ -55,9 +56,20 @@ class AcpAgent:
         return discard_overlong(outcome, session=assignment.session)
 
     async def _work(self, assignment: Assignment) -> Outcome:
-        with make_scratch(assignment) as scratch:
+        keep, homes = find_own(self.argv)
+        jailed, lent = self.jail is not None, self.loan.folders
+        with make_scratch(assignment) as scratch, open_homes(homes, assignment, jailed=jailed, lent=lent) as private:
+            held = Confinement(
+                assignment=assignment,
+                scratch=scratch,
+                jail=self.jail,
+                keep=(*keep, *self.loan.env),
+                folders=lent,
+                homes=private,
+                words=tuple(word for name in assignment.mcp_servers for word in self.servers[name].command),
+            )
             try:
-                async with self.processes.open(self._write_job(assignment, scratch)) as conversation:
+                async with self.processes.open(self._write_job(held)) as conversation:
                     return await self._attend(assignment, conversation)
             except OSError as error:
                 return Outcome(failure=Failure.PERMANENT.value, message=f"could not be started: {error}")
@@ -89,16 +101,8 @@ class AcpAgent:
             return replace(found[0], notices=(*desk.notices, *found[0].notices))
         return _explain_stop(assignment, desk, talk)
 
-    def _write_job(self, assignment: Assignment, scratch: Path) -> Job:
-        keep, homes = find_own(self.argv)
-        held = Confinement(
-            assignment=assignment,
-            scratch=scratch,
-            jail=self.jail,
-            keep=(*keep, *self.loan.env),
-            homes=(*homes, *self.loan.folders),
-            words=tuple(word for name in assignment.mcp_servers for word in self.servers[name].command),
-        )
+    def _write_job(self, held: Confinement) -> Job:
+        assignment = held.assignment
         log = assignment.log.with_name(assignment.log.name + ".stderr")
         reading = assignment.read_only and self.jail is None
         return held.write_job(self.argv, log=log, env=find_restraint(self.argv) if reading else {})

@@ -12,6 +12,7 @@ from pathlib import PurePath
 
 from drumline.agents import PROGRAMS, load
 from drumline.agents.program import Program
+from drumline.engine.homes import Home, describe_home
 
 LAUNCHERS = frozenset({"node", "npx", "bun", "bunx", "deno", "uvx", "uv", "env", "python", "python3", "exec", "run"})
 ENDINGS = re.compile(r"(?:\.[cm]?js|\.py|@[^/]*|-acp|-agent|-code|-cli)+$")
@@ -74,15 +75,15 @@ def name_program(argv: Sequence[str]) -> str:
     return ""
 
 
-def find_own(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The variables that the program may see, and the folders it may write to, with `~` and `$NAME`."""
+def find_own(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[Home, ...]]:
+    """The variables that the program may see, and its homes."""
     name = name_program(argv)
     if known := _find_program(name):
-        return known.keep, known.homes
+        return known.keep, tuple(map(describe_home, known.homes))
     if not name or name.lower() in SHARED or name.startswith("."):
         return PROVIDERS, ()
     upper = re.sub(r"\W", "_", name).upper()
-    return (*PROVIDERS, f"{upper}_*"), tuple(folder.format(name) for folder in (*FOLDERS, *BELOW))
+    return (*PROVIDERS, f"{upper}_*"), tuple(describe_home(folder.format(name)) for folder in (*FOLDERS, *BELOW))
 
 
 def find_restraint(argv: Sequence[str]) -> Mapping[str, str]:
@@ -90,10 +91,10 @@ def find_restraint(argv: Sequence[str]) -> Mapping[str, str]:
     return READING.get(name_program(argv), {})
 
 
-def find_known(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The variables and folders of a program that has an adapter; nothing for any other."""
+def find_known(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[Home, ...]]:
+    """The variables and homes of a program that has an adapter; nothing for any other."""
     known = _find_program(name_program(argv))
-    return (known.keep, known.homes) if known else ((), ())
+    return (known.keep, tuple(map(describe_home, known.homes))) if known else ((), ())
 
 
 def _find_program(name: str) -> Program | None:

@@ -21,6 +21,8 @@ from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
 from drumline.core.spending import add_up
 from drumline.core.taxonomy import Failure
+from drumline.engine.homes import Home
+from drumline.engine.privatehome import find_files
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 
@@ -37,6 +39,22 @@ ENDS: Ends = {
     "error_max_turns": (Failure.VALIDATION, "it took more turns than it may"),
     "error_max_structured_output_retries": (Failure.VALIDATION, "no answer of it fitted the schema"),
 }
+
+
+HOME = Home(
+    places=("$CLAUDE_CONFIG_DIR/", "~/.claude/"),
+    inside="claude",
+    variable="CLAUDE_CONFIG_DIR",
+    tokens=(".credentials.json",),
+    sessions=("projects",),
+    returned=("projects/{slug}/*.jsonl",),
+    omitted=(
+        *("backups", "cache", "debug", "downloads", "file-history", "history.jsonl", "ide", "image-cache", "jobs"),
+        *("paste-cache", "session-env", "sessions", "shell-snapshots", "statsig", "stats-cache.json", "tasks"),
+        *("teams", "telemetry", "todos", "transcripts", "usage-data"),
+    ),
+    beside=((".claude.json", "~/.claude.json"),),
+)
 
 
 def build_launch(assignment: Assignment, setting: Setting) -> Launch:
@@ -102,6 +120,7 @@ class ClaudeReader:
 
     def __init__(self, assignment: Assignment) -> None:
         self._resumed = bool(assignment.session)
+        self._log = assignment.log
         self._result: Mapping[str, Json] | None = None
         self._model = ""
         self._session = ""
@@ -181,7 +200,7 @@ class ClaudeReader:
 
     def _count_messages(self) -> Mapping[str, float]:
         """Tokens of the messages so far. They are told when they begin; only the record knows how long they became."""
-        self._messages.correct(_read_record(self._session))
+        self._messages.correct(_read_record(self._session, self._log))
         return add_up(_count_tokens(usage) for usage in self._messages.list_usages())
 
     def _count(self, result: Mapping[str, Json]) -> Mapping[str, float]:
@@ -212,10 +231,9 @@ def _count_tokens(usage: Mapping[str, Json]) -> dict[str, float]:
     return {"input": fresh + cached, "output": read_number(usage.get("output_tokens")), "cached": cached}
 
 
-def _read_record(session: str) -> Iterator[Mapping[str, Json]]:
+def _read_record(session: str, log: Path) -> Iterator[Mapping[str, Json]]:
     """What the program has written down of its messages in a session."""
-    home = Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
-    for record in home.glob(f"projects/*/{PurePath(session).name}.jsonl") if session else ():
+    for record in find_files(HOME, log, f"projects/*/{PurePath(session).name}.jsonl") if session else ():
         with record.open(encoding="utf-8", errors="replace") as lines:
             yield from (read_map(read_value(line)) for line in lines if '"usage"' in line)
 
@@ -261,7 +279,7 @@ PROGRAM = Program(
         "CLOUD_ML_REGION",
         "GOOGLE_APPLICATION_CREDENTIALS",
     ),
-    homes=("$CLAUDE_CONFIG_DIR/", "~/.claude/", "~/.claude.json"),
+    homes=(HOME,),
     tiers={"fast": "haiku", "standard": "sonnet", "strong": "opus"},
     gone=("No conversation found with session ID", "is already in use"),
     install="npm install -g @anthropic-ai/claude-code",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,9 @@ from drumline.agents.verdicts import discard_overlong
 from drumline.core.login import ask_login
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
+from drumline.engine.homes import describe_home
 from drumline.engine.outside import look_on
+from drumline.engine.privatehome import PrivateHomes, open_homes
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended, Job, Processes
@@ -82,12 +84,12 @@ class CliAgent:
         if self.program.abilities.names_session and not (assignment.session or assignment.new_session):
             # Not every program tells the name of its session, so it gets one.
             assignment = replace(assignment, new_session=str(uuid.uuid4()))
-        with make_scratch(assignment) as scratch:
+        with make_scratch(assignment) as scratch, self._open_homes(assignment) as homes:
             try:
                 launch = self.program.build(assignment, self._choose_setting(assignment, scratch))
             except InvalidInput as error:
                 return Outcome(failure=Failure.PERMANENT.value, message=str(error))
-            job = self._write_job(assignment, launch, scratch)
+            job = self._write_job(assignment, launch, scratch, homes)
             run = partial(self._run, assignment, job, launch.talk)
             found = await (run() if self.jail else look_on(assignment, run))
             outcome = discard_overlong(found, session=assignment.session)
@@ -123,13 +125,18 @@ class CliAgent:
         chosen = assignment.model or self.model or self.tiers.get(tier)
         return chosen or self.program.list_models(assignment.workspace).get(tier, "")
 
-    def _write_job(self, assignment: Assignment, launch: Launch, scratch: Path) -> Job:
+    def _open_homes(self, assignment: Assignment) -> AbstractContextManager[PrivateHomes]:
+        homes = [describe_home(home) for home in self.program.homes]
+        return open_homes(homes, assignment, jailed=self.jail is not None, lent=self.program.folders)
+
+    def _write_job(self, assignment: Assignment, launch: Launch, scratch: Path, homes: PrivateHomes) -> Job:
         held = Confinement(
             assignment=assignment,
             scratch=scratch,
             jail=self.jail,
             keep=self.program.keep,
-            homes=self.program.homes,
+            folders=self.program.folders,
+            homes=homes,
             words=tuple(word for name in assignment.mcp_servers for word in self.servers[name].command),
         )
         return replace(

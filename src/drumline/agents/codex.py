@@ -19,6 +19,8 @@ from drumline.agents.reading import read_list, read_map, read_number, read_text
 from drumline.agents.strictness import fits_strict_mode
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
+from drumline.engine.homes import Home
+from drumline.engine.privatehome import find_files
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 
@@ -28,6 +30,21 @@ EFFORTS = {"fast": "low", "standard": "medium", "strong": "high"}
 NATIVE = ("node_modules/@openai/codex-*/vendor/*/bin/codex", "vendor/*/bin/codex", "vendor/*/codex/codex")
 """Where a package has the program itself, below the folder of the wrapper that npm puts on PATH."""
 BESIDE = "../codex-*/vendor/*/bin/codex"
+
+
+HOME = Home(
+    places=("$CODEX_HOME/", "~/.codex/"),
+    inside="codex",
+    variable="CODEX_HOME",
+    tokens=("auth.json", ".credentials.json"),
+    sessions=("sessions",),
+    keyring=True,
+    returned=("sessions/*/*/*/rollout-*.jsonl",),
+    omitted=(
+        *("*.sqlite", "*.sqlite-shm", "*.sqlite-wal", "archived_sessions", "cache", "history.jsonl", "log", "logs"),
+        *("session_index.jsonl", "shell_snapshots", "thread-writer-locks", "tmp", ".tmp"),
+    ),
+)
 
 
 def find_native() -> Path | None:
@@ -131,7 +148,8 @@ class CodexReader:
     """Understands the stream of one run. `before` is what its session had used already."""
 
     def __init__(self, assignment: Assignment) -> None:
-        self._before = _read_spent(assignment.session) if assignment.session else {}
+        self._log = assignment.log
+        self._before = _read_spent(assignment.session, self._log) if assignment.session else {}
         self._known = self._before is not None
         self._wants_value = assignment.output_schema is not None
         self._session = ""
@@ -171,7 +189,7 @@ class CodexReader:
             outcome,
             usage=self._find_usage(),
             source=source,
-            model=_read_model(self._session),
+            model=_read_model(self._session, self._log),
             session=self._session,
             notices=tuple(self._notices),
         )
@@ -180,7 +198,7 @@ class CodexReader:
         """What was used; of a turn that failed only the record of its session tells."""
         if self._usage is not None:
             return self._usage
-        spent = _read_spent(self._session)
+        spent = _read_spent(self._session, self._log)
         return self._count(spent) if spent else {}
 
     def _read_done(self, item: Mapping[str, Json]) -> Iterator[Happening]:
@@ -229,24 +247,24 @@ def _read_begun(item: Mapping[str, Json]) -> Iterator[Happening]:
             yield Happening(kind="tool", text=f"search {read_text(item.get('query'))}")
 
 
-def _read_spent(session: str) -> Mapping[str, float] | None:
+def _read_spent(session: str, log: Path) -> Mapping[str, float] | None:
     """What a session has used so far, from the record that the program keeps of it; None if that says nothing."""
     spent: Mapping[str, float] | None = None
-    for payload in _read_record(session, "token_count"):
+    for payload in _read_record(session, log, "token_count"):
         total = read_map(read_map(payload.get("info")).get("total_token_usage"))
         spent = {name: read_number(count) for name, count in total.items()} or spent
     return spent
 
 
-def _read_model(session: str) -> str:
+def _read_model(session: str, log: Path) -> str:
     """The model of the session's last turn, from the same record; its events name none. Else the configured one."""
-    named = [read_text(payload.get("model")) for payload in _read_record(session, "turn_context")]
+    named = [read_text(payload.get("model")) for payload in _read_record(session, log, "turn_context")]
     return named[-1] if named else read_text(_read_config().get("model"))
 
 
-def _read_record(session: str, kind: str) -> Iterator[Mapping[str, Json]]:
+def _read_record(session: str, log: Path, kind: str) -> Iterator[Mapping[str, Json]]:
     """What the program has written down of a session, of one kind, in order."""
-    for record in (_find_home() / "sessions").glob(f"*/*/*/rollout-*-{session}.jsonl") if session else ():
+    for record in find_files(HOME, log, f"sessions/*/*/*/rollout-*-{session}.jsonl") if session else ():
         with record.open(encoding="utf-8", errors="replace") as lines:
             yield from (_read_payload(line) for line in lines if f'"{kind}"' in line)
 
@@ -273,7 +291,7 @@ PROGRAM = Program(
         "OPENAI_PROJECT",
         "AZURE_OPENAI_*",
     ),
-    homes=("$CODEX_HOME/", "~/.codex/"),
+    homes=(HOME,),
     tiers={"fast": "", "standard": "", "strong": ""},
     efforts=EFFORTS,
     find=find_native,

@@ -18,6 +18,7 @@ from drumline.agents.silence import describe_silence, run_heard
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
 from drumline.engine.outside import look_on
+from drumline.engine.privatehome import open_homes
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.processes import Ended, Job, Processes
@@ -44,22 +45,25 @@ class CommandAgent:
         return await (work() if self.jail else look_on(assignment, work))
 
     async def _work(self, assignment: Assignment) -> Outcome:
-        with make_scratch(assignment) as scratch:
-            ended = await run_heard(self.processes, self._write_job(assignment, scratch), idle=assignment.idle)
+        keep, homes = find_known(_part(self.command))
+        jailed, lent = self.jail is not None, self.loan.folders
+        with make_scratch(assignment) as scratch, open_homes(homes, assignment, jailed=jailed, lent=lent) as private:
+            held = Confinement(
+                assignment=assignment,
+                scratch=scratch,
+                jail=self.jail,
+                keep=(*PROVIDERS, *keep, *self.loan.env),
+                folders=lent,
+                homes=private,
+                words=tuple(_part(self.command)),
+            )
+            ended = await run_heard(self.processes, self._write_job(held), idle=assignment.idle)
         if ended is None:
             return Outcome(failure=Failure.CRASH.value, message=describe_silence(assignment))
         return judge(ended, timeout=assignment.timeout)
 
-    def _write_job(self, assignment: Assignment, scratch: Path) -> Job:
-        keep, homes = find_known(_part(self.command))
-        held = Confinement(
-            assignment=assignment,
-            scratch=scratch,
-            jail=self.jail,
-            keep=(*PROVIDERS, *keep, *self.loan.env),
-            homes=(*homes, *self.loan.folders),
-            words=tuple(_part(self.command)),
-        )
+    def _write_job(self, held: Confinement) -> Job:
+        assignment = held.assignment
         job = held.write_job(("bash", "-c", self.command), log=assignment.log, env=describe(assignment))
         return replace(job, stdin=assignment.prompt, timeout=assignment.timeout)
 

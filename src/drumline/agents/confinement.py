@@ -12,6 +12,7 @@ from pathlib import Path
 
 from drumline.agents.jail import Jail
 from drumline.engine.homes import find_homes, find_named, find_repository, find_sealed
+from drumline.engine.privatehome import NONE, PrivateHomes
 from drumline.engine.scratch import LINK, open_scratch, open_temp
 from drumline.ports.agents import Assignment
 from drumline.ports.jail import Bounds
@@ -22,16 +23,17 @@ from drumline.ports.processes import HARMLESS, Job
 class Confinement:
     """What one assignment's program is held by. Without a `jail` its writes are not bounded by the kernel.
 
-    `keep` are variables of ours that it may see beside harmless ones, `homes` folders that it may write to, with `~`
-    and `$NAME`. `scratch` is its own folder, from `make_scratch`. `words` are those of commands that it starts:
-    the files that they name stay visible.
+    `keep` are variables of ours that it may see beside harmless ones, `folders` those that it may write to, with `~`
+    and `$NAME`. `scratch` is its own folder, from `make_scratch`, and `homes` are its private ones. `words` are those
+    of commands that it starts: the files that they name stay visible.
     """
 
     assignment: Assignment
     scratch: Path
     jail: Jail | None = None
     keep: tuple[str, ...] = ()
-    homes: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    homes: PrivateHomes = NONE
     words: tuple[str, ...] = ()
 
     def write_job(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> Job:
@@ -41,7 +43,7 @@ class Confinement:
             argv=argv,
             cwd=self.assignment.workspace,
             log=log,
-            env={"TMPDIR": str(temp), "TERM": "dumb", "NO_COLOR": "1", **(env or {})},
+            env={"TMPDIR": str(temp), "TERM": "dumb", "NO_COLOR": "1", **(env or {}), **self.homes.env},
             keep=(*HARMLESS, *self.keep),
         )
         return self.jail.wrap(job, self._bound(argv, temp)) if self.jail else job
@@ -50,8 +52,9 @@ class Confinement:
         workspace = self.assignment.workspace
         own, sealed = ([], [workspace]) if self.assignment.read_only else ([workspace], find_sealed(workspace))
         return Bounds(
-            writable=[*own, self.scratch, temp, *find_homes(self.homes), *self.assignment.writable],
-            sealed=sealed,
+            writable=[*own, self.scratch, temp, *find_homes(self.folders), *self.assignment.writable],
+            sealed=[*sealed, *self.homes.sealed],
+            places=self.homes.places,
             readable=[*find_repository(workspace), self.assignment.prompt_file, *find_named((*argv, *self.words))],
         )
 

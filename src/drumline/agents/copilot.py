@@ -18,6 +18,8 @@ from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_map, read_number, read_text, read_value
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
+from drumline.engine.homes import Home
+from drumline.engine.privatehome import find_files
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import McpServer
@@ -29,6 +31,16 @@ EMPTY = "No response was returned"
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 BESIDE = ("../copilot-*/copilot", "node_modules/@github/copilot-*/copilot")
 """Where npm has the program itself, from the folder of the wrapper that it puts on PATH."""
+
+
+HOME = Home(
+    places=("$COPILOT_HOME/", "~/.copilot/"),
+    inside="copilot",
+    variable="COPILOT_HOME",
+    sessions=("session-state",),
+    returned=("session-state/*/events.jsonl", "session-state/*/workspace.yaml"),
+    omitted=("logs", "history-session-state", "command-history-state.json", "session-store.db*", "*.lock"),
+)
 
 
 def find_native() -> Path | None:
@@ -80,7 +92,8 @@ class CopilotReader:
         self._wants_value = assignment.output_schema is not None
         self._session = assignment.session or assignment.new_session
         self._told_session = self._acted = False
-        self._before = _count_session(assignment.session) if assignment.session else {}
+        self._log = assignment.log
+        self._before = _count_session(assignment.session, self._log) if assignment.session else {}
         self._result: Mapping[str, Json] | None = None
         self._text = ""
         self._model = ""
@@ -162,15 +175,17 @@ class CopilotReader:
             yield Happening(kind="notice", text=self._notices[-1])
 
     def _count(self) -> Mapping[str, float]:
-        now, before = _count_session(self._session), self._before or {}
+        now, before = _count_session(self._session, self._log), self._before or {}
         return {kind: max(0.0, count - before.get(kind, 0.0)) for kind, count in (now or {}).items()}
 
 
-def _count_session(session: str) -> Mapping[str, float] | None:
+def _count_session(session: str, log: Path) -> Mapping[str, float] | None:
     """What a session has used so far, from the record that the program keeps of it; None if there is none."""
-    home = Path(os.environ.get("COPILOT_HOME") or Path.home() / ".copilot")
+    records = find_files(HOME, log, f"session-state/{PurePath(session).name}/events.jsonl")
+    if not records:
+        return None
     try:
-        with (home / "session-state" / PurePath(session).name / "events.jsonl").open(encoding="utf-8") as lines:
+        with records[0].open(encoding="utf-8") as lines:
             told = [read_map(read_value(line)) for line in lines if '"session.usage_record"' in line]
     except (OSError, ValueError):
         return None
@@ -186,7 +201,7 @@ PROGRAM = Program(
     abilities=Abilities(resumes=True, names_session=True, reads_only=True, takes_servers=True, counts_tokens=True),
     # Not GH_TOKEN: that opens more than its models.
     keep=("COPILOT_*",),
-    homes=("$COPILOT_HOME/", "~/.copilot/", "$XDG_CACHE_HOME/copilot/", "~/.cache/copilot/"),
+    homes=(HOME, Home(places=("$XDG_CACHE_HOME/copilot/", "~/.cache/copilot/"), inside="cache/copilot")),
     find=find_native,
     gone=("No session, task, or name matched",),
     install="npm install -g @github/copilot",

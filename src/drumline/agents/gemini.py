@@ -6,7 +6,6 @@ The rule: without a result line it has broken down, even if its exit code is 0: 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -17,6 +16,8 @@ from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_map, read_number, read_text, read_value
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
+from drumline.engine.homes import Home
+from drumline.engine.privatehome import find_files
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
@@ -30,6 +31,16 @@ CODE = re.compile(r'"code":\s*(\d{3})\b')
 EMPTY = "empty response"
 CUT = re.compile(rf"incomplete json segment|{EMPTY}", re.IGNORECASE)
 REFUSED = re.compile(r"denied|not allowed|policy|user confirmation|rejected", re.IGNORECASE)
+
+
+HOME = Home(
+    places=("$GEMINI_CLI_HOME/.gemini/", "~/.gemini/"),
+    inside="gemini/.gemini",
+    variable="GEMINI_CLI_HOME",
+    tokens=("oauth_creds.json", "mcp-oauth-tokens.json", "a2a-oauth-tokens.json"),
+    sessions=("tmp",),
+    omitted=("history", "projects.json"),
+)
 
 
 def build_launch(assignment: Assignment, setting: Setting) -> Launch:
@@ -72,7 +83,8 @@ class GeminiReader:
 
     def __init__(self, assignment: Assignment) -> None:
         self._wants_value = assignment.output_schema is not None
-        self._past = frozenset(_read_messages(assignment.session))
+        self._log = assignment.log
+        self._past = frozenset(_read_messages(assignment.session, self._log))
         self._result: Mapping[str, Json] | None = None
         self._said = ""
         self._final = ""
@@ -137,7 +149,7 @@ class GeminiReader:
 
     def _count_messages(self) -> Mapping[str, float]:
         """What was used, from the record of its session: only a result would say so otherwise."""
-        new = [tokens for name, tokens in _read_messages(self._session).items() if name not in self._past]
+        new = [tokens for name, tokens in _read_messages(self._session, self._log).items() if name not in self._past]
         return {kind: sum(read_number(t.get(name)) for t in new for name in KINDS[kind]) for kind in KINDS if new}
 
     def _end_saying(self) -> Iterator[Happening]:
@@ -166,11 +178,11 @@ class GeminiReader:
             yield Happening(kind="notice", text=self._notices[-1])
 
 
-def _read_messages(session: str) -> Mapping[str, Mapping[str, Json]]:
+def _read_messages(session: str, log: Path) -> Mapping[str, Mapping[str, Json]]:
     """What each message of a session used, by id, from the record that the program keeps; it tells some twice."""
-    home = Path(os.environ.get("GEMINI_CLI_HOME") or Path.home()) / ".gemini"
     used: dict[str, Mapping[str, Json]] = {}
-    for record in home.glob(f"tmp/*/chats/session-*-{session[:8]}.jsonl") if UUID.fullmatch(session) else ():
+    pattern = f"tmp/*/chats/session-*-{session[:8]}.jsonl"
+    for record in find_files(HOME, log, pattern) if UUID.fullmatch(session) else ():
         with record.open(encoding="utf-8", errors="replace") as lines:
             told = [read_map(read_value(line)) for line in lines if '"tokens"' in line or '"sessionId"' in line]
         if told and told[0].get("sessionId") == session:
@@ -206,7 +218,7 @@ PROGRAM = Program(
         "GOOGLE_GENAI_*",
         "GOOGLE_VERTEX_BASE_URL",
     ),
-    homes=("$GEMINI_CLI_HOME/.gemini/", "~/.gemini/"),
+    homes=(HOME,),
     # Names that it turns into its current models by itself.
     tiers={"fast": "flash-lite", "standard": "flash", "strong": "pro"},
     gone=("Invalid session identifier", "No previous sessions found", "already exists"),

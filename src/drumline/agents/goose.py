@@ -19,6 +19,8 @@ from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_list, read_map, read_number, read_text, read_value
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
+from drumline.engine.homes import Home
+from drumline.engine.privatehome import find_files
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
@@ -31,6 +33,27 @@ ELSEWHERE = ("OPENAI_HOST", "OPENAI_BASE_URL", "ANTHROPIC_HOST", "GOOGLE_HOST", 
 EMPTY = "The model returned an empty response"
 STATUS = re.compile(r"\((\d{3})\b")
 EXCUSE = re.compile(r"^Ran into this error:|Please (?:resend|retry)\b")
+
+
+CONFIG = Home(
+    places=("$GOOSE_PATH_ROOT/config/", "$XDG_CONFIG_HOME/goose/", "~/.config/goose/"),
+    inside="goose/config",
+    variable="GOOSE_PATH_ROOT",
+    tokens=("*/tokens.json", "*/info.json", "*/oauth/*.json"),
+)
+DATA = Home(
+    places=("$GOOSE_PATH_ROOT/data/", "$XDG_DATA_HOME/goose/", "~/.local/share/goose/"),
+    inside="goose/data",
+    variable="GOOSE_PATH_ROOT",
+    sessions=("sessions",),
+    apart=True,
+)
+STATE = Home(
+    places=("$GOOSE_PATH_ROOT/state/", "$XDG_STATE_HOME/goose/", "~/.local/state/goose/"),
+    inside="goose/state",
+    variable="GOOSE_PATH_ROOT",
+    omitted=("logs", "history.txt"),
+)
 
 
 def build_launch(assignment: Assignment, setting: Setting) -> Launch:
@@ -84,7 +107,8 @@ class GooseReader:
     def __init__(self, assignment: Assignment) -> None:
         self._session = assignment.session or assignment.new_session
         # Its tokens are those of the whole session.
-        self._before = _read_spent(assignment.session) if assignment.session else {}
+        self._log = assignment.log
+        self._before = _read_spent(assignment.session, self._log) if assignment.session else {}
         self._told_session = False
         self._wants_value = assignment.output_schema is not None
         self._acted = False
@@ -142,7 +166,7 @@ class GooseReader:
         """What was used; without a completion only the record of its session tells."""
         if self._end is not None:
             return self._count(self._end)
-        return self._leave_out_past(_read_spent(self._session) or {})
+        return self._leave_out_past(_read_spent(self._session, self._log) or {})
 
     def _count(self, end: Mapping[str, Json]) -> Mapping[str, float]:
         return self._leave_out_past({kind: read_number(end.get(f"{name}_tokens")) for kind, name in KINDS.items()})
@@ -207,22 +231,19 @@ class GooseReader:
         return Happening(kind="notice", text=text)
 
 
-def _read_spent(session: str) -> Mapping[str, float] | None:
+def _read_spent(session: str, log: Path) -> Mapping[str, float] | None:
     """What a session has used so far, from the record that the program keeps of it; None if that says nothing."""
     import sqlite3
 
     names = [f"accumulated_{name}_tokens" for name in ("input", "output", "cache_read")]
     question = f"SELECT {', '.join(names)} FROM sessions WHERE name = ? ORDER BY updated_at DESC LIMIT 1"  # noqa: S608
+    found = find_files(DATA, log, "sessions/sessions.db", session=session)
     try:
-        with closing(sqlite3.connect(f"{_find_record().as_uri()}?mode=ro", uri=True)) as record:
+        with closing(sqlite3.connect(f"{found[0].as_uri()}?mode=ro", uri=True)) as record:
             spent = record.execute(question, (session,)).fetchone()
-    except (sqlite3.Error, ValueError):
+    except (sqlite3.Error, IndexError, ValueError):
         return None
     return None if spent is None else {kind: read_number(count) for kind, count in zip(KINDS, spent, strict=True)}
-
-
-def _find_record() -> Path:
-    return _find_root("XDG_DATA_HOME", "~/.local/share", "data") / "sessions" / "sessions.db"
 
 
 def _find_root(variable: str, usual: str, inside: str) -> Path:
@@ -251,15 +272,7 @@ PROGRAM = Program(
         "DATABRICKS_*",
         "AZURE_OPENAI_*",
     ),
-    homes=(
-        "$GOOSE_PATH_ROOT/",
-        "$XDG_CONFIG_HOME/goose/",
-        "$XDG_DATA_HOME/goose/",
-        "$XDG_STATE_HOME/goose/",
-        "~/.config/goose/",
-        "~/.local/share/goose/",
-        "~/.local/state/goose/",
-    ),
+    homes=(CONFIG, DATA, STATE),
     suggest=suggest_models,
     gone=("No session found", "Session not found"),
     install="npm install -g @aaif/goose-binary-linux-x64",

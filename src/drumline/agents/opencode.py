@@ -20,6 +20,7 @@ from drumline.agents.reading import read_list, read_map, read_number, read_text,
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
 from drumline.core.taxonomy import Failure
+from drumline.engine.homes import Home
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import McpServer
@@ -36,6 +37,31 @@ SETTINGS = ("opencode.json", "opencode.jsonc")
 WRITERS = ("write", "edit", "patch", "apply_patch", "multiedit")
 REFUSED = re.compile(r"rejected permission|prevents you from using|denied", re.IGNORECASE)
 PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+
+
+CONFIG = Home(
+    places=("$XDG_CONFIG_HOME/opencode/", "~/.config/opencode/"), inside="config/opencode", variable="XDG_CONFIG_HOME"
+)
+DATA = Home(
+    places=("$XDG_DATA_HOME/opencode/", "~/.local/share/opencode/"),
+    inside="share/opencode",
+    variable="XDG_DATA_HOME",
+    tokens=("auth.json", "mcp-auth.json"),
+    sessions=("drumline",),
+    # Its sessions are all in one database: this one is kept with the run, the user's own is not touched.
+    env=(("OPENCODE_DB", "drumline/opencode.db"),),
+    apart=True,
+    omitted=("*.db", "*.db-shm", "*.db-wal", "log", "project", "repos", "snapshot", "storage", "tool-output"),
+)
+STATE = Home(
+    places=("$XDG_STATE_HOME/opencode/", "~/.local/state/opencode/"),
+    inside="state/opencode",
+    variable="XDG_STATE_HOME",
+    omitted=("prompt-history.jsonl",),
+)
+CACHE = Home(
+    places=("$XDG_CACHE_HOME/opencode/", "~/.cache/opencode/"), inside="cache/opencode", variable="XDG_CACHE_HOME"
+)
 
 
 def build_launch(assignment: Assignment, setting: Setting) -> Launch:
@@ -242,16 +268,7 @@ PROGRAM = Program(
         "DEEPSEEK_API_KEY",
         "XAI_API_KEY",
     ),
-    homes=(
-        "$XDG_CONFIG_HOME/opencode/",
-        "$XDG_DATA_HOME/opencode/",
-        "$XDG_STATE_HOME/opencode/",
-        "$XDG_CACHE_HOME/opencode/",
-        "~/.config/opencode/",
-        "~/.local/share/opencode/",
-        "~/.local/state/opencode/",
-        "~/.cache/opencode/",
-    ),
+    homes=(CONFIG, DATA, STATE, CACHE),
     suggest=suggest_models,
     gone=("Session not found", "NotFoundError"),
     install="npm install -g opencode-ai",

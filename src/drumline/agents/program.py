@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from drumline.core.flow.model import Json
+from drumline.engine.homes import Home
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import McpServer
@@ -93,11 +94,12 @@ class Reader(Protocol):
 class Program:
     """An agent program. `keep` are the variables of our environment it may see, beside harmless ones: its credentials.
 
-    `homes` are folders of its own that it may write to, with `~` or `$NAME`; those that end with a slash are made where
-    they are missing. `tiers` are its models; an empty one leaves the choice to the program, and `efforts` say how hard
-    it thinks then. `suggest` has the models that depend on how the user has set it up, for work in a folder. `find` is
-    for programs that are not simply on PATH. `gone` are words by which it says that a session cannot be used, `offline`
-    those of its notices by which it says, for as long as that lasts, that it waits for the network. `install` and
+    `homes` are folders of its own: it works on private copies of them, and each says what of a copy comes back; of one
+    that is only a place nothing does. `folders` are lent: it may write to them, with `~` or `$NAME`. `tiers` are its
+    models; an empty one leaves the choice to the program, and `efforts` say how hard it thinks then. `suggest` has the
+    models that depend on how the user has set it up, for work in a folder. `find` is for programs that are not simply
+    on PATH. `gone` are words by which it says that a session cannot be used, `offline` those of its notices by which it
+    says, for as long as that lasts, that it waits for the network. `install` and
     `login` are what to type where it is missing or lets nobody in.
     """
 
@@ -107,7 +109,8 @@ class Program:
     open_reader: Callable[[Assignment], Reader]
     abilities: Abilities
     keep: tuple[str, ...] = ()
-    homes: tuple[str, ...] = ()
+    homes: tuple[Home | str, ...] = ()
+    folders: tuple[str, ...] = ()
     tiers: Mapping[str, str] = field(default_factory=dict)
     efforts: Mapping[str, str] = field(default_factory=dict)
     suggest: Callable[[Path], Mapping[str, str]] | None = None

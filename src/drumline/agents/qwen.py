@@ -21,6 +21,7 @@ from drumline.agents.resultstream import Ends, describe_use, explain_limit, find
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
 from drumline.core.taxonomy import Failure
+from drumline.engine.homes import Home
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 
@@ -39,6 +40,17 @@ HOSTS: Mapping[str, re.Pattern[str]] = {
 ENDS: Ends = {
     "error_max_turns": (Failure.VALIDATION, "it took more turns than it may"),
 }
+
+
+HOME = Home(
+    places=("$QWEN_HOME/", "~/.qwen/"),
+    inside="qwen",
+    variable="QWEN_HOME",
+    tokens=("oauth_creds.json", "mcp-oauth-tokens.json"),
+    sessions=("projects",),
+    returned=("projects/{slug}/chats/*.jsonl",),
+    omitted=("debug", "history", "tmp", "todos", "usage", "usage_record.jsonl", ".openai-logs-cleanup-*"),
+)
 
 
 def build_launch(assignment: Assignment, setting: Setting) -> Launch:
@@ -206,7 +218,7 @@ PROGRAM = Program(
         counts_tokens=True,
     ),
     keep=("OPENAI_*", "QWEN_*", "DASHSCOPE_API_KEY", "BAILIAN_CODING_PLAN_API_KEY"),
-    homes=("$QWEN_HOME/", "~/.qwen/"),
+    homes=(HOME,),
     suggest=suggest_models,
     gone=("No saved session found", "is already in use"),
     install="npm install -g @qwen-code/qwen-code",

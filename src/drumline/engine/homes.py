@@ -8,12 +8,55 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 SEALED = ("drumline", "hooks", "config", "config.worktree", "info", "modules")
 """In the folder `.git` of a checkout: records of runs, and what names programs for git to start."""
 GITDIR = "gitdir: "
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Home:
+    """A folder in which an agent program has its settings, logins and sessions, and what may come back from a copy.
+
+    `places` say where it is, with `~` and `$NAME`; the first whose variables are set counts, and one that ends with a
+    slash is made. `inside` is the path of the private copy below a folder of the attempt; `variable` moves the program
+    to the first part of that path where no jail can show the copy at the home's own place.
+
+    `tokens` are patterns of JSON files in which a refreshed token is written back. `sessions` are folders that are kept
+    with the run, so that a session outlives its attempt; `returned` are patterns of files in them that the user's home
+    gets, too, where `{slug}` stands for the workspace. `omitted` are names that are not copied: what is large, or is of
+    no use to others. `beside` are files elsewhere that belong into the home: the name in it, and the place. `env` are
+    variables that the program needs in a private home.
+    `apart` says that all sessions are in one database: each attempt then has its own, until it is gone on with.
+
+    `keyring` says that a login may be in a keyring, under a name made from the place: then the home is moved only if
+    it has a file with tokens.
+
+    One that is `kept` stays with the run as a whole, for programs of which nothing is known.
+    """
+
+    places: tuple[str, ...]
+    inside: str = ""
+    variable: str = ""
+    tokens: tuple[str, ...] = ()
+    sessions: tuple[str, ...] = ()
+    returned: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
+    beside: tuple[tuple[str, str], ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    apart: bool = False
+    keyring: bool = False
+    kept: bool = False
+
+
+def describe_home(home: Home | str) -> Home:
+    """A home of which only the place is known: it is kept with the run, and nothing is written back."""
+    if isinstance(home, Home):
+        return home
+    return Home(places=(home,), inside=re.sub(r"\W+", "-", home).strip("-"), kept=True)
 
 
 def find_sealed(workspace: Path) -> list[Path]:
@@ -52,13 +95,21 @@ def find_homes(homes: Sequence[str]) -> list[Path]:
 
     What is not there could not be made from inside a jail.
     """
-    found: list[Path] = []
-    for home in homes:
-        if not all(os.environ.get(name) for name in VARIABLE.findall(home)):
-            continue
-        path = Path(os.path.expandvars(home)).expanduser()
-        if path.is_absolute() and home.endswith("/"):
-            path.mkdir(parents=True, exist_ok=True)
-        if path.is_absolute() and path.exists():
-            found.append(path)
-    return found
+    return [path for home in homes if (path := _find(home))]
+
+
+def find_place(home: Home) -> Path | None:
+    """Where the user's own home is, as the kernel sees it; None where there is none."""
+    known = (place for place in home.places if all(os.environ.get(name) for name in VARIABLE.findall(place)))
+    path = _find(next(known, ""))
+    # A jail cannot mount over a place that a link leads to.
+    return path.resolve() if path else None
+
+
+def _find(home: str) -> Path | None:
+    if not home or not all(os.environ.get(name) for name in VARIABLE.findall(home)):
+        return None
+    path = Path(os.path.expandvars(home)).expanduser()
+    if path.is_absolute() and home.endswith("/"):
+        path.mkdir(parents=True, exist_ok=True)
+    return path if path.is_absolute() and path.exists() else None

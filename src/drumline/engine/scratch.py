@@ -15,13 +15,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from drumline.core.redaction import Redaction
+from drumline.engine.tokens import salvage_logins
 from drumline.engine.transcripts import OWN, list_logs, redact_files
 
 PREFIX = "drumline-"
 DIGITS = 12
 LINK = "tmp"
 """In a scratch: leads to the temporary folder that belongs to it. It is read before the program starts, never after."""
-LEFT = (".tmp", ".asked")
+HOMES = ".homes"
+"""How the name of a folder with private homes ends."""
+LEFT = (".tmp", ".asked", HOMES)
 """How the names of scratches end."""
 
 
@@ -61,6 +64,8 @@ def clear_scratches(logs: Path) -> None:
     except OSError:
         return
     for scratch in found:
+        if scratch.suffix == HOMES:
+            salvage_logins(scratch)
         _remove_own(name_temp(scratch))
         _remove(scratch)
 
