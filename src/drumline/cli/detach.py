@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import click
 
 from drumline.cli.output import print_json, say
 from drumline.core.ids import RunId
 from drumline.wiring import Site
+
+PATIENCE = 10.0
+LOOK = 0.05
 
 
 def detach(site: Site, run: RunId, *, as_json: bool) -> int:
@@ -27,9 +31,17 @@ def detach(site: Site, run: RunId, *, as_json: bool) -> int:
             start_new_session=True,
             env={**os.environ, "DRUMLINE_JOBS": str(site.settings.jobs)},
         )
+    _wait_joined(site, run, process)
     if as_json:
         print_json({"schema_version": 1, "run": run, "pid": process.pid, "log": str(folder / "driver.log")})
     else:
         click.echo(run)
         say(f"driving in the background (pid {process.pid}); look with: drumline attach {run}")
     return 0
+
+
+def _wait_joined(site: Site, run: RunId, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the run has a driver, so that the next command finds it live."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and process.poll() is None and not site.roster.drivers(run):
+        time.sleep(LOOK)

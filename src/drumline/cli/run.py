@@ -17,6 +17,7 @@ from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.app.finding import step_in_file
 from drumline.app.foreign import foreign_settings
 from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
+from drumline.app.starting import hold_start
 from drumline.cli.detach import detach
 from drumline.cli.options import format_option, json_option
 from drumline.cli.output import is_terminal, say
@@ -118,17 +119,31 @@ def _run(request: Request) -> int:
     specs = name_specs((settings.agent, *settings.fallback), request.reading.plan.steps, site.profiles)
     say_unjailed(specs, sandbox=settings.sandbox)
     store = site.open_store()
+    plan = request.reading.plan.path
     try:
-        earlier = list_runs(store, plan=request.reading.plan.path)
-        run, resuming = _settle_on(request, store, earlier)
-        fresh = run not in {brief.run for brief in earlier}
-        if request.detached:
-            return detach(site, run, as_json=request.as_json)
-        with record_plan(site, store, run, request.record) as recorder:
-            session = Session(site=site, store=store, run=run, as_json=request.as_json, fresh=fresh, recorder=recorder)
-            return session.drive(resuming=resuming)
+        with hold_start(site.state_dir / "locks", plan, wait_told=_say_waiting) as started:
+            earlier = list_runs(store, plan=plan)
+            run, resuming = _settle_on(request, store, earlier)
+            fresh = run not in {brief.run for brief in earlier}
+            if request.detached:
+                return detach(site, run, as_json=request.as_json)
+            with record_plan(site, store, run, request.record) as recorder:
+                session = Session(
+                    site=site,
+                    store=store,
+                    run=run,
+                    as_json=request.as_json,
+                    fresh=fresh,
+                    recorder=recorder,
+                    joined=started,
+                )
+                return session.drive(resuming=resuming)
     finally:
         store.close()
+
+
+def _say_waiting() -> None:
+    say("another process is starting a run of this plan; waiting for it")
 
 
 def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) -> tuple[RunId, bool]:

@@ -55,6 +55,7 @@ class Session:
     as_json: bool = False
     fresh: bool = False
     recorder: PlanRecorder | None = None
+    joined: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         own = self.store.read(Stream(self.run))
@@ -101,6 +102,7 @@ class Session:
             observe=self._observe,
             complain=self._complain,
             wait_told=self._tell_waiting,
+            joined=self.joined,
         )
         with ExitStack() as stack:
             if self._shows_board():

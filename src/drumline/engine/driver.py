@@ -50,6 +50,7 @@ class Driver:
     recover: Recover = recover
     complain: Callable[[Sequence[Problem]], None] = lambda problems: None
     wait_told: Callable[[str], None] = lambda reason: None
+    joined: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.run = RunState(id=self.run_id)
@@ -72,6 +73,7 @@ class Driver:
         """Drive; return the run as it is when this driver leaves it."""
         while True:
             self._me = self.kit.roster.join(self.run_id)
+            self.joined()
             try:
                 await self._drive_once(resuming)
             finally:
