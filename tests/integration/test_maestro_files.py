@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from drumline.planfiles.datatree import Data, plain, read_data
 from drumline.planfiles.maestro import MaestroFiles, PlanDialect, StateDialect
 from drumline.planfiles.maestro_data import frontmatter
 from drumline.planfiles.stepfile import replace_spans
-from drumline.ports.planfiles import Account, Correction, StepAccount
+from drumline.ports.planfiles import Account, Correction, StepAccount, StepFailure
 
 MARKDOWN = """\
 ---
@@ -378,7 +379,8 @@ def test_the_books_of_a_state_file_are_kept(tmp_path: Path, name: str) -> None:
 def test_booking_twice_changes_nothing(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     files = opened(file, DOCUMENTS[name])
-    failed = StepAccount(step=StepId("2"), state="blocked", error="check 'x' failed", finished=TIMES)
+    failures = (StepFailure(at=TIMES, message="check 'x' failed"),)
+    failed = StepAccount(step=StepId("2"), state="blocked", failures=failures, finished=TIMES)
     files.account(account(FIRST_DONE, failed))
     once = file.read_bytes()
 
@@ -387,25 +389,47 @@ def test_booking_twice_changes_nothing(tmp_path: Path, name: str) -> None:
     assert file.read_bytes() == once
 
 
+LATER = "2030-01-01T04:00:00Z"
+
+
 @pytest.mark.parametrize("name", ["state.md", "active-session.md"])
-def test_errors_are_added_once_each_and_resolved_by_success(tmp_path: Path, name: str) -> None:
+def test_every_failure_is_one_entry_with_what_came_of_it(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
     files = opened(file, DOCUMENTS[name])
-    failing = "still failing after 2 fixes: make timeout"
-    for message in ("check 'x' failed", "check 'x' failed", "the agent timed out", failing):
-        files.account(account(StepAccount(step=StepId("2"), state="blocked", error=message, finished=TIMES)))
-    errors = data_of(file)["phases"][1]["errors"]
-
-    files.account(account(StepAccount(step=StepId("2"), state="done", finished=TIMES), state="done"))
-
-    assert [(error["type"], error["resolved"]) for error in errors] == [
-        ("validation", False),
-        ("timeout", False),
-        ("validation", False),
+    failures = [
+        StepFailure(at=TIMES, message="check failed: make", retried=True),
+        StepFailure(at=TIMES, message="check failed: make", retried=True),
+        StepFailure(at=LATER, message="the agent timed out"),
+        StepFailure(at=LATER, message="still failing after 2 fixes: make timeout"),
     ]
-    assert set(errors[0]) == {"agent", "timestamp", "type", "message", "resolution", "resolved"}
-    assert [error["resolved"] for error in data_of(file)["phases"][1]["errors"]] == [True, True, True]
-    assert data_of(file)["status"] == "completed"
+
+    def book(count: int, state: str) -> list[tuple[str, str, bool]]:
+        step = StepAccount(step=StepId("2"), state=state, failures=tuple(failures[:count]), retries=2)
+        files.account(account(step))
+        errors = data_of(file)["phases"][1]["errors"]
+        assert all(set(e) == {"agent", "timestamp", "type", "message", "resolution", "resolved"} for e in errors)
+        return [(error["type"], error["resolution"], error["resolved"]) for error in errors]
+
+    validation, timeout = ("validation", "retried", False), ("timeout", "pending", False)
+    assert book(1, "running") == [validation]
+    assert book(3, "running") == [validation, validation, timeout]
+    assert book(4, "blocked") == [validation, validation, timeout, ("validation", "pending", False)]
+    failures[2:] = [replace(failure, retried=True) for failure in failures[2:]]
+    kinds = ["validation", "validation", "timeout", "validation"]
+    assert book(4, "done") == [(kind, "retried", True) for kind in kinds]
+    assert data_of(file)["phases"][1]["retry_count"] == 2
+
+
+def test_what_waits_for_an_answer_has_not_failed(tmp_path: Path) -> None:
+    file = tmp_path / "active-session.md"
+    files = opened(file, STATE_YAML)
+    step = files.read().plan.steps[0]
+    waits = Marks(status=Status.BLOCKED, reason="waiting for gate question-1")
+
+    files.write(step, waits)
+
+    assert data_of(file)["phases"][0]["status"] == "in_progress"
+    assert files.marks(step) == waits
 
 
 def test_a_batch_is_named_while_several_phases_run(tmp_path: Path) -> None:

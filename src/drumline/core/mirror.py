@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Status, Step
+from drumline.core.plan import WAITING, Marks, Status, Step
 from drumline.core.schedule import assignee
 from drumline.core.state import RunState
 
@@ -66,9 +66,9 @@ def _in_work(run: RunState, step: StepId, *, claimed_at: str) -> Marks:
         return Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=claimed_at)
     for gate in run.unanswered.values():
         if gate.opened.step == step and run.cancel is None:
-            return Marks(status=Status.BLOCKED, reason=f"waiting for gate {gate.opened.gate}")
+            return Marks(status=Status.BLOCKED, reason=f"{WAITING}gate {gate.opened.gate}")
     if step in run.deferred and run.cancel is None:
-        return Marks(status=Status.BLOCKED, reason="waiting for the quota of its agent")
+        return Marks(status=Status.BLOCKED, reason=f"{WAITING}the quota of its agent")
     return Marks(status=Status.READY)
 
 

@@ -46,6 +46,15 @@ class Marks:
     claimed_at: str = ""
     reason: str = ""
 
+    @property
+    def waits(self) -> bool:
+        """Whether the step is only held up, by a question or a quota, and nothing about it has failed."""
+        return self.status is Status.BLOCKED and self.reason.startswith(WAITING)
+
+
+WAITING = "waiting for "
+"""How the reason of a step begins that is held up."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Check:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId
@@ -10,7 +11,54 @@ from drumline.core.recorded import Recorded
 from drumline.core.schedule import settled
 from drumline.core.state import RunState
 from drumline.engine.outbox import iso
-from drumline.ports.planfiles import Account, StepAccount
+from drumline.ports.planfiles import Account, StepAccount, StepFailure
+
+
+class Failures:
+    """The failures of one step: each is one entry, known once it is clear what followed it.
+
+    A question, a revision that a person asks for and an attempt that was lost with its driver are no failures.
+    """
+
+    def __init__(self) -> None:
+        self.over: list[StepFailure] = []
+        self.retries = 0
+        self._open: list[str] = []
+        self._at = 0.0
+
+    def note(self, entry: Recorded) -> None:
+        """Take in an event of the step's own stream."""
+        match entry.event:
+            case ev.AttemptEnded(failure=failure, message=message) if failure:
+                self._add(entry.at, message or failure)
+            case ev.CheckEnded(exit_code=code, command=command) if code != 0:
+                self._add(entry.at, f"check failed: {command}")
+            case ev.LandingRefused(reason=reason):
+                self._add(entry.at, reason)
+            case ev.AttemptStarted():
+                self._retry()
+            case _:
+                return
+
+    def close(self, at: float, reason: str) -> None:
+        """The step is over; `reason` says why it is not done, if it is not."""
+        if reason:
+            self.over.append(StepFailure(at=iso(at), message=reason))
+        self._open = []
+
+    def _add(self, at: float, message: str) -> None:
+        self._at = at
+        if message not in self._open:
+            self._open.append(message)
+
+    def _retry(self) -> None:
+        """Another attempt follows: on what failed just now, or on what had ended the step before it was reopened."""
+        if self._open:
+            self.over.append(StepFailure(at=iso(self._at), message="; ".join(self._open)))
+            self._open = []
+        if self.over and not self.over[-1].retried:
+            self.over[-1] = replace(self.over[-1], retried=True)
+            self.retries += 1
 
 
 class Books:
@@ -20,6 +68,7 @@ class Books:
         self._started: dict[StepId, float] = {}
         self._finished: dict[StepId, float] = {}
         self._said: dict[StepId, str] = {}
+        self._failures: dict[StepId, Failures] = {}
 
     def note(self, recorded: Sequence[Recorded]) -> None:
         """Take in events in journal order."""
@@ -27,12 +76,18 @@ class Books:
             match entry.event:
                 case ev.StepStarted(step=step):
                     self._started[step] = entry.at
-                case ev.StepFinished(step=step):
+                case ev.StepFinished(step=step, state=state, reason=reason):
                     self._finished[step] = entry.at
+                    self._failures_of(step).close(entry.at, reason if state in ("blocked", "failed") else "")
                 case ev.AttemptEnded(message=message):
                     self._said[entry.stream.step] = message
                 case _:
-                    continue
+                    pass
+            if entry.stream.step:
+                self._failures_of(entry.stream.step).note(entry)
+
+    def _failures_of(self, step: StepId) -> Failures:
+        return self._failures.setdefault(step, Failures())
 
     def account(self, run: RunState, now: float) -> Account:
         """The run as its books should show it."""
@@ -44,20 +99,28 @@ class Books:
     def _step(self, run: RunState, step: StepId) -> StepAccount:
         started = self._started.get(step)
         finished = run.finished.get(step)
+        failures = self._failures_of(step)
         if finished is None:
-            return StepAccount(step=step, state="running", started=iso(started) if started else "")
+            return StepAccount(
+                step=step,
+                state="running",
+                started=iso(started) if started else "",
+                retries=failures.retries,
+                failures=tuple(failures.over),
+            )
         ended = self._finished.get(step)
+        landed = finished.state == "done"
         gone = {*finished.created, *finished.deleted}
         return StepAccount(
             step=step,
             state=finished.state,
             started=iso(started) if started else "",
             finished=iso(ended) if ended else "",
-            created=finished.created,
-            modified=tuple(path for path in finished.files if path not in gone),
-            deleted=finished.deleted,
-            retries=max(0, finished.attempts - 1),
-            error=finished.reason if finished.state in ("blocked", "failed") else "",
+            created=finished.created if landed else (),
+            modified=tuple(path for path in finished.files if path not in gone) if landed else (),
+            deleted=finished.deleted if landed else (),
+            retries=failures.retries,
+            failures=tuple(failures.over),
             said=self._said.get(step, ""),
             usage=finished.usage,
         )

@@ -30,7 +30,7 @@ from drumline.planfiles.maestro_data import (
     whole,
 )
 from drumline.planfiles.maestro_markdown import Section, read_drafts, read_sections
-from drumline.planfiles.maestro_phases import WORD_FOR, WORDS, count_problem, find_phases, to_steps
+from drumline.planfiles.maestro_phases import WORDS, count_problem, find_phases, to_steps, word_for
 from drumline.planfiles.maestro_sections import insert_section, tick_boxes
 from drumline.planfiles.markdown import read_body
 from drumline.planfiles.sidecar import SUFFIX, Added, Sidecar
@@ -80,7 +80,7 @@ class StateDialect(_Phases):
 
     def shown(self, marks: Marks) -> Marks:
         """What reading the document alone would give back of these marks."""
-        return Marks(status=WORDS[WORD_FOR[marks.status]])
+        return Marks(status=WORDS[word_for(marks)])
 
     def edit(self, text: str, step: Step, marks: Marks, ticked: Sequence[int]) -> list[Span]:
         """The replacement that gives the phase this status; it has no boxes."""
@@ -91,7 +91,7 @@ class StateDialect(_Phases):
         if found is None or not isinstance(data, Data) or self.parse(text, "").marks[step.id] == marks:
             return []
         editor = Editor(text, data.root)
-        editor.set(found[0].items[found[1]], "status", WORD_FOR[marks.status])
+        editor.set(found[0].items[found[1]], "status", word_for(marks))
         return editor.spans
 
     def insert(self, text: str, correction: Correction, helps: Step) -> list[Span]:

@@ -14,7 +14,7 @@ from drumline.planfiles.datatree import Flaw, Kind, Node, read_data
 from drumline.planfiles.maestro_data import Region, clean
 from drumline.planfiles.maestro_handoff import FIELDS, populated, read_context
 from drumline.planfiles.maestro_phases import find_phases, phase_id
-from drumline.ports.planfiles import Account, StepAccount
+from drumline.ports.planfiles import Account, StepAccount, StepFailure
 
 _MODES = ("parallel", "sequential")
 _OVER = frozenset({"done", "skipped"})
@@ -39,14 +39,14 @@ def book(text: str, region: Region, account: Account) -> list[Span]:
     by_id = {phase_id(item): item for item in phases.items} if phases is not None else {}
     for step in account.steps:
         if step.step in by_id:
-            _book_phase(editor, by_id[step.step], step, now=account.now)
+            _book_phase(editor, by_id[step.step], step)
     _book_session(editor, data.root, account, by_id)
     if editor.spans:
         editor.set(data.root, "updated", account.now)
     return editor.spans
 
 
-def _book_phase(editor: Editor, phase: Node, step: StepAccount, *, now: str) -> None:
+def _book_phase(editor: Editor, phase: Node, step: StepAccount) -> None:
     if step.started:
         editor.set(phase, "started", step.started)
     if step.finished and step.state == "done":
@@ -57,7 +57,7 @@ def _book_phase(editor: Editor, phase: Node, step: StepAccount, *, now: str) -> 
     if step.retries > _count(phase.get("retry_count")):
         editor.set(phase, "retry_count", step.retries)
     _book_context(editor, phase, step.said)
-    _book_errors(editor, phase, step, now=now)
+    _book_errors(editor, phase, step)
 
 
 def _manifests(step: StepAccount) -> list[tuple[str, Sequence[str]]]:
@@ -77,24 +77,53 @@ def _book_context(editor: Editor, phase: Node, said: str) -> None:
         editor.set(old, name, context[name])
 
 
-def _book_errors(editor: Editor, phase: Node, step: StepAccount, *, now: str) -> None:
-    """Add a failure that is not there yet; a phase that is done has none left to ask about."""
+def _book_errors(editor: Editor, phase: Node, step: StepAccount) -> None:
+    """One entry for each failure, with what came of it; a phase that is over has none left to ask about."""
     errors = phase.get("errors")
     known = [item for item in errors.items if item.kind is Kind.MAPPING] if errors is not None else []
-    if step.state == "done":
-        for item in known:
-            if _open(item):
-                editor.set(item, "resolution", "retried")
-                editor.set(item, "resolved", True)
+    left = list(known)
+    new: list[Value] = []
+    for failure in step.failures:
+        there = next((item for item in left if _is_about(item, failure)), None)
+        if there is None:
+            new.append(_error_record(agent_of(phase), failure, step.state))
+            continue
+        left.remove(there)
+        _settle(editor, there, failure, step.state)
+    if step.state in _OVER:
+        for item in (item for item in left if _open(item)):
+            _resolve(editor, item, "skipped" if step.state == "skipped" else "retried")
+    if not new:
         return
-    message = clean(step.error)
-    if not message or any(item.text("message") == message and _open(item) for item in known):
+    if errors is None or not errors.items:
+        editor.set(phase, "errors", new)
         return
-    record = _error_record(agent_of(phase), message, step.finished or now)
-    if errors is not None and errors.items:
+    for record in new:
         editor.insert_after(errors, len(errors.items) - 1, record)
-    else:
-        editor.set(phase, "errors", [record])
+
+
+def _is_about(error: Node, failure: StepFailure) -> bool:
+    return error.text("message") == clean(failure.message) and error.text("timestamp") == failure.at
+
+
+def _settle(editor: Editor, error: Node, failure: StepFailure, state: str) -> None:
+    """Write what came of a failure into its entry, unless it is settled."""
+    wanted = _resolution(failure, state)
+    if _open(error) and error.text("resolution") != wanted:
+        editor.set(error, "resolution", wanted)
+    if _open(error) and state in _OVER:
+        editor.set(error, "resolved", True)
+
+
+def _resolve(editor: Editor, error: Node, word: str) -> None:
+    editor.set(error, "resolution", word)
+    editor.set(error, "resolved", True)
+
+
+def _resolution(failure: StepFailure, state: str) -> str:
+    if failure.retried:
+        return "retried"
+    return "skipped" if state == "skipped" else "pending"
 
 
 def _open(error: Node) -> bool:
@@ -102,15 +131,16 @@ def _open(error: Node) -> bool:
     return found is None or found.value is not True
 
 
-def _error_record(agent: str, message: str, at: str) -> dict[str, Value]:
+def _error_record(agent: str, failure: StepFailure, state: str) -> dict[str, Value]:
+    message = clean(failure.message)
     kind = next((kind for word, kind in _KINDS if word in message.casefold()), "runtime")
     return {
         "agent": agent,
-        "timestamp": at,
+        "timestamp": failure.at,
         "type": kind,
         "message": message,
-        "resolution": "pending",
-        "resolved": False,
+        "resolution": _resolution(failure, state),
+        "resolved": state in _OVER,
     }
 
 

@@ -30,6 +30,12 @@ WORDS = {
 WORD_FOR = {status: word for word, status in WORDS.items()} | {Status.BLOCKED: "failed"}
 """Blocked is written as failed: Maestro resumes at a failed phase by asking, at a pending one by starting it."""
 
+
+def word_for(marks: Marks) -> str:
+    """The word that is written; a phase that waits for an answer or a quota has not failed."""
+    return WORD_FOR[Status.CLAIMED if marks.waits else marks.status]
+
+
 _DRIFTED = {"complete": "completed", "done": "completed", "in-progress": "in_progress", "blocked": "failed"}
 _BOOKS = frozenset(
     {

@@ -26,6 +26,15 @@ class Correction:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class StepFailure:
+    """One failure of a step: when (ISO time), what, and whether another attempt followed."""
+
+    at: str
+    message: str
+    retried: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class StepAccount:
     """What is known of one step, for formats that keep books."""
 
@@ -37,7 +46,7 @@ class StepAccount:
     modified: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     retries: int = 0
-    error: str = ""
+    failures: tuple[StepFailure, ...] = ()
     said: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
 
