@@ -166,6 +166,14 @@ def open_vsock() -> str:
     return OPEN
 
 
+def clone_user() -> str:
+    """Fork a process into a user namespace of its own."""
+    done = LIBC.syscall(56 if X86 else 220, 0x10000000 | 17, 0, 0, 0, 0)
+    if done == 0:
+        os._exit(0)
+    return OPEN if done > 0 else errno.errorcode[ctypes.get_errno()]
+
+
 def unlink_hidden() -> str:
     """Take away what lies over the credentials."""
     done = LIBC.umount2(str(Path(AIMS["home"], ".ssh")).encode(), 2)
@@ -187,7 +195,7 @@ ATTACKS: dict[str, Callable[[], str]] = {
     "move the root": lambda: call(155 if X86 else 41, b".", b"."),
     "make a user namespace": lambda: call(272 if X86 else 97, 0x10000000),
     "make a mount namespace": lambda: call(272 if X86 else 97, 0x00020000),
-    "clone into a user namespace": lambda: call(56 if X86 else 220, 0x10000000 | 17, 0, 0, 0, 0),
+    "clone into a user namespace": clone_user,
     "clone3": lambda: call(435, None, 0),
     "enter a namespace": lambda: call(308 if X86 else 268, os.open("/proc/1/ns/mnt", os.O_RDONLY), 0),
     "mount by the numbers of x32": lambda: call(0x40000000 + 165, b"none", b"/", b"", MS_REMOUNT | MS_BIND, None),

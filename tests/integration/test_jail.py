@@ -274,6 +274,14 @@ def test_a_folder_that_a_link_leads_to_is_found_by_the_link(cell: Cell) -> None:
     assert said["output"] == "ran\n"
 
 
+def test_an_archive_with_files_of_other_owners_can_be_unpacked(cell: Cell) -> None:
+    pack = "tar --owner=1234 --group=1234 -cf a.tar file && rm file"
+
+    said = cell.shell(f"echo packed > file && {pack} && tar -xf a.tar && cat file")
+
+    assert said == "packed\n"
+
+
 def test_a_program_in_the_jail_can_be_traced_by_another_there(cell: Cell) -> None:
     said = cell.shell("python3 -c 'import ctypes; print(\"traced\", ctypes.CDLL(None).ptrace(0, 0, 0, 0))'")
 

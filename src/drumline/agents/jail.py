@@ -46,6 +46,9 @@ APART = (
 USERS = (("--unshare-user", "--disable-userns"), ("--unshare-user",), ())
 """Ways to a user namespace, the best first: one in which no other can be made, any, none."""
 
+UNOWNED = {"TAR_OPTIONS": "--no-same-owner"}
+"""For root: without capabilities it cannot give files away, which tar would try."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Jail:
@@ -64,8 +67,8 @@ class Jail:
 
     def wrap(self, job: Job, bounds: Bounds) -> Job:
         """The job in namespaces of its own, without capabilities, within the bounds; see `ports.jail`."""
-        words, data = write_words(self._lay_out(job, bounds).list_mounts(), first=HANDED + 1)
-        calls = build_filter()
+        calls = [data for data in (build_filter(),) if data]
+        words, data = write_words(self._lay_out(job, bounds).list_mounts(), first=HANDED + len(calls))
         argv = [
             self.program,
             *GROUND,
@@ -79,7 +82,8 @@ class Jail:
             "--",
             *job.argv,
         ]
-        return replace(job, argv=argv, handed=(calls, *data), scoped=self.scopes)
+        env = {**(UNOWNED if os.geteuid() == 0 else {}), **job.env}
+        return replace(job, argv=argv, env=env, handed=(*calls, *data), scoped=self.scopes)
 
     def _lay_out(self, job: Job, bounds: Bounds) -> Layout:
         layout = Layout()

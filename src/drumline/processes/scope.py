@@ -30,10 +30,15 @@ def take_over(handed: Sequence[bytes], first: int) -> None:
         os.close(fd)
 
 
+def read_abi() -> int:
+    """How much of Landlock the kernel has; below one if nothing."""
+    return int(ctypes.CDLL(None).syscall(LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_CREATE_RULESET_VERSION))
+
+
 def enter_scope() -> bool:
     """Give up abstract sockets and processes outside for good; False where the kernel (before 6.12) cannot do that."""
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.syscall(LANDLOCK_CREATE_RULESET, None, 0, LANDLOCK_CREATE_RULESET_VERSION) < SCOPES_SINCE:
+    if read_abi() < SCOPES_SINCE:
         return False
     # No files and no ports are handled: mounts could not be changed any more, which bubblewrap has to do.
     wish = struct.pack("=QQQ", 0, 0, ABSTRACT_SOCKETS | SIGNALS)
