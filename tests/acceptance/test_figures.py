@@ -163,6 +163,7 @@ def test_attempts_and_fixes_go_on_counting_through_a_retry_and_a_skip(user: User
         "cost_usd": 1.5,
         "attempts": 6,
         "unpriced": 0,
+        "replayed": 0,
     }
 
 
@@ -181,6 +182,38 @@ def test_the_time_at_a_gate_is_no_time_of_the_run_and_its_checks_are_told_there(
     seconds = user.status()["seconds"]
     assert isinstance(seconds, float)
     assert seconds < 3000
+
+
+def test_one_failure_is_told_once_on_the_way_and_once_at_the_end(user: User) -> None:
+    user.play({"match": {"step": "step-1"}, "fail": {"class": "permanent", "message": "the moon is missing"}})
+
+    ran = user.run()
+
+    assert ran.code == 1
+    assert ran.err.count("the moon is missing") == 1, ran.err
+    assert ran.out.count("the moon is missing") == 1, ran.out
+
+
+def test_an_agent_that_is_refused_again_and_again_is_asked_later_and_later_and_then_the_run_parks(user: User) -> None:
+    user.play({"match": {"step": "step-1"}, "fail": {"class": "quota", "message": "429 too many requests"}})
+
+    ran = user.run()
+
+    assert ran.code == 2, ran.text
+    assert [word for word in ("waits for 2.0s", "waits for 4.0s", "waits for 8.0s") if word not in ran.err] == []
+    assert user.status()["state"] == "parked"
+    assert user.step("step-1")["fixes"] == 0
+
+
+def test_the_cost_of_a_replay_is_marked(user: User) -> None:
+    (user.folder / "home" / "go").touch()
+    recorded = user.run("--record", "told.yaml")
+    user.git("checkout", "--", "plans")
+    replayed = user.run("--new", agent="scripted:told.yaml")
+
+    assert (recorded.code, replayed.code) == (0, 0), replayed.text
+    assert "$0.25\n" in recorded.out
+    assert "$0.25 (replayed)\n" in replayed.out
 
 
 def journal(user: User) -> str:

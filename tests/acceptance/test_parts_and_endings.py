@@ -125,10 +125,10 @@ def test_cancel_stops_a_parked_run_until_it_is_resumed(user: User) -> None:
     assert user.status()["state"] == "cancelled"
     assert "changed my mind" in str(user.status()["reason"])
     assert "status: ready\n" in user.file("step-3")
+    assert user.drumline("cancel").code == 3
     assert user.drumline("answer", "approve-step-3", "approve").code == 3
     assert user.drumline("resume").code == 2
     assert user.status()["state"] == "parked"
-    assert user.drumline("cancel").code == 3
 
 
 def test_cancel_stops_a_live_run_and_its_agent(user: User) -> None:

@@ -249,7 +249,7 @@ def test_a_recorded_flow_played_elsewhere_does_the_same(where: str, tmp_path: Pa
         ("build", 1, ""),
         ("think", 1, ""),
     ]
-    assert rules[0]["usage"] == {"input": 7.0}
+    assert rules[0]["usage"] == {"input": 7.0, "replayed": 1}
 
 
 def test_agents_that_work_side_by_side_in_one_folder_are_told_once(tmp_path: Path) -> None:

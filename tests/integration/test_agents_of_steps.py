@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
+import anyio
 import pytest
 from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.core.plan import Status
-from drumline.core.routing import MOST_RESTS
+from drumline.core.routing import BACKOFF, MOST_RESTS
 from drumline.core.state import RunState
 from drumline.engine import wakeup
 from drumline.ports.agents import Assignment, Happening, Outcome
@@ -138,7 +139,7 @@ def test_the_agent_that_took_over_keeps_the_step(tmp_path: Path) -> None:
 
 
 def test_when_no_agent_is_left_the_step_is_blocked_as_the_last_one_failed(tmp_path: Path) -> None:
-    first, second = agent_of(a1=failing("quota")), agent_of(a2=failing("billing", message="pay first"))
+    first, second = agent_of(a1=failing("auth")), agent_of(a2=failing("billing", message="pay first"))
     world = world_of(tmp_path, first, "a", "b", second=second)
 
     run = world.drive()
@@ -236,10 +237,14 @@ def test_a_step_that_waits_for_a_quota_starts_at_once_if_a_person_wants_that(tmp
     assert asked(first) == [["a1", "a2"]]
 
 
-def test_without_a_reset_time_a_quota_blocks_the_step(tmp_path: Path) -> None:
-    run = world_of(tmp_path, agent_of(a1=failing("quota"))).drive()
+def test_without_a_reset_time_an_agent_out_of_quota_is_asked_again_soon(tmp_path: Path) -> None:
+    world = world_of(tmp_path, agent_of(a1=failing("quota"), a2=failing("quota")))
+    began = world.clock.now()
 
-    assert (run.finished[A].state, run.finished[A].reason) == ("blocked", "the agent's quota is used up: no more")
+    run = world.drive()
+
+    assert (run.finished[A].state, run.finished[A].attempts, run.finished[A].fixes) == ("done", 3, 0)
+    assert world.clock.now() == began + 2.0 + 4.0
 
 
 def test_the_first_quota_that_is_there_again_decides_who_goes_on(tmp_path: Path) -> None:
@@ -254,12 +259,20 @@ def test_the_first_quota_that_is_there_again_decides_who_goes_on(tmp_path: Path)
     assert world.clock.now() == soon
 
 
-def test_a_quota_that_never_comes_back_blocks_the_step_in_the_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named", [None, 1.0])
+def test_a_quota_that_does_not_come_back_parks_the_run_and_blocks_the_step_in_the_end(
+    named: float | None, tmp_path: Path
+) -> None:
     world = world_of(tmp_path, agent_of())
-    world.agent = WritingAgent(None, {f"a{n}": failing("quota", resets_at=1.0) for n in range(1, 100)})
+    world.agent = WritingAgent(None, {f"a{n}": failing("quota", resets_at=named) for n in range(1, 100)})
 
     run = world.drive()
+    parked = run.parked, len(asked(world.agent)[0])
+    while run.parked and run.parked_until is not None:
+        anyio.run(world.clock.sleep, run.parked_until - world.clock.now())
+        run = world.drive()
 
+    assert parked == (True, len(BACKOFF) + 1)
     assert run.finished[A].state == "blocked"
     assert run.finished[A].attempts == MOST_RESTS + 1
 

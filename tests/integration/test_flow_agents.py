@@ -454,15 +454,15 @@ def test_a_quota_is_waited_for_wherever_the_process_dies(tmp_path: Path, nth: in
     assert len(world.events(NodeEnded)) == 2
 
 
-def test_a_quota_without_a_time_fails_the_visit(tmp_path: Path) -> None:
+def test_a_quota_without_a_time_is_tried_again_later_and_later_and_then_the_run_parks(tmp_path: Path) -> None:
     world = Crew(
         folder=tmp_path, flows={"main": logging(agent("work"))}, act=note, replies={"ann": failing("quota", times=9)}
     )
 
     run = world.drive()
 
-    assert run.ended is not None
-    assert (run.ended.state, len(world.asked)) == ("failed", 1)
+    assert run.ended is None
+    assert (run.parked, len(world.asked)) == (True, 4)
 
 
 def test_a_failure_that_passes_is_tried_again_twice(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from tests.unit.flows import begin, end, flow, script
 
 from drumline.core.flow.events import AgentAsked, NodeEnded, NodeLost, NodeStarted, NodeSuspended, SessionKept
 from drumline.core.flow.model import NodeId
-from drumline.core.flow.relay import LEAST_REST, Relay, begin_attempt, choose_agent, end_attempt, suspend
+from drumline.core.flow.relay import Relay, begin_attempt, choose_agent, end_attempt, suspend
 from drumline.core.flow.state import fold_flow
-from drumline.core.routing import MOST_RESTS, Candidate
+from drumline.core.routing import LEAST_REST, MOST_RESTS, Candidate
 from drumline.core.taxonomy import WAITS
 
 NODE = NodeId("work")
@@ -66,7 +66,14 @@ def test_a_failure_of_the_work_ends_the_visit(failure: str) -> None:
     assert suspend(BOTH, relay, ended(failure), now=NOW) is None
 
 
-@pytest.mark.parametrize("failure", ["auth", "billing", "missing", "quota"])
+def test_a_quota_without_a_time_is_waited_for_a_little() -> None:
+    found = suspend(ALONE, Relay(asked=asked()), ended("quota"), now=NOW)
+
+    assert found is not None
+    assert found.until == NOW + 2.0
+
+
+@pytest.mark.parametrize("failure", ["auth", "billing", "missing"])
 def test_nobody_left_ends_the_visit(failure: str) -> None:
     assert suspend(ALONE, Relay(asked=asked()), ended(failure), now=NOW) is None
 

@@ -15,7 +15,7 @@ from drumline.core.codec import decode
 from drumline.core.commands import Attempt, Command, Defer, Finish, Park
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Status
-from drumline.core.routing import Candidate, choose, find_rest, list_candidates
+from drumline.core.routing import Candidate, choose, find_rest, list_candidates, plan_rest
 from drumline.core.spending import count_left, sum_agents, sum_run
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState, fold_step
@@ -267,3 +267,13 @@ def test_events_from_before_there_were_several_agents_can_still_be_read() -> Non
         state="blocked", reason="the agent's quota is used up: x"
     )
     assert parked == ev.RunParked(gates=(GateId("g"),), until=None)
+
+
+@pytest.mark.parametrize(
+    ("named", "rests", "seconds"),
+    [(None, 0, 2), (None, 1, 4), (None, 2, 8), (None, 3, 1800), (1.0, 0, 10), (1060.0, 2, 60), (1005.0, 5, 1800)],
+)
+def test_an_agent_out_of_quota_is_asked_again_later_and_later_and_then_left_alone(
+    named: float | None, rests: int, seconds: float
+) -> None:
+    assert plan_rest(named, rests=rests, now=1000.0) == 1000.0 + seconds

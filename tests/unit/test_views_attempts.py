@@ -58,7 +58,7 @@ def test_an_attempt_as_data_says_what_is_not_priced() -> None:
         "failure": None,
         "lost": False,
         "unchanged": True,
-        "usage": {"input": 10, "output": 0, "cached": 0, "cost_usd": None, "attempts": 1, "unpriced": 1},
+        "usage": {"input": 10, "output": 0, "cached": 0, "cost_usd": None, "attempts": 1, "unpriced": 1, "replayed": 0},
         "source": "codex",
         "notices": [],
     }

@@ -18,12 +18,13 @@ import anyio
 from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.follow import Follower
 from drumline.agents.jail import Jail
+from drumline.agents.keys import list_keys
 from drumline.agents.outage import Outage
 from drumline.agents.program import Launch, Program, Reader, Setting, Talk
 from drumline.agents.silence import LOOK, Silence, describe_silence
 from drumline.agents.talking import run_talking
 from drumline.agents.verdicts import discard_overlong
-from drumline.core.login import ask_login
+from drumline.core.login import ask_login, blame_keys
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
 from drumline.engine.homes import describe_home
@@ -102,9 +103,12 @@ class CliAgent:
             )
 
     def _explain_login(self, outcome: Outcome) -> str:
-        """The message, which begins with what to type where the program let nobody in."""
-        login = self.program.login if outcome.failure == Failure.AUTH.value else ""
-        return ask_login(login, outcome.message) if login else outcome.message
+        """The message, which begins with what to do where the program let nobody in."""
+        if outcome.failure != Failure.AUTH.value:
+            return outcome.message
+        if keys := list_keys(self.program.keep):
+            return blame_keys(keys, outcome.message)
+        return ask_login(self.program.login, outcome.message) if self.program.login else outcome.message
 
     def _choose_setting(self, assignment: Assignment, scratch: Path) -> Setting:
         unknown = [name for name in assignment.mcp_servers if name not in self.servers]

@@ -22,6 +22,7 @@ from drumline.app.edits import Edits, read_edits
 from drumline.core.events import AttemptEnded, AttemptStarted, StepRestarted
 from drumline.core.ids import RunId, Stream
 from drumline.core.redaction import Redaction
+from drumline.core.spending import REPLAYED
 from drumline.core.taxonomy import Failure, hands_over
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.ports.journal import Journal
@@ -229,7 +230,7 @@ def write_rule(concluded: Concluded, redaction: Redaction) -> str:
     if concluded.question:
         rule["ask"] = _clean(concluded.question, redaction)
     if concluded.usage:
-        rule["usage"] = dict(concluded.usage)
+        rule["usage"] = {**concluded.usage, REPLAYED: 1}
     return _dump(rule) + (_write_patch(edits.patch) if edits.patch else "")
 
 

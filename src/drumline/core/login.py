@@ -6,6 +6,7 @@ The rule: only a plain command is found, as what an agent says may look like one
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from drumline.core.taxonomy import RULES, Failure
 
@@ -18,6 +19,11 @@ TOLD = re.compile(rf"{PLACE}{CLASS}: log in with `({COMMAND})`; it said: ")
 def ask_login(command: str, said: str) -> str:
     """The message of a failure that ends once a person has typed the command."""
     return f"log in with `{command}`; it said: {said}"
+
+
+def blame_keys(variables: Sequence[str], said: str) -> str:
+    """The message of a failure that ends once a person has put another key into a variable."""
+    return f"the API key in {' or '.join(variables)} was refused: set another one; it said: {said}"
 
 
 def find_login(reason: str) -> str:

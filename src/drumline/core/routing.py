@@ -17,6 +17,12 @@ TIERS = ("fast", "standard", "strong")
 USUAL = "standard"
 STRONGER_FROM = 2
 """Which fix is the first that a stronger model does."""
+BACKOFF = (2.0, 4.0, 8.0)
+"""Seconds before each further try of an agent that is refused and does not say for how long."""
+LEAST_REST = 10.0
+"""Seconds that an agent out of quota is left alone at least if it names a time, which may be over already."""
+LONG_REST = 1800.0
+"""Seconds that an agent is left alone which was refused again and again."""
 MOST_RESTS = 10
 """How often in a row a step may wait for quotas without any work being done in between."""
 
@@ -85,6 +91,16 @@ def find_rest(candidates: Sequence[Candidate], state: Tried) -> float | None:
         return None
     times = (state.exhausted.get(candidate.name) for candidate in candidates)
     return min((time for time in times if time is not None), default=None)
+
+
+def plan_rest(resets_at: float | None, *, rests: int, now: float) -> float:
+    """When an agent out of quota is asked again, if it rested so often in a row already.
+
+    The time it names counts, unless that is too near; without one it is 2 s, then 4 s and 8 s. One that is refused
+    again after that is left alone for so long that the run parks.
+    """
+    named = now + BACKOFF[min(rests, len(BACKOFF) - 1)] if resets_at is None else max(resets_at, now + LEAST_REST)
+    return named if rests < len(BACKOFF) else max(named, now + LONG_REST)
 
 
 def raise_tier(tier: str, *, fix: int) -> str:

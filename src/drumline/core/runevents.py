@@ -118,13 +118,17 @@ class GateOpened(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateAnswered(Event):
-    """The first answer to a gate; later ones are refused by the inbox."""
+    """The first answer to a gate; later ones are refused by the inbox.
+
+    `spent` is what the run had spent by then, if the gate is about its money: it may have gone on meanwhile.
+    """
 
     gate: GateId
     choice: str
     comment: str = ""
     by: str = ""
     channel: str = ""
+    spent: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

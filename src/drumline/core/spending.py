@@ -11,17 +11,19 @@ from dataclasses import dataclass
 from drumline.core import gates
 from drumline.core.events import UsageCounted
 from drumline.core.ids import StepId
-from drumline.core.state import RunState
+from drumline.core.state import Gate, RunState
 
 COST = "cost_usd"
 ATTEMPTS = "attempts"
 UNPRICED = "unpriced"
+REPLAYED = "replayed"
+"""Counts attempts whose usage a recording tells: it was paid for when that was made."""
 Usage = Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Leave:
-    """What a person said about further spending, and what was spent when it was asked; old journals do not tell."""
+    """What a person said about further spending, and what was spent by then; old journals do not tell."""
 
     choice: str
     spent: float | None = None
@@ -100,4 +102,10 @@ def count_asked(run: RunState) -> int:
 def list_leaves(run: RunState) -> list[Leave]:
     """What was answered to the questions about the budget, oldest first."""
     asked = (gate for gate in run.gates.values() if gate.opened.kind == gates.BUDGET)
-    return [Leave(choice=gate.answer.choice, spent=gate.opened.spent) for gate in asked if gate.answer is not None]
+    return [Leave(choice=gate.answer.choice, spent=_spent_by(gate)) for gate in asked if gate.answer is not None]
+
+
+def _spent_by(gate: Gate) -> float | None:
+    """What was spent when a question about money was answered, or, as old journals have it, put."""
+    told = [one.spent for one in (gate.opened, gate.answer) if one is not None and one.spent is not None]
+    return max(told, default=None)

@@ -16,7 +16,7 @@ from drumline.core.advance import Orders
 from drumline.core.leftovers import sort_changes
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, Role, find_role
-from drumline.core.routing import spell_agent
+from drumline.core.routing import plan_rest, spell_agent
 from drumline.core.schedule import list_remarks
 from drumline.core.spending import add_up, count_attempt, count_usage
 from drumline.core.state import RunState
@@ -38,8 +38,6 @@ MOST_MESSAGE = 8_000
 MOST_NOTICES = 20
 SHORT = 12
 """Digits of a commit that are told: git finds it by them."""
-LEAST_REST = 10.0
-"""Seconds that an agent out of quota is left alone at least, whatever time it names."""
 SETUP = "setup"
 
 
@@ -207,7 +205,7 @@ class Acts:
             source=outcome.source,
             session=outcome.session,
             question="" if outcome.failure else outcome.question[:MOST_MESSAGE],
-            resets_at=self._rest(outcome),
+            resets_at=self._rest(outcome, state),
             unchanged=writes and tree == before and not outcome.failure and not outcome.question,
             notices=tuple(notice[:MOST_MESSAGE] for notice in outcome.notices[:MOST_NOTICES]),
         )
@@ -228,11 +226,11 @@ class Acts:
     async def _keep_usage(self, usage: Mapping[str, float], seconds: float) -> None:
         await self.note(ev.AttemptUsed(usage=usage, seconds=seconds))
 
-    def _rest(self, outcome: Outcome) -> float | None:
-        """When the agent's quota is there again; a time that is over already would be asked about without end."""
-        if outcome.failure != Failure.QUOTA.value or outcome.resets_at is None:
+    def _rest(self, outcome: Outcome, state: StepState) -> float | None:
+        """When an agent out of quota is asked again."""
+        if outcome.failure != Failure.QUOTA.value:
             return None
-        return max(outcome.resets_at, self.kit.clock.now() + LEAST_REST)
+        return plan_rest(outcome.resets_at, rests=state.rests, now=self.kit.clock.now())
 
     def _count(self, command: cmd.Attempt, state: StepState, ended: ev.AttemptEnded) -> list[ev.Event]:
         total = add_up((state.spent.get(command.agent, {}), count_attempt(ended.usage)))

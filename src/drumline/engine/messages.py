@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from drumline.core import events as ev
-from drumline.core.gates import check_reply, read_reply
+from drumline.core.gates import BUDGET, check_reply, read_reply
 from drumline.core.ids import GateId, StepId
 from drumline.core.schedule import settled
+from drumline.core.spending import COST, sum_run
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
@@ -51,7 +53,8 @@ def take_answer(run: RunState, message: Message) -> ev.GateAnswered | None:
     except InvalidInput:
         return None
     choice, comment = read_reply(opened, message.value, message.comment)
-    return ev.GateAnswered(gate=gate, choice=choice, comment=comment, by=message.by, channel=message.channel)
+    answered = ev.GateAnswered(gate=gate, choice=choice, comment=comment, by=message.by, channel=message.channel)
+    return replace(answered, spent=sum_run(run).get(COST, 0.0)) if opened.kind == BUDGET else answered
 
 
 def _rests(run: RunState, step: StepId, claimed: Collection[StepId]) -> bool:

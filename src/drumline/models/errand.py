@@ -24,7 +24,7 @@ from drumline.core.redaction import Secrets
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.models.confined import ConfinedProcesses, confine
-from drumline.models.faults import judge
+from drumline.models.faults import blame, judge
 from drumline.models.filetools import FileTools
 from drumline.models.lifetime import hold
 from drumline.models.memory import Memory
@@ -182,7 +182,7 @@ class Errand:
         if isinstance(error, ai.ModelRateLimitError):
             resets_at = None if error.retry_after is None else time.time() + error.retry_after
             return Outcome(failure=Failure.QUOTA.value, message=said, resets_at=resets_at)
-        return Outcome(failure=failure.value, message=said)
+        return Outcome(failure=failure.value, message=blame(failure, said, model=self._model))
 
     def _confine(self) -> AbstractContextManager[ConfinedProcesses]:
         """What holds all that it starts, its commands and its servers."""

@@ -6,11 +6,13 @@ The graph format that we adopt repeats a question only for certain words in the 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
 from pydantic_ai import exceptions as ai
 
+from drumline.core.login import blame_keys
 from drumline.core.taxonomy import Failure
 from drumline.models.servers import ServerDown
 
@@ -33,6 +35,19 @@ def judge(error: Exception, *, limit: int) -> tuple[Failure, str]:
     """The class of a failure and a sentence about it; `limit` is the question's `max_iterations`."""
     failure, said = _judge(error, limit)
     return failure, said[:LONGEST]
+
+
+def name_keys(model: str) -> list[str]:
+    """The variables with the API keys of a model's provider that are set."""
+    provider = re.sub(r"[^A-Z]", "_", model.partition(":")[0].partition("-")[0].upper())
+    also = {"GOOGLE": ("GEMINI_API_KEY",)}.get(provider, ())
+    return [name for name in (f"{provider}_API_KEY", *also) if os.environ.get(name)]
+
+
+def blame(failure: Failure, said: str, *, model: str) -> str:
+    """The sentence about a failure, with the variable whose key was refused."""
+    keys = name_keys(model) if failure is Failure.AUTH else []
+    return blame_keys(keys, said) if keys else said
 
 
 def _judge(error: Exception, limit: int) -> tuple[Failure, str]:

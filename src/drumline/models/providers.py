@@ -27,7 +27,7 @@ from drumline.core.redaction import Secrets
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.models.confined import confine
-from drumline.models.faults import judge
+from drumline.models.faults import blame, judge
 from drumline.models.filetools import FileTools
 from drumline.models.lifetime import hold
 from drumline.models.servers import choose_servers, start_servers
@@ -77,7 +77,7 @@ class PydanticModels:
         except Exception as error:
             # The libraries of providers raise what they like; to a flow all of it is a failed question.
             failure, said = judge(error, limit=question.max_iterations)
-            answer = _fail(failure, self.secrets.hide(said), usage)
+            answer = _fail(failure, self.secrets.hide(blame(failure, said, model=question.model)), usage)
         else:
             answer = _accept(self.secrets.hide(text), usage)
         if answer.failure:

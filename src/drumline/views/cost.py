@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drumline.core.money import dollars
-from drumline.core.spending import ATTEMPTS, COST, UNPRICED
+from drumline.core.spending import ATTEMPTS, COST, REPLAYED, UNPRICED
 
 TOKENS = ("input", "output", "cached")
 
@@ -18,7 +18,15 @@ def describe_cost(usage: Mapping[str, float]) -> str:
         return "unpriced"
     unpriced = int(usage.get(UNPRICED, 0))
     rest = f" and {unpriced} attempt{'' if unpriced == 1 else 's'} unpriced" if unpriced else ""
-    return f"{dollars(usage[COST])}{rest}"
+    return f"{dollars(usage[COST])}{_mark_replay(usage)}{rest}"
+
+
+def _mark_replay(usage: Mapping[str, float]) -> str:
+    """What of it was paid earlier, when a recording was made that is played here."""
+    replayed, attempts = int(usage.get(REPLAYED, 0)), int(usage.get(ATTEMPTS, 1))
+    if not replayed:
+        return ""
+    return " (replayed)" if replayed >= attempts else f" ({replayed} of {attempts} attempts replayed)"
 
 
 def describe_usage(usage: Mapping[str, float]) -> str:
@@ -35,4 +43,5 @@ def usage_json(usage: Mapping[str, float]) -> dict[str, object]:
         "cost_usd": round(usage[COST], 6) if COST in usage else None,
         "attempts": int(usage.get(ATTEMPTS, 0)),
         "unpriced": int(usage.get(UNPRICED, 0)),
+        "replayed": int(usage.get(REPLAYED, 0)),
     }

@@ -18,6 +18,7 @@ from drumline.core.ids import NO_STEP, DriverId, GateId
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState, fold_run
 from drumline.errors import DrumlineError
+from drumline.views.flowmeter import FlowMeter
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
 from drumline.views.stopwatch import Stopwatch
 
@@ -40,6 +41,7 @@ class FlowHistory:
     started_at: float | None = None
     last_at: float = 0.0
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
+    meter: FlowMeter = field(default_factory=FlowMeter)
 
     def add(self, entry: Recorded) -> None:
         """Fold in the next entry of the run, of whichever stream."""
@@ -51,6 +53,7 @@ class FlowHistory:
             if isinstance(entry.event, GateOpened):
                 self.asked[entry.event.gate] = entry.at
         elif entry.stream.step == FLOW:
+            self.meter.note(entry.event)
             self._trace(entry.event, entry.at)
             self._fold(entry.event)
 
@@ -73,6 +76,7 @@ class FlowHistory:
             end=self.end,
             problem=self.problem,
             stopwatch=self.stopwatch,
+            usage=self.meter.usage,
         )
 
     def _trace(self, event: Event, at: float) -> None:

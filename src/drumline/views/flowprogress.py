@@ -20,6 +20,8 @@ from drumline.views.flowvisits import visit_name
 from drumline.views.progress import Line
 
 LONGEST_REASON = 400
+LONGEST_NOTICE = 200
+MOST_NOTICES = 3
 Visited = fev.NodeStarted | fev.NodeEnded | fev.NodeLost | fev.NodeBlocked | fev.AgentAsked | fev.NodeSuspended
 
 
@@ -42,16 +44,25 @@ class FlowProgress:
         if isinstance(event, fev.NodeStarted) and at is not None:
             self._began[_key(event)] = at
         if isinstance(event, fev.NodeEnded):
-            return _node_ended(event, self._measure(event, at))
+            return _remark(_node_ended(event, self._measure(event, at)), event.notices)
         if isinstance(event, fev.NodeSuspended):
             self._began.pop(_key(event), None)
-            return _node_suspended(event, at)
+            return _remark(_node_suspended(event, at), event.notices)
         teller = _TELL.get(type(event))
         return teller(event) if teller else None
 
     def _measure(self, event: fev.NodeEnded, at: float | None) -> float:
         began = self._began.pop(_key(event), None)
         return event.spent if began is None or at is None else at - began
+
+
+def _remark(line: Line, notices: Sequence[str]) -> Line:
+    """The line with what was remarkable about the agent."""
+    if not notices:
+        return line
+    told = "; ".join(flatten(notice, LONGEST_NOTICE) for notice in notices[:MOST_NOTICES])
+    text = f"{line.text}; {told}"
+    return replace(line, text=text, data={**line.data, "notices": list(notices), "text": text})
 
 
 def _node_started(event: fev.NodeStarted) -> Line:
@@ -117,7 +128,8 @@ def _flow_started(event: fev.FlowStarted) -> Line:
 def _flow_ended(event: fev.FlowEnded) -> Line:
     who = f"flow of {event.scope}" if event.scope else "flow"
     where = f" at {event.node}" if event.node else ""
-    why = f": {flatten(event.reason, LONGEST_REASON)}" if event.reason else ""
+    told = not event.scope and event.reason.startswith("node '")  # as that node failed
+    why = f": {flatten(event.reason, LONGEST_REASON)}" if event.reason and not told else ""
     data = {"scope": event.scope, "status": event.status, "node": event.node or None, "reason": event.reason or None}
     return _line("flow_ended", f"{who} {event.status}{where}{why}", **data, wrote=list(event.writes))
 

@@ -65,6 +65,13 @@ class FlowSnapshot:
     end: FlowEnded | None = None
     problem: str = ""
     stopwatch: Stopwatch | None = None
+    usage: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def visits(self) -> int:
+        """How many visits there were, with those that are due, act or wait."""
+        open_flows = [state for state in self.flows.values() if state.ended is None]
+        return len(self.walked) + sum(len(state.waiting) + len(state.running) for state in open_flows)
 
     @property
     def pinned(self) -> FlowPinned:

@@ -8,6 +8,7 @@ from drumline.core.flow.state import Key
 from drumline.core.login import find_login
 from drumline.views.causes import name_some
 from drumline.views.cells import flatten
+from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
 from drumline.views.flowgates import answer_command, gate_json, retry_command
 from drumline.views.flowplaces import Rest, describe_node, is_lost, list_held, list_maps, list_rests
@@ -54,6 +55,7 @@ def flow_status_json(snapshot: FlowSnapshot) -> dict[str, object]:
         "gates": [gate_json(snapshot, gate) for gate in run.open_gates],
         "visits": dict(root.visits) if root else {},
         "ended": len(snapshot.walked),
+        "usage": usage_json(snapshot.usage),
         "recent": [trace_json(trace) for trace in snapshot.recent],
         "problem": snapshot.problem or None,
     }
@@ -110,9 +112,10 @@ def flow_summary_lines(snapshot: FlowSnapshot) -> list[str]:
     status = f" ({end.status})" if end and end.status != state else ""
     reason = flow_reason(snapshot)
     why = f": {flatten(reason)}" if reason and reason != (end.status if end else "") else ""
-    count = len(snapshot.walked)
+    count = snapshot.visits
     visits = "1 visit" if count == 1 else f"{count:,} visits"
-    lines = [f"run {snapshot.run.id} {state}{status}{where}{why}", f"  {visits}, {duration(elapsed(snapshot))}"]
+    took = [visits, duration(elapsed(snapshot)), *([describe_usage(snapshot.usage)] if snapshot.usage else [])]
+    lines = [f"run {snapshot.run.id} {state}{status}{where}{why}", f"  {', '.join(took)}"]
     if snapshot.run.begun.branch and state == "done":
         lines.append(f"  branch {snapshot.run.begun.branch}")
     return [*lines, *(f"  next: {command}" for command in _list_next(snapshot, state))]

@@ -225,7 +225,8 @@ def _cancelled(scene: _Scene, event: ev.CancelRequested) -> Told:
 
 def _ended(scene: _Scene, event: ev.RunEnded) -> Told:
     over, total = scene.settle(())
-    why = f": {flatten(event.reason)}" if event.reason else ""
+    told = any(event.reason.startswith(f"{step}: ") for step in scene.run.finished)  # as that step was finished
+    why = f": {flatten(event.reason)}" if event.reason and not told else ""
     skipped = len(scene.progress.skipped)
     data = {"state": event.state, "reason": event.reason, "done": over, "total": total, "skipped": skipped}
     how_far = f"{over:,} of {_count(total, 'step')} done{f', {skipped:,} skipped' if skipped else ''}"

@@ -114,7 +114,8 @@ _SETTLED = ("done", "skipped")
 
 def summary_lines(found: Summary) -> list[str]:
     """The summary for people."""
-    why = f": {flatten(found.reason)}" if found.reason else ""
+    listed = any(found.reason == f"{one.step}: {one.reason}" for one in found.unfinished)
+    why = f": {flatten(found.reason)}" if found.reason and not listed else ""
     lines = [f"run {found.run} {found.state}{why}", _figures(found), _effort(found), *_spending(found)]
     lines += _listing("landed", [_landed_line(step) for step in found.landed])
     lines += _listing("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in found.unfinished])

@@ -101,12 +101,12 @@ async def run_git(
     return _judge(args, done, accept)
 
 
-def ask_git(*args: str, cwd: Path, accept: Collection[int] = (0,)) -> Result:
-    """Put a short question to git, blocking: for start-up, before there is an event loop."""
+def ask_git(*args: str, cwd: Path, accept: Collection[int] = (0,), given: bytes = b"") -> Result:
+    """Put a short question to git, blocking: for start-up, before there is an event loop. `given` is its input."""
     try:
         done = subprocess.run(
             ["git", *_OPTIONS, *args],
-            stdin=subprocess.DEVNULL,
+            input=given,
             capture_output=True,
             check=False,
             cwd=cwd,

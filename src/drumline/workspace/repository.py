@@ -10,6 +10,7 @@ from pathlib import Path
 
 from drumline.core.ids import Commit
 from drumline.errors import GitError, InvalidInput
+from drumline.workspace.absorbed import is_absorbed
 from drumline.workspace.git import ask_git
 
 
@@ -51,8 +52,9 @@ class Repository:
         return Commit(found.line)
 
     def contains(self, commit: Commit) -> bool:
-        """Whether the checkout's commit has `commit` in its history; a commit nobody knows any more is not there."""
-        return not ask_git("merge-base", "--is-ancestor", commit, "HEAD", cwd=self.top, accept=(0, 1, 128)).code
+        """Whether the checkout's commit has `commit` in its history, or its work; an unknown commit is not there."""
+        found = ask_git("merge-base", "--is-ancestor", commit, "HEAD", cwd=self.top, accept=(0, 1, 128))
+        return found.code == 0 or (found.code == 1 and is_absorbed(commit, into="HEAD", cwd=self.top))
 
     def uncommitted(self, exclude: Sequence[str] = ()) -> list[str]:
         """Paths that differ from HEAD or are untracked, without those in or below `exclude`."""

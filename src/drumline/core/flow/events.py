@@ -15,6 +15,7 @@ A flow's own scope is "" at the top, or that of the node it was called from; the
 - `SessionNamed`  the agent calls its session otherwise; known from then on, should its driver die.
 - `NodeSuspended` the agent asked a person, or cannot go on. The same visit is due again, at once, at a time, or when
                   there is an answer; it costs no visit, and another agent may act in it.
+- `NodeUsed`      what models and agents have used in a visit that acts; spent, should the visit be lost.
 - `SessionKept`   a visit of an agent left a session that a later one goes on with; recorded with `NodeEnded`.
 - `FlowEnded`     nothing is due any more.
 
@@ -66,7 +67,8 @@ class NodeEnded(Event):
 
     `output` is what a map collects from an item, or the answer or verdict that chose the way. `fell_back` says why the
     node went to its fallback instead of where it would have led. `spent` is the working time since the event before,
-    which is what time budgets count: waiting for a person is not in it. `usage` is what models and agents counted.
+    which is what time budgets count: waiting for a person is not in it. `usage` is what models and agents counted,
+    `notices` what was remarkable about the agent.
     """
 
     node: NodeId
@@ -79,6 +81,7 @@ class NodeEnded(Event):
     fell_back: str = ""
     spent: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,12 +134,22 @@ class SessionNamed(Event):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class NodeUsed(Event):
+    """What models and agents have used so far in the visit under way, all of it."""
+
+    node: NodeId
+    visit: int
+    usage: Mapping[str, float]
+    scope: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class NodeSuspended(Event):
     """The agent of a visit concluded, and the visit is not over.
 
     Either it put a `question` to a person, or it failed with a class of the taxonomy after which another agent, or the
     same at the time `until`, may go on. `resets_at` is when its quota is there again. `spent` and `usage` are those of
-    this attempt.
+    this attempt, and so are its `notices`.
     """
 
     node: NodeId
@@ -150,6 +163,7 @@ class NodeSuspended(Event):
     until: float | None = None
     spent: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from drumline.core.flow.events import AgentAsked, NodeSuspended
-from drumline.core.routing import Candidate, choose, find_rest, has_other
+from drumline.core.routing import Candidate, choose, find_rest, has_other, plan_rest
 from drumline.core.taxonomy import MOST_CRASHES, RULES, WAITS, Failure, hands_over, waits
 
-LEAST_REST = 10.0
-"""Seconds that an agent out of quota is left alone at least, whatever time it names."""
 LOST = "The process that drove it ended."
 
 
@@ -97,8 +95,8 @@ def suspend(candidates: Sequence[Candidate], relay: Relay, ended: NodeSuspended,
     failure = find_failure(ended.failure)
     if failure is None:
         return None
-    if ended.resets_at is not None:  # a time that is over already would be asked about without end
-        ended = replace(ended, resets_at=max(ended.resets_at, now + LEAST_REST))
+    if failure is Failure.QUOTA:
+        ended = replace(ended, resets_at=plan_rest(ended.resets_at, rests=relay.rests, now=now))
     after = replace(relay, exhausted=dict(relay.exhausted))
     end_attempt(after, ended)
     gives_up = hands_over(failure) or after.crashes >= MOST_CRASHES

@@ -58,7 +58,8 @@ class Gathering:
 class FlowState:
     """Everything the events of one flow say; `walk.py` reads it, only `fold_flow` changes it.
 
-    `relays` has the visits of agents that are not over, `sessions` those that a node's last visit left.
+    `relays` has the visits of agents that are not over, `metered` what visits at work have used so far, `sessions`
+    those that a node's last visit left.
     """
 
     chart: Chart
@@ -78,6 +79,7 @@ class FlowState:
     usage: dict[str, float] = field(default_factory=dict)
     ended: ev.FlowEnded | None = None
     relays: dict[Key, Relay] = field(default_factory=dict)
+    metered: dict[Key, Mapping[str, float]] = field(default_factory=dict)
     sessions: dict[NodeId, ev.SessionKept] = field(default_factory=dict)
 
     @property
@@ -179,7 +181,9 @@ def _node_started(state: FlowState, event: ev.NodeStarted) -> None:
 def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
     state.check_due(event)
     state.spent += event.spent
-    relay = state.relays.get(Key(event.scope, event.node, event.visit))
+    key = Key(event.scope, event.node, event.visit)
+    _count(state, state.metered.pop(key, {}))
+    relay = state.relays.get(key)
     if relay is not None:
         lose_attempt(relay)
     _give_back(state, event)
@@ -217,10 +221,16 @@ def _session_named(state: FlowState, event: ev.SessionNamed) -> None:
         name_session(relay, event.session)
 
 
+def _node_used(state: FlowState, event: ev.NodeUsed) -> None:
+    state.check_due(event)
+    state.metered[Key(event.scope, event.node, event.visit)] = event.usage
+
+
 def _node_suspended(state: FlowState, event: ev.NodeSuspended) -> None:
     key = Key(event.scope, event.node, event.visit)
     state.check_due(key)
     state.spent += event.spent
+    state.metered.pop(key, None)
     _count(state, event.usage)
     end_attempt(state.relays.setdefault(key, Relay()), event)
     _give_back(state, event)
@@ -239,10 +249,11 @@ def _count(state: FlowState, usage: Mapping[str, float]) -> None:
 def _node_ended(state: FlowState, event: ev.NodeEnded) -> None:
     state.check_due(event)
     state.spent += event.spent
-    for name, count in event.usage.items():
-        state.usage[name] = state.usage.get(name, 0.0) + count
-    if state.relays:
-        state.relays.pop(Key(event.scope, event.node, event.visit), None)
+    _count(state, event.usage)
+    if state.relays or state.metered:
+        key = Key(event.scope, event.node, event.visit)
+        state.relays.pop(key, None)
+        state.metered.pop(key, None)
     if event.scope != state.scope:
         _item_ended(state, event)
         return
@@ -378,6 +389,7 @@ _APPLY: dict[type[Event], Callable[[FlowState, Any], None]] = {
     ev.NodeBlocked: _node_blocked,
     ev.AgentAsked: _agent_asked,
     ev.SessionNamed: _session_named,
+    ev.NodeUsed: _node_used,
     ev.NodeSuspended: _node_suspended,
     ev.SessionKept: _session_kept,
     ev.FlowEnded: _flow_ended,

@@ -119,6 +119,7 @@ def conclude(state: FlowState, key: Key, outcome: Outcome, *, spent: float = 0.0
             fell_back=drawn.fell_back,
             spent=outcome.spent or spent,
             usage=outcome.usage,
+            notices=outcome.notices,
         )
     ]
 
@@ -279,4 +280,5 @@ def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion,
         failure=failure,
         spent=outcome.spent or spent,
         usage=outcome.usage,
+        notices=outcome.notices,
     )

@@ -6,12 +6,14 @@ its schema one of two repairs, and the node's timeout holds for all of it togeth
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 import anyio
 import anyio.to_thread
 
+from drumline.core.flow.events import NodeUsed
 from drumline.core.flow.extraction import extract_json, write_extraction_prompt
 from drumline.core.flow.model import Json, LlmNode
 from drumline.core.flow.outcome import Outcome
@@ -19,7 +21,7 @@ from drumline.core.ids import StepId
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction, waits
 from drumline.engine.flow.prompts import Brief, Toolbox, choose_tools, write_brief
 from drumline.engine.flow.visit import Visit
-from drumline.errors import InvalidInput
+from drumline.errors import Conflict, InvalidInput, StaleToken
 from drumline.ports.clock import Clock
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.schemas import Schemas
@@ -54,7 +56,8 @@ async def ask_model(
     async def work() -> Outcome:
         return await settle(await inquiry.ask(brief, toolbox), node.output_schema, schemas=schemas, repair=repair)
 
-    outcome = await keep_within(shorten(node.timeout, visit.timeout), work, failure=Failure.TRANSIENT)
+    async with inquiry.guard():
+        outcome = await keep_within(shorten(node.timeout, visit.timeout), work, failure=Failure.TRANSIENT)
     return replace(outcome, usage=inquiry.usage)
 
 
@@ -68,6 +71,18 @@ class _Inquiry:
     clock: Clock
     asked: int = 0
     usage: dict[str, float] = field(default_factory=dict)
+
+    @asynccontextmanager
+    async def guard(self) -> AsyncIterator[None]:
+        """If the visit in this block is cut short, what earlier questions of it have used is recorded."""
+        try:
+            yield
+        except anyio.get_cancelled_exc_class():
+            key, note = self.visit.key, self.visit.note
+            if self.usage and note is not None:
+                with anyio.CancelScope(shield=True), suppress(Conflict, StaleToken):
+                    await note(NodeUsed(node=key.node, visit=key.visit, scope=key.scope, usage=dict(self.usage)))
+            raise
 
     async def ask(self, brief: Brief, toolbox: Toolbox) -> Answer:
         """The answer, after as many tries as the node allows if failures pass by themselves."""

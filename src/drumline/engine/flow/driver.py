@@ -14,7 +14,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from drumline.core import events as ev
-from drumline.core.flow.events import SessionNamed
+from drumline.core.flow.events import NodeUsed, SessionNamed
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.questions import FLOW, find_question_id, list_answers, open_question
 from drumline.core.flow.state import FlowState, Key, fold_flow
@@ -67,7 +67,7 @@ class FlowDriver:
         self._working = 0
         self._arrived: list[Arrival] = []
         self._open: dict[GateId, Question] = {}
-        self._noted: list[SessionNamed] = []
+        self._noted: list[SessionNamed | NodeUsed] = []
         self._rests = Rests(clock=self.kit.clock, patience=self.kit.quota_wait)
         self._stir = anyio.Event()
         self._wake = anyio.Event()
@@ -195,7 +195,7 @@ class FlowDriver:
         self._version += len(move.events)
         self.observe(move.events)
 
-    async def _note(self, event: SessionNamed) -> None:
+    async def _note(self, event: SessionNamed | NodeUsed) -> None:
         """Record what is known before a visit is over: at once if it acts alone, else with whatever comes next."""
         fold_flow(self._stack.find_state(Key(event.scope, event.node, event.visit)), (event,))
         if self._working:
@@ -277,14 +277,13 @@ class FlowDriver:
             agent=pinned.agent,
             model=pinned.model,
             alone=not self._working,
+            note=self._note,
         )
         relay = state.relays.get(command.key) if state.relays else None
         if relay is None:
             return visit
         answers = list_answers(self.run, command.key, relay.questions)
-        return visit._replace(
-            relay=relay, answers=answers, budget=self._purse.limit(count_left(state)), note=self._note
-        )
+        return visit._replace(relay=relay, answers=answers, budget=self._purse.limit(count_left(state)))
 
     # --- questions and answers ----------------------------------------------------------------------------------
 
@@ -350,7 +349,7 @@ class FlowDriver:
             answered = take_answer(self.run, message) if message.kind == "answer" else None
             question = self._open.pop(answered.gate, None) if answered else None
             if answered and question:
-                said.append(answered)
+                said.append(self._purse.date(answered))
                 self._lead_on(question, answered.choice, move)
         return said, settled
 
@@ -381,11 +380,12 @@ class FlowDriver:
 
     async def _let_go(self) -> None:
         """Give everything back: what was at work is lost, and a cancelled run is over. An append may be under way."""
+        noted = self._noted
         for _ in range(TRIES):
             self._reset()
             if self.run.ended is not None:
                 return
-            move = Move(events=list(self._stack.close_lost(self._me)))
+            move = Move(events=[*self._stack.note_late(noted), *self._stack.close_lost(self._me)])
             said, settled = hear_cancel(self.run, self.kit.store.unread(self.run_id))
             batch = {self._stream: Addition(events=move.events, expected=self._version)} if move.events else {}
             if said:

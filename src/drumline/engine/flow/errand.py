@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from uuid import uuid4
 
-import anyio.to_thread
-
-from drumline.core.flow.events import NodeSuspended, SessionKept, SessionNamed
+from drumline.core.flow.events import NodeSuspended, NodeUsed, SessionKept, SessionNamed
 from drumline.core.flow.model import AgentNode, ApprovalNode, Flow, RouteNode, ScriptNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.questions import introduce
@@ -21,12 +20,13 @@ from drumline.core.flow.templates import list_references
 from drumline.core.flow.values import render
 from drumline.core.ids import StepId
 from drumline.core.routing import Candidate
-from drumline.core.spending import COST
+from drumline.core.spending import add_up
 from drumline.core.taxonomy import Failure
 from drumline.engine.flow.asking import add_usage, keep_within, settle, shorten
 from drumline.engine.flow.prompts import write_assignment
 from drumline.engine.flow.visit import Visit
 from drumline.engine.kit import Price, know_no_price
+from drumline.engine.metering import Meter, add_price
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Happening
 from drumline.ports.agents import Outcome as Concluded
@@ -35,6 +35,7 @@ from drumline.ports.schemas import Schemas
 
 FLOW_STEP = StepId("flow")
 MOST_MESSAGE = 8_000
+MOST_NOTICES = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,7 +83,7 @@ async def ask_agent(
         return await settle(await errand.send(prompt), node.output_schema, schemas=schemas, repair=repair)
 
     outcome = await keep_within(errand.limit, work, failure=Failure.VALIDATION)
-    return replace(outcome, usage=errand.usage, relayed=errand.relay(outcome))
+    return replace(outcome, usage=errand.usage, relayed=errand.relay(outcome), notices=errand.notices)
 
 
 def hears_report(node: AgentNode, flow: Flow) -> bool:
@@ -111,6 +112,7 @@ class _Errand:
     sent: int = 0
     usage: dict[str, float] = field(default_factory=dict)
     last: Concluded | None = None
+    notices: tuple[str, ...] = ()
 
     @property
     def limit(self) -> float | None:
@@ -125,9 +127,13 @@ class _Errand:
         """What the agent said last, or how it failed."""
         self.sent += 1
         self.last = None
-        concluded = await self.agent.work(self._assign(prompt, read_only=read_only))
+        meter = Meter(self._keep, price=self.terms.price, model=self.terms.model, now=self.terms.now)
+        async with meter.guard():
+            concluded = await self.agent.work(self._assign(prompt, meter, read_only=read_only))
         self.last = concluded
-        add_usage(self.usage, await self._count(concluded))
+        self._note(concluded.notices)
+        model = concluded.model or self.terms.model
+        add_usage(self.usage, await add_price(self.terms.price, model, concluded.usage))
         if concluded.failure:
             return Answer(failure=concluded.failure, message=f"{concluded.failure}: {concluded.message}")
         if concluded.question:
@@ -152,6 +158,7 @@ class _Errand:
             session=last.session,
             resets_at=last.resets_at if outcome.failure_class == Failure.QUOTA.value else None,
             usage=self.usage,
+            notices=self.notices,
         )
         return suspend(self.terms.candidates, self._history, ended, now=self.terms.now())
 
@@ -162,7 +169,7 @@ class _Errand:
             return None
         return SessionKept(node=key.node, visit=key.visit, scope=key.scope, agent=self.terms.spec, session=session)
 
-    def _assign(self, prompt: str, *, read_only: bool) -> Assignment:
+    def _assign(self, prompt: str, meter: Meter, *, read_only: bool) -> Assignment:
         visit, asked = self.visit, self._history.asked
         number = self._history.attempts + self.sent
         prompt_file = visit.log(f"prompt-{number}", ".md")
@@ -189,11 +196,12 @@ class _Errand:
             budget=visit.budget,
             answers=tuple((asked.removeprefix(introduce(visit.key)), said) for asked, said in visit.answers),
             self_report=hears_report(self.node, visit.flow),
-            report=self._hear,
+            report=partial(self._hear, meter),
         )
 
-    async def _hear(self, happening: Happening) -> None:
-        """The id of the session is recorded as soon as it differs from what is known."""
+    async def _hear(self, meter: Meter, happening: Happening) -> None:
+        """What it uses is recorded as it comes, and the id of the session as soon as it differs from what is known."""
+        await meter.hear(happening)
         asked, key = self._history.asked, self.visit.key
         if happening.kind != "session" or self.sent > 1 or asked is None or self.visit.note is None:
             return
@@ -201,10 +209,13 @@ class _Errand:
             named = SessionNamed(node=key.node, visit=key.visit, scope=key.scope, session=happening.text)
             await self.visit.note(named)
 
-    async def _count(self, concluded: Concluded) -> Mapping[str, float]:
-        """What the agent used, with its price if the agent named none but that of its model is known."""
-        model = concluded.model or self.terms.model
-        if not model or not concluded.usage or COST in concluded.usage:
-            return concluded.usage
-        cost = await anyio.to_thread.run_sync(self.terms.price, model, concluded.usage)
-        return concluded.usage if cost is None else {**concluded.usage, COST: cost}
+    def _note(self, notices: Sequence[str]) -> None:
+        """Keep what was remarkable, each once."""
+        told = (notice[:MOST_MESSAGE] for notice in notices[:MOST_NOTICES])
+        self.notices = tuple(dict.fromkeys((*self.notices, *told)))[-MOST_NOTICES:]
+
+    async def _keep(self, usage: Mapping[str, float], seconds: float) -> None:
+        """Record what was used so far, with the assignments before; the driver knows how long it took."""
+        key, used = self.visit.key, add_up((self.usage, usage))
+        if self.visit.note is not None:
+            await self.visit.note(NodeUsed(node=key.node, visit=key.visit, scope=key.scope, usage=used))

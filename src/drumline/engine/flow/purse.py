@@ -6,10 +6,10 @@ The rule: what is said counts at once, also before it is in the journal; what be
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from drumline.core import gates
-from drumline.core.events import GateOpened
+from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.spending import Leave, count_allowed, list_leaves
 from drumline.core.state import RunState
 from drumline.engine.flow.stack import Question
@@ -21,7 +21,7 @@ REFUSED = "the budget is spent; a person said not to proceed"
 class Purse:
     """What is left of a budget; without one there is always enough. `count_spent` tells what all flows have used.
 
-    `asked` is the question that is open: it says what was spent when it was put, and a yes counts from there.
+    `asked` is the question that is open; a yes counts from what is spent when it is given.
     """
 
     budget: float | None
@@ -68,9 +68,14 @@ class Purse:
             self.asked = gates.budget(len(self.leaves) + 1, spent=self.count_spent(), allowed=self._allowed)
         return self.asked
 
+    def date(self, answered: GateAnswered) -> GateAnswered:
+        """The answer with what was spent when it was given, if it is about money."""
+        mine = self.asked is not None and answered.gate == self.asked.gate
+        return replace(answered, spent=self.count_spent()) if mine else answered
+
     def hear(self, choice: str) -> list[Question]:
         """Somebody has answered: the visits that waited for it are to be looked at again."""
-        self.leaves.append(Leave(choice=choice, spent=self.asked.spent if self.asked else None))
+        self.leaves.append(Leave(choice=choice, spent=self.count_spent() if self.asked else None))
         self.asked = None
         waited, self.held = self.held, []
         return waited

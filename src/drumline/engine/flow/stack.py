@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from drumline.core.events import Event
 from drumline.core.flow.chart import Chart
-from drumline.core.flow.events import AgentAsked, FlowStarted, NodeLost
+from drumline.core.flow.events import AgentAsked, FlowStarted, NodeLost, NodeUsed, SessionNamed
 from drumline.core.flow.model import ASKING, SPENDING, AgentNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.scopes import call_scope, parent_scope
@@ -106,6 +106,16 @@ class Stack:
                     self.callers[call_scope(*key)] = Caller(state, key)
         for scope in [scope for scope in self.flows if scope and scope not in self.callers]:
             del self.flows[scope]
+
+    def note_late(self, events: Iterable[SessionNamed | NodeUsed]) -> list[Event]:
+        """Fold in what was still to be recorded of visits that are at work."""
+        found: list[Event] = []
+        for event in events:
+            state = self.find_state(Key(event.scope, event.node, event.visit))
+            if Key(event.scope, event.node, event.visit) in state.acting:
+                fold_flow(state, (event,))
+                found.append(event)
+        return found
 
     def close_lost(self, driver: DriverId) -> list[NodeLost]:
         """Close the visits that a former driver left open; those that wait for a called flow go on waiting."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from drumline.core.flow.events import SessionNamed
+from drumline.core.flow.events import NodeUsed, SessionNamed
 from drumline.core.flow.model import Flow, Json
 from drumline.core.flow.relay import Relay
 from drumline.core.flow.scopes import call_scope
@@ -42,7 +42,7 @@ class Visit(NamedTuple):
     relay: Relay | None = None
     answers: tuple[tuple[str, str], ...] = ()
     budget: float | None = None
-    note: Callable[[SessionNamed], Awaitable[None]] | None = None
+    note: Callable[[SessionNamed | NodeUsed], Awaitable[None]] | None = None
     alone: bool = False
 
     @property
