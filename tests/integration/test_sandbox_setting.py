@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,6 +102,19 @@ def test_one_that_is_off_is_not_used_and_the_run_says_so(
 
     assert code == 0
     assert capsys.readouterr().err.splitlines()[0].startswith("the sandbox is off: ")
+
+
+def test_what_an_agent_of_a_flow_writes_outside_is_told(user: User, capsys: pytest.CaptureFixture[str]) -> None:
+    configure(user.repo / "f.yaml", FLOW.format("type: agent, agent: default"))
+
+    code = main(["flow", "run", "f.yaml", "--agent", "command:echo evil >> $HOME/.bashrc; echo done"])
+
+    told = f"{user.folder}/home/.bashrc changed while it worked, outside its workspace"
+    assert code == 0
+    assert told in capsys.readouterr().err
+    assert main(["flow", "run", "f.yaml", "--agent", "command:echo more >> $HOME/.bashrc; echo done", "--json"]) == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [event["notices"] for event in events if event.get("notices")] == [[told]]
 
 
 def test_an_agent_that_plays_a_file_needs_none(user: User, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,10 +243,15 @@ def test_a_script_that_changes_under_way_is_not_executed_where_trust_is_ask(
     cli("trust", "f.yaml", "--accept")
 
     code, said = cli("flow", "run", "f.yaml")
+    still = cli("resume")
+    before = (user.repo / "evil").exists()
+    cli("trust", "f.yaml", "--accept")
+    walked = cli("resume")
 
-    assert code == 1
+    assert code == 2
     assert "not accepted: script more.sh" in said
-    assert not (user.repo / "evil").exists()
+    assert (still[0], before) == (2, False)
+    assert walked[0] == 0, walked[1]
 
 
 def test_a_plan_edited_in_mid_run_waits_at_a_gate_where_trust_is_ask(

@@ -88,4 +88,5 @@ class RedactedModels:
             answer,
             text=self.redaction.hide(answer.text),
             message=self.redaction.hide(answer.message),
+            notices=tuple(self.redaction.hide(notice) for notice in answer.notices),
         )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from pydantic_ai import Agent, Tool
 from pydantic_ai.messages import (
@@ -25,6 +26,8 @@ from pydantic_ai.usage import RunUsage, UsageLimits
 
 from drumline.core.redaction import Secrets
 from drumline.core.taxonomy import Failure
+from drumline.engine.homes import find_homes
+from drumline.engine.outside import Watch, watch_over
 from drumline.errors import InvalidInput
 from drumline.models.confined import confine
 from drumline.models.faults import blame, judge
@@ -40,6 +43,8 @@ from drumline.ports.models import Answer, Question
 from drumline.ports.processes import Processes
 from drumline.profiles import NOTHING, Loan, McpServer
 
+EXEC = ("exec", "execute_command")
+"""Names of the tool that runs commands."""
 EFFORTS = {
     "none": False,
     "minimal": "minimal",
@@ -66,7 +71,17 @@ class PydanticModels:
     find_model: Callable[[str], Model] = infer_model
 
     async def ask(self, question: Question) -> Answer:
-        """The answer of the last turn; tools are used on the way, up to `max_iterations` turns."""
+        """The answer of the last turn; tools are used on the way, up to `max_iterations` turns.
+
+        Without a jail, what changes outside the workspace while it has commands or servers is told.
+        """
+        if self.jail is not None or not starts_commands(question):
+            return await self._ask(question)
+        watch = Watch(workspace=question.workspace, run=question.run, writable=find_homes(self.loan.folders))
+        answer, found = await watch_over(watch, partial(self._ask, question))
+        return replace(answer, notices=tuple(found))
+
+    async def _ask(self, question: Question) -> Answer:
         usage = RunUsage()
         transcript = Transcript(question.log, self.secrets)
         transcript.add("model", question.model)
@@ -108,6 +123,12 @@ class PydanticModels:
                 _tell(transcript, messages[told:])
                 told = len(messages)
             return _read_last(run.all_messages())
+
+
+def starts_commands(question: Question) -> bool:
+    """Whether the model may start something: a command, or a server of tools."""
+    named = any(tool.removesuffix(".sh") in EXEC for tool in question.tools)
+    return named or bool(name_servers(question.tools, question.mcp_servers))
 
 
 def _build_tools(question: Question, processes: Processes) -> list[Tool[None]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
@@ -42,7 +42,8 @@ class Assignment:
     be silent, `budget` how many dollars it may spend, where it can be told. `writable` are folders beside the
     workspace that it may write to. `answers` are what a person said to earlier questions of this work, each with the
     question as the agent's outcome had it; the prompt tells them, too. With `self_report` its own word against its
-    work is heard; without, who gave it the work reads it.
+    work is heard; without, who gave it the work reads it. Where writes outside are only detected, `ours` are paths
+    below the checkout that Drumline itself writes, and `list_idle` tells workspaces in which nobody works.
     """
 
     run: RunId
@@ -71,6 +72,8 @@ class Assignment:
     answers: tuple[tuple[str, str], ...] = ()
     self_report: bool = True
     report: Report = field(default=ignore, repr=False, compare=False)
+    ours: tuple[str, ...] = ()
+    list_idle: Callable[[], Sequence[Path]] = field(default=list, repr=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -41,12 +41,16 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What the model said last. `failure` is empty or a class of the failure taxonomy, `message` says why."""
+    """What the model said last. `failure` is empty or a class of the failure taxonomy, `message` says why.
+
+    `notices` are remarkable things about it that are not failures.
+    """
 
     text: str = ""
     failure: str = ""
     message: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
 
 class Models(Protocol):

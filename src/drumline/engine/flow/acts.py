@@ -35,7 +35,7 @@ class FlowActs:
         """Let a visit act, unless it would execute what a person has not accepted."""
         node = command.node
         if refusal := self._refuse(node, visit):
-            return Outcome(failure=refusal, failure_class=Failure.PERMANENT.value)
+            return Outcome(blocked=refusal, failure_class=Failure.PERMANENT.value)
         match node:
             case ScriptNode():
                 return await run_script(node, visit, self.hands.processes)

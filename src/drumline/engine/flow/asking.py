@@ -30,6 +30,7 @@ from drumline.ports.skills import Skills
 REPAIRS = 2
 EXTRACTION = "structured-extraction"
 FLOW_STEP = StepId("flow")
+MOST_NOTICES = 20
 MOST_REPAIRED = 100_000
 """Characters of an answer that are shown again when it does not fit."""
 
@@ -58,7 +59,7 @@ async def ask_model(
 
     async with inquiry.guard():
         outcome = await keep_within(shorten(node.timeout, visit.timeout), work, failure=Failure.TRANSIENT)
-    return replace(outcome, usage=inquiry.usage)
+    return replace(outcome, usage=inquiry.usage, notices=tuple(inquiry.notices[:MOST_NOTICES]))
 
 
 @dataclass(kw_only=True, slots=True)
@@ -71,6 +72,7 @@ class _Inquiry:
     clock: Clock
     asked: int = 0
     usage: dict[str, float] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
 
     @asynccontextmanager
     async def guard(self) -> AsyncIterator[None]:
@@ -90,6 +92,7 @@ class _Inquiry:
             self.asked += 1
             answer = _refuse_silence(await self.models.ask(self._write_question(brief, toolbox)))
             add_usage(self.usage, answer.usage)
+            self.notices += answer.notices
             if not _passes(answer) or number == self.node.max_attempts:
                 return answer
             await self.clock.sleep(WAITS[min(number, len(WAITS)) - 1])
