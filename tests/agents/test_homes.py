@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -117,3 +118,25 @@ def work_and_tell(desk: Office, told: Queue[str]) -> None:
             told.put(happening.text)
 
     desk.work(report=report)
+
+
+@JAILED
+@pytest.mark.parametrize("name", ["claude"])
+def test_a_file_beside_the_usual_home_is_read_and_stays_as_it_is(
+    name: str, office: OpenOffice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside, home = tmp_path / "home" / ".claude.json", tmp_path / "home" / ".claude"
+    mine = {"userID": "ab" * 32, "projects": {}}
+    second = Scenario(name="second", when="SECOND", turns=(Turn(text="And more."),))
+    look = Turn(calls=(Run(command="cp ~/.claude/.claude.json seen.json"),))
+    with ModelServer([second, Scenario(turns=(look, Turn(text="Looked.")))]) as server:
+        desk = office(name, server)
+        monkeypatch.delenv("CLAUDE_CONFIG_DIR")
+        beside.write_text(json.dumps(mine))
+        first = desk.work()
+        again = desk.work("Do the SECOND thing.", session=first.session)
+
+    assert (first.message, again.message, again.session) == ("Looked.", "And more.", first.session)
+    assert mine.items() <= json.loads((desk.workspace / "seen.json").read_text()).items()
+    assert json.loads(beside.read_text()) == mine
+    assert [path.name for path in home.rglob("*") if path.is_file()] == [f"{first.session}.jsonl"]

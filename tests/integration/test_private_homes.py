@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -16,12 +17,14 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.integration.jailed import find_python, open_cell
 from tests.integration.test_cli_agent import PLAIN, assign
 from tests.supervision import supervise
 
 from drumline.agents import PROGRAMS, load
 from drumline.agents.acp_programs import find_own
 from drumline.agents.cli import CliAgent
+from drumline.agents.command import CommandAgent
 from drumline.agents.jail import find_jail
 from drumline.agents.program import Program
 from drumline.engine import homecopy
@@ -417,3 +420,40 @@ def test_moved_homes_leave_what_other_programs_have_beside_them(tmp_path: Path) 
     outcome = run_script(open_plain(tmp_path, homes, jailed=False), tmp_path, script)
 
     assert outcome.message == "ok"
+
+
+@pytest.mark.parametrize("jailed", EITHER_WAY)
+def test_a_command_that_begins_with_a_known_program_has_its_private_home(
+    jailed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = list_homes("claude", jailed=True)[0]
+    place = make_home(home)
+    program = tmp_path / "bin" / "claude"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\ncd "$CLAUDE_CONFIG_DIR" && echo evil >> settings.json && cat settings.json\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    agent = CommandAgent(command="claude -p", processes=supervise(tmp_path), jail=find_jail() if jailed else None)
+
+    outcome = anyio.run(agent.work, assign(tmp_path, "x"))
+
+    assert (outcome.failure, outcome.message) == ("", f"{TREE['settings.json']}evil")
+    assert (place / "settings.json").read_text() == TREE["settings.json"]
+
+
+@JAILED
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_it_holds_for_a_user_without_rights_too() -> None:
+    with open_cell("unprivileged") as cell:
+        words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={cell.work}/tests", __file__]
+        tried = subprocess.run(
+            [*cell.become(), find_python("unprivileged"), *words, "-k", "jailed and claude and (plants or refreshed)"],
+            env={**cell.env, "PATH": os.defpath},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if "No module named" in tried.stderr + tried.stdout:
+        pytest.skip("the Python that a user without rights can start does not find pytest")
+
+    assert "2 passed" in tried.stdout, tried.stdout + tried.stderr
