@@ -46,6 +46,16 @@ def test_a_plan_is_found_by_its_name_and_by_the_file_of_a_step(user: User, typed
     assert told.json["plan"] == plan, told.text
 
 
+def test_a_drawing_is_also_nodes_and_edges(user: User) -> None:
+    drawn = user.type("graph", "p", "--json").json
+
+    assert drawn["edges"] == [{"from": "step-1", "to": "step-2"}]
+    assert drawn["nodes"] == [
+        {"id": "step-1", "title": "Make step-1", "state": "waiting"},
+        {"id": "step-2", "title": "Make step-2", "state": "waiting"},
+    ]
+
+
 def test_a_name_that_no_plan_has_says_where_was_looked(user: User) -> None:
     told = user.type("validate", "nothing")
 

@@ -179,15 +179,14 @@ def test_an_empty_plan_is_a_problem(tmp_path: Path) -> None:
     assert only(read(tmp_path)).code == "no_steps"
 
 
-def test_a_malformed_root_is_a_problem_and_a_bare_one_a_warning(tmp_path: Path) -> None:
+def test_a_malformed_root_is_a_problem_and_a_bare_one_is_none(tmp_path: Path) -> None:
     assert only(read(tmp_path, root="---\na: \x07\n---\n", step_1=GOOD)).code == "bad_yaml"
     wild = read(tmp_path, root="---\nautonomy: wild\n---\n", step_1=GOOD)
     assert (only(wild).code, wild.errors, wild.plan.autonomy) == ("bad_autonomy", (), "verbose")
 
     bare = read(tmp_path, root="# Just a title\n", step_1=GOOD)
 
-    assert only(bare).code == "no_frontmatter"
-    assert bare.errors == ()
+    assert bare.problems == ()
     assert bare.plan.title == "Just a title"
 
 

@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from drumline.cli.options import format_option, plan_argument
+from drumline.cli.options import format_option, json_option, plan_argument
+from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.core.ids import StepId
 from drumline.core.plan import Reading, Status
 from drumline.errors import InvalidPlan
@@ -24,11 +25,15 @@ _STATES = {Status.READY: "waiting", Status.CLAIMED: "running"}
     "--as", "shape", type=click.Choice(["mermaid", "dot", "tree"]), help="A tree on a terminal, mermaid otherwise."
 )
 @format_option
-def command(plan: str, shape: str | None, format: str) -> None:
+@json_option
+def command(plan: str, shape: str | None, format: str, as_json: bool) -> None:
     """Draw PLAN, coloured by status."""
     reading = open_site().open_plan(plan, format).read()
     if reading.errors:
         raise InvalidPlan(f"{plan} cannot be drawn", reading.problems, hint=f"drumline validate {plan}")
+    if as_json:
+        print_json(graph_json(reading))
+        return
     shape = shape or ("tree" if sys.stdout.isatty() else "mermaid")
     if shape == "tree":
         for line, state in tree(reading.plan, states(reading)):
@@ -36,6 +41,14 @@ def command(plan: str, shape: str | None, format: str) -> None:
         return
     draw = dot if shape == "dot" else mermaid
     click.echo(draw(reading.plan, states(reading)), nl=False)
+
+
+def graph_json(reading: Reading) -> dict[str, object]:
+    """The plan's nodes and edges, for programs that draw by themselves."""
+    shown = states(reading)
+    nodes = [{"id": s.id, "title": s.title, "state": shown.get(s.id, "waiting")} for s in reading.plan.steps]
+    edges = [{"from": need, "to": step.id} for step in reading.plan.steps for need in step.needs]
+    return {"schema_version": SCHEMA_VERSION, "plan": reading.plan.path, "nodes": nodes, "edges": edges}
 
 
 def states(reading: Reading) -> dict[StepId, str]:

@@ -15,7 +15,7 @@ PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("file_too_large", "error", "A file has more than 1 MiB."),
     ("too_many_lines", "error", "A file has more than 20,000 lines."),
     ("not_utf8", "error", "A file is not UTF-8; the line is named."),
-    ("no_frontmatter", "error", "A step has no block between `---` lines at its top. In `root.md` this is a warning."),
+    ("no_frontmatter", "error", "A step has no block between `---` lines at its top. `root.md` may do without."),
     ("unclosed_frontmatter", "error", "The block begins with `---` but never ends."),
     ("not_a_mapping", "error", "The frontmatter is not a list of `key: value` lines."),
     ("yaml_alias", "error", "The frontmatter uses YAML anchors or aliases, which are not followed."),

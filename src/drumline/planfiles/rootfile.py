@@ -75,7 +75,7 @@ def read_root(text: str, path: str) -> RootFile:
     """The root file's words; remembered, since a plan is read many times and its root seldom changes."""
     front = read_frontmatter(text, path)
     if isinstance(front, Problem):
-        start, first, problems = len(BOM) if text.startswith(BOM) else 0, 0, [_milder(front)]
+        start, first, problems = len(BOM) if text.startswith(BOM) else 0, 0, _milder(front)
         autonomy = ""
     else:
         start, first = front.body, front.body_line
@@ -127,11 +127,9 @@ def _read_autonomy(front: Frontmatter, path: str, problems: list[Problem]) -> st
     return MOST_ASKED
 
 
-def _milder(problem: Problem) -> Problem:
+def _milder(problem: Problem) -> list[Problem]:
     """A root file may do without frontmatter."""
-    if problem.code != "no_frontmatter":
-        return problem
-    return Problem(code=problem.code, message=problem.message, where=problem.where, severity=Severity.WARNING)
+    return [] if problem.code == "no_frontmatter" else [problem]
 
 
 def _tables(tokens: Sequence[Token], first_line: int) -> Iterator[Table]:
