@@ -140,3 +140,23 @@ def test_the_shipped_coder_tells_its_caller_what_the_agent_says_of_itself(user: 
 
     assert ran.code == 1, ran.err
     assert ran.out.splitlines()[0] == "CODER_FAILED"
+
+
+def test_a_visit_that_changed_nothing_is_named_by_status_why_and_summary(user: User) -> None:
+    agent = write_play(user, DONE, write=False)
+    write_files(user, {"flow.yaml": flow_text("work", {**ENDS, "work": WORK})})
+
+    ran = user.drumline("flow", "run", "flow.yaml", "--agent", agent)
+
+    assert ran.code == 0, ran.err
+    assert "  changed no file: work\n" in ran.err
+    assert user.status()["unchanged"] == ["work"]
+    assert "it changed no file" in user.drumline("status").out
+    assert "it called itself done and had changed no file" in user.drumline("why", "work").out
+
+
+def test_a_visit_that_changed_something_is_not(user: User) -> None:
+    agent = write_play(user, DONE)
+
+    assert walk(user, agent, work=WORK) == (0, "done\n")
+    assert user.status()["unchanged"] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +135,36 @@ def test_what_failed_or_asked_already_stays_as_it_is(outcome: Outcome, tmp_path:
     concluded = anyio.run(agent.work, assign(tmp_path))
 
     assert concluded == outcome
+
+
+REPORT = "# Task Report\n\n- Status: failure\n- Errors: no compiler\n"
+BLOCKER = "## Blockers\n\n- BLOCKER: Which port?\n"
+
+
+def test_a_report_against_itself_is_a_failed_attempt_whether_or_not_asking_was_offered(tmp_path: Path) -> None:
+    agent = AskingAgent(agent=Concluding(outcome=Outcome(message=REPORT, session="s")))
+
+    assignment = assign(tmp_path)
+    offered = anyio.run(agent.work, assignment)
+    plain = anyio.run(agent.work, replace(assignment, prompt="Indent it."))
+
+    assert offered == plain
+    assert (offered.failure, offered.question, offered.session) == ("validation", "", "s")
+    assert "no compiler" in offered.message
+
+
+def test_a_blocker_is_a_question_with_its_text(tmp_path: Path) -> None:
+    agent = AskingAgent(agent=Concluding(outcome=Outcome(message=BLOCKER)))
+
+    outcome = anyio.run(agent.work, assign(tmp_path))
+
+    assert outcome.failure == ""
+    assert "Which port?" in outcome.question
+
+
+@pytest.mark.parametrize("fields", [{"self_report": False}, {"output_schema": SCHEMA}])
+def test_a_report_that_somebody_else_judges_is_an_answer_like_any_other(fields: dict[str, Any], tmp_path: Path) -> None:
+    said = Outcome(message=REPORT)
+    agent = AskingAgent(agent=Concluding(outcome=said))
+
+    assert anyio.run(agent.work, assign(tmp_path, **fields)) == said

@@ -152,5 +152,5 @@ def test_the_step_runner_has_no_errors(tmp_path: Path) -> None:
 
     problems = check_flow(tmp_path / "repo" / GRAPH).problems
 
-    assert {problem.code for problem in problems} == {"unreachable"}
+    assert [problem.code for problem in problems] == ["unreachable", "derived_status"]
     assert {problem.severity for problem in problems} == {Severity.WARNING}

@@ -1,4 +1,6 @@
-"""Sees to it that an agent that may only read has only read. The rule: what it did is told, and left as it is.
+"""Looks at the work tree before and after an agent: one that may only read must not have changed it.
+
+The rule: what it did is told, and left as it is. Of one that may write, it is told if it changed nothing.
 
 The folder is a person's: undoing there could undo more than the agent did. Whoever else writes meanwhile is blamed on
 the agent, for nobody can tell them apart.
@@ -17,17 +19,20 @@ NAMED = 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GuardedAgent:
-    """An agent whose read-only assignments are judged by the work tree, not by its word."""
+    """An agent whose assignments are judged by the work tree, not by its word."""
 
     agent: Agent
 
     async def work(self, assignment: Assignment) -> Outcome:
         """Let it work. Touched files are a failure that names them, if it was only to read."""
-        before = await look(assignment.workspace) if assignment.read_only else None
+        before = await look(assignment.workspace)
         outcome = await self.agent.work(assignment)
         after = await look(assignment.workspace) if before is not None else None
-        if before is None or after is None or not (changed := find_changes(before, after)):
+        if before is None or after is None:
             return outcome
+        changed = find_changes(before, after)
+        if not changed or not assignment.read_only:
+            return replace(outcome, unchanged=not changed and not assignment.read_only)
         return replace(outcome, failure=Failure.VALIDATION.value, message=_explain_changes(changed), structured=None)
 
 

@@ -84,7 +84,7 @@ class Outcome:
     `usage` has `input`, `output`, `cached` tokens and `cost_usd` if that is known: without it the work is unpriced;
     `source` says who counted, `model` which model did the work, where that is known. `resets_at` is when a quota is
     there again, in seconds since the epoch. `question` is what a person has to answer before the agent can go on: then
-    it is blocked, which is no failure.
+    it is blocked, which is no failure. `unchanged` says that somebody looked and that no file had changed.
     """
 
     failure: str = ""
@@ -97,6 +97,7 @@ class Outcome:
     resets_at: float | None = None
     question: str = ""
     notices: tuple[str, ...] = ()
+    unchanged: bool = False
 
 
 class Agent(Protocol):

@@ -189,6 +189,7 @@ def _recall(trace: Trace) -> Item:
         return Item(SYMBOLS["failed"], "failed", name, f"{flatten(trace.failure)}{took}")
     leads = f"→ {', '.join(trace.next)}" if trace.next else ""
     why = f", it fell back: {flatten(trace.fell_back)}" if trace.fell_back else ""
+    why += ", it changed no file" if trace.unchanged else ""
     return Item(SYMBOLS["done"], "done", name, f"{leads}{took}{why}".strip())
 
 

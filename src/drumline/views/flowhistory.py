@@ -101,7 +101,7 @@ class FlowHistory:
             case ev.NodeEnded():
                 trace = self._find(Key(event.scope, event.node, event.visit))
                 trace.next, trace.wrote = event.next, tuple(event.writes)
-                trace.failure, trace.fell_back = event.failure, event.fell_back
+                trace.failure, trace.fell_back, trace.unchanged = event.failure, event.fell_back, event.unchanged
                 self._close(trace, at)
             case ev.FlowEnded():
                 self._trace_end(event, at)

@@ -35,6 +35,7 @@ class Trace:
     failure: str = ""
     fell_back: str = ""
     wrote: tuple[str, ...] = ()
+    unchanged: bool = False
 
     @property
     def seconds(self) -> float | None:

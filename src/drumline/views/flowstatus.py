@@ -56,6 +56,7 @@ def flow_status_json(snapshot: FlowSnapshot) -> dict[str, object]:
         "visits": dict(root.visits) if root else {},
         "ended": len(snapshot.walked),
         "usage": usage_json(snapshot.usage),
+        "unchanged": list_unchanged(snapshot),
         "recent": [trace_json(trace) for trace in snapshot.recent],
         "problem": snapshot.problem or None,
     }
@@ -73,6 +74,7 @@ def trace_json(trace: Trace) -> dict[str, object]:
         "next": list(trace.next),
         "failure": trace.failure or None,
         "fell_back": trace.fell_back or None,
+        "unchanged": trace.unchanged,
         "wrote": list(trace.wrote),
         "lost": trace.lost,
     }
@@ -105,6 +107,11 @@ def tell_rest(snapshot: FlowSnapshot, rest: Rest) -> str:
     return f"{visit_name(rest.key)} {when}: {flatten(rest.reason, LONGEST)}"
 
 
+def list_unchanged(snapshot: FlowSnapshot) -> list[str]:
+    """The visits whose agents called themselves done and had changed no file, by name."""
+    return [visit_name(key) for key in snapshot.walked if snapshot.traces[key].unchanged]
+
+
 def flow_summary_lines(snapshot: FlowSnapshot) -> list[str]:
     """What is said at the end: how the run is and why, what it took, and what to type next."""
     state, end = run_state(snapshot), snapshot.end
@@ -116,6 +123,8 @@ def flow_summary_lines(snapshot: FlowSnapshot) -> list[str]:
     visits = "1 visit" if count == 1 else f"{count:,} visits"
     took = [visits, duration(elapsed(snapshot)), *([describe_usage(snapshot.usage)] if snapshot.usage else [])]
     lines = [f"run {snapshot.run.id} {state}{status}{where}{why}", f"  {', '.join(took)}"]
+    if unchanged := list_unchanged(snapshot):
+        lines.append(f"  changed no file: {name_some(unchanged)}")
     if snapshot.run.begun.branch and state == "done":
         lines.append(f"  branch {snapshot.run.begun.branch}")
     return [*lines, *(f"  next: {command}" for command in _list_next(snapshot, state))]

@@ -14,6 +14,7 @@ from drumline.core.flow.model import EndNode, MapNode
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.ids import DriverId, GateId
+from drumline.views.attempts import UNCHANGED
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, TIMER, name_some
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
@@ -272,7 +273,8 @@ def _explain_over(snapshot: FlowSnapshot, key: Key) -> FlowWhy | None:
     if trace.failure:
         text = flatten(trace.failure, LONGEST)
         return FlowWhy(name=name, state="failed", text=text, kind=FINISHED, hint=hint, since=trace.ended)
-    text = f"{_count_visits(snapshot, key)}, {_how_it_ended(snapshot, trace)}"
+    idle = f"; {UNCHANGED}" if trace.unchanged else ""
+    text = f"{_count_visits(snapshot, key)}, {_how_it_ended(snapshot, trace)}{idle}"
     return FlowWhy(name=name, state="over", text=text, kind=FINISHED, hint=hint, since=trace.ended)
 
 

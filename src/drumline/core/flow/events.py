@@ -68,7 +68,8 @@ class NodeEnded(Event):
     `output` is what a map collects from an item, or the answer or verdict that chose the way. `fell_back` says why the
     node went to its fallback instead of where it would have led. `spent` is the working time since the event before,
     which is what time budgets count: waiting for a person is not in it. `usage` is what models and agents counted,
-    `notices` what was remarkable about the agent.
+    `notices` what was remarkable about the agent, `unchanged` that it called itself done and no file had
+    changed.
     """
 
     node: NodeId
@@ -82,6 +83,7 @@ class NodeEnded(Event):
     spent: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    unchanged: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -46,7 +46,8 @@ class Outcome:
     class of the failure taxonomy that is if anybody knows, `stage` at which point of a model's work it came (for
     example `structured-extraction`). `blocked` says why this machine could not do it, which is no failure of the
     work: the visit stays due. `relayed` is what an agent leaves beside it: that its visit is not over, or the
-    session in which it ended; `notices` are what was remarkable about it.
+    session in which it ended; `notices` are what was remarkable about it, `unchanged` says that it called itself done
+    and no file had changed.
     """
 
     output: Json = None
@@ -58,6 +59,7 @@ class Outcome:
     usage: Mapping[str, float] = field(default_factory=dict)
     relayed: NodeSuspended | SessionKept | None = None
     notices: tuple[str, ...] = ()
+    unchanged: bool = False
 
 
 class Conclusion(NamedTuple):

@@ -120,6 +120,7 @@ def conclude(state: FlowState, key: Key, outcome: Outcome, *, spent: float = 0.0
             spent=outcome.spent or spent,
             usage=outcome.usage,
             notices=outcome.notices,
+            unchanged=outcome.unchanged,
         )
     ]
 
@@ -281,4 +282,5 @@ def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion,
         spent=outcome.spent or spent,
         usage=outcome.usage,
         notices=outcome.notices,
+        unchanged=outcome.unchanged,
     )

@@ -83,7 +83,10 @@ async def ask_agent(
         return await settle(await errand.send(prompt), node.output_schema, schemas=schemas, repair=repair)
 
     outcome = await keep_within(errand.limit, work, failure=Failure.VALIDATION)
-    return replace(outcome, usage=errand.usage, relayed=errand.relay(outcome), notices=errand.notices)
+    unchanged = errand.last is not None and errand.last.unchanged and not outcome.failure
+    return replace(
+        outcome, usage=errand.usage, relayed=errand.relay(outcome), notices=errand.notices, unchanged=unchanged
+    )
 
 
 def hears_report(node: AgentNode, flow: Flow) -> bool:
