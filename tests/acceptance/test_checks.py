@@ -114,6 +114,19 @@ def test_what_a_check_drops_is_not_landed_and_is_named_once_and_a_check_that_cha
     assert "__pycache__" not in user.git("ls-tree", "-r", "--name-only", user.branch())
 
 
+def test_what_an_agent_drops_by_running_tests_itself_is_not_landed_either(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1", checks=("touch .coverage && date +%N > .coverage",)))
+    user.play({"match": {"step": "step-1"}, "write": {"a.py": "x = 1\n", ".coverage": "1", "__pycache__/a.pyc": "1"}})
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    assert user.step("step-1")["proved"] is True
+    landed = user.git("ls-tree", "-r", "--name-only", user.branch()).splitlines()
+    assert "a.py" in landed
+    assert not {".coverage", "__pycache__/a.pyc"} & {*landed}
+
+
 LITTER = flow_text(
     "look",
     {

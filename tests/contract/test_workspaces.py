@@ -335,6 +335,27 @@ def test_cleaning_undoes_what_came_after_a_tree_and_names_it(bench: Bench) -> No
     run(body)
 
 
+def test_a_snapshot_leaves_out_what_tools_for_tests_drop_and_cleaning_removes_it(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+        top = spaces.path(A)
+        (top / "new.py").write_text("1")
+        before = await spaces.snapshot(A, base=bench.base)
+        (top / "dir" / "__pycache__").mkdir()
+        (top / "dir" / "__pycache__" / "b.pyc").write_text("x")
+        (top / ".coverage").write_text("x")
+
+        after = await spaces.snapshot(A, base=bench.base)
+        found = await spaces.clean(A, after, base=bench.base)
+
+        assert after == before
+        assert found == {".coverage": "created", "dir/__pycache__/b.pyc": "created"}
+        assert contents(top) == {**START, "new.py": "1"}
+
+    run(body)
+
+
 def test_restoring_puts_folders_and_files_back_in_each_others_place(bench: Bench) -> None:
     async def body() -> None:
         spaces = bench.open()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drumline.core.leftovers import MOST_KEPT, Leftovers, sort_changes, tell_altered, tell_created
+from drumline.core.leftovers import MOST_KEPT, Leftovers, find_droppings, sort_changes, tell_altered, tell_created
 
 
 def test_created_files_of_one_tool_are_one_name_and_changes_are_told_apart() -> None:
@@ -28,3 +28,17 @@ def test_names_beyond_a_few_are_counted() -> None:
     assert tell_altered("make", ["a.py"]) == (
         "the check `make` changes the tree, so it proves nothing; files restored: a.py"
     )
+
+
+def test_only_what_tools_for_tests_drop_is_left_out_of_a_tree() -> None:
+    paths = [
+        "a/__pycache__/x.pyc",
+        "a/__pycache__/y.pyc",
+        ".coverage",
+        "b/.coverage.host.1",
+        "coverage.py",
+        "old.pyc",
+        "c/d",
+    ]
+
+    assert find_droppings(paths) == [*paths[:4], "old.pyc"]

@@ -12,6 +12,8 @@ MOST_KEPT = 50
 """How many names of one check the journal keeps."""
 _FOLDERS = frozenset({"__pycache__", "node_modules", "htmlcov", "coverage", "target", "build", "dist"})
 
+_DROPPED_FOLDERS = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".nyc_output"})
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Leftovers:
@@ -31,6 +33,18 @@ def sort_changes(changes: Iterable[tuple[str, str]]) -> Leftovers:
         else:
             altered.append(path)
     return Leftovers(created=tuple(created)[:MOST_KEPT], altered=tuple(altered[:MOST_KEPT]))
+
+
+def find_droppings(paths: Iterable[str]) -> list[str]:
+    """Those of the untracked paths that tools for tests drop, whoever runs them: they belong to no commit."""
+    return [path for path in paths if _is_dropping(path.split("/"))]
+
+
+def _is_dropping(parts: list[str]) -> bool:
+    name = parts[-1]
+    if name == ".coverage" or name.startswith(".coverage.") or name.endswith(".pyc"):
+        return True
+    return not _DROPPED_FOLDERS.isdisjoint(parts[:-1])
 
 
 def name_created(names: Iterable[str]) -> str:

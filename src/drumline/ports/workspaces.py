@@ -47,7 +47,10 @@ class Workspaces(Protocol):
         ...
 
     async def snapshot(self, step: StepId, *, base: Commit) -> Tree:
-        """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`."""
+        """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`.
+
+        What tools for tests drop (`__pycache__`, `.coverage`) is left out where `base` does not have it.
+        """
         ...
 
     async def restore(self, step: StepId, tree: Tree) -> None:

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from drumline.core.branch import Branch
 from drumline.core.ids import NO_STEP, Commit, StepId, Tree
+from drumline.core.leftovers import find_droppings
 from drumline.ports.workspaces import Landing
 
 Files = Mapping[str, bytes]
@@ -76,10 +77,18 @@ class FakeWorkspaces:
         return self._commits[base].tree
 
     async def snapshot(self, step: StepId, *, base: Commit) -> Tree:
-        """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`."""
+        """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`.
+
+        What tools for tests drop (`__pycache__`, `.coverage`) is left out where `base` does not have it.
+        """
+        return self._read(step, base, whole=False)
+
+    def _read(self, step: StepId, base: Commit, *, whole: bool) -> Tree:
         found = {path: file.read_bytes() for path, file in self._walk(self.path(step)) if not self._is_spared(path)}
         before = self._trees[self._commits[base].tree]
-        return self._store({**found, **{path: text for path, text in before.items() if self._is_spared(path)}})
+        dropped = set() if whole else {*find_droppings(path for path in found if path not in before)}
+        kept = {path: text for path, text in found.items() if path not in dropped}
+        return self._store({**kept, **{path: text for path, text in before.items() if self._is_spared(path)}})
 
     async def restore(self, step: StepId, tree: Tree) -> None:
         """Bring the workspace to exactly `tree` (ignored files stay)."""
@@ -96,7 +105,7 @@ class FakeWorkspaces:
 
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
         """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
-        found = await self.snapshot(step, base=base)
+        found = self._read(step, base, whole=True)
         if found != tree:
             await self.restore(step, tree)
         return self._compare(tree, found)

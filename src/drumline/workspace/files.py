@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from drumline.core.ids import Commit, Tree
+from drumline.core.leftovers import find_droppings
 from drumline.errors import GitError
 from drumline.workspace.git import Git
 from drumline.workspace.repository import exclude_path
@@ -44,13 +45,17 @@ class WorkFiles:
         await self._git.run("read-tree", "--reset", "-u", tree)
         await self._git.run("clean", "-ffdq")
 
-    async def read(self, base: Commit, spared: Sequence[str]) -> Tree:
-        """The tree of everything not ignored, with what is in or below the `spared` paths as it is in `base`."""
+    async def read(self, base: Commit, spared: Sequence[str], *, whole: bool = False) -> Tree:
+        """The tree of everything not ignored, with what is in or below the `spared` paths as it is in `base`.
+
+        What tools for tests drop is left out where `base` does not have it, unless the tree is to be `whole`.
+        """
         if self.path.is_symlink() or not self.path.is_dir():
             raise GitError(f"the workspace {str(self.path)!r} is gone", hint="drumline resume")
         await self._load(base)
-        paths = "\0".join([".", *map(exclude_path, spared)])
-        async with self._open_nested():
+        async with self._open_nested() as untracked:
+            left_out = [] if whole else find_droppings(untracked)
+            paths = "\0".join([".", *map(exclude_path, (*spared, *left_out))])
             await self._git.run(
                 "add",
                 "--all",
@@ -68,28 +73,34 @@ class WorkFiles:
             await self._git.run("read-tree", "--reset", base)
 
     @asynccontextmanager
-    async def _open_nested(self) -> AsyncIterator[None]:
-        """Set the `.git` of repositories made inside the workspace aside for a moment.
+    async def _open_nested(self) -> AsyncIterator[list[str]]:
+        """Set the `.git` of repositories made inside the workspace aside for a moment; gives the untracked files.
 
         Git would record such a repository as a bare commit id and lose its files.
         """
         moved: list[tuple[Path, Path]] = []
         try:
-            while nested := await self._find_nested():
+            while True:
+                untracked = await self._list_untracked()
+                nested = await self._find_nested(untracked)
+                if not nested:
+                    break
                 for folder in nested:
                     hidden = self._aside / f"nested-{secrets.token_hex(8)}"
                     (folder / ".git").rename(hidden)
                     moved.append((hidden, folder / ".git"))
-            yield
+            yield untracked
         finally:
             for hidden, original in moved:
                 with suppress(OSError):
                     hidden.rename(original)
 
-    async def _find_nested(self) -> list[Path]:
+    async def _list_untracked(self) -> list[str]:
+        return (await self._git.run("ls-files", "--others", "--exclude-standard", "-z")).items
+
+    async def _find_nested(self, untracked: Sequence[str]) -> list[Path]:
         """Repositories inside the workspace that `base` does not know and `.gitmodules` does not name."""
-        listed = await self._git.run("ls-files", "--others", "--exclude-standard", "-z")
-        nested = [item.rstrip("/") for item in listed.items if item.endswith("/")]
+        nested = [item.rstrip("/") for item in untracked if item.endswith("/")]
         submodules = await self._read_submodules() if nested else frozenset()
         return [self.path / name for name in nested if name not in submodules]
 

@@ -108,7 +108,10 @@ class GitWorkspaces:
         return tree
 
     async def snapshot(self, step: StepId, *, base: Commit) -> Tree:
-        """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`."""
+        """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`.
+
+        What tools for tests drop (`__pycache__`, `.coverage`) is left out where `base` does not have it.
+        """
         async with self._open(step) as desk:
             return await desk.files.read(base, self._spared)
 
@@ -121,7 +124,7 @@ class GitWorkspaces:
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
         """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
         async with self._open(step) as desk:
-            found = await desk.files.read(base, self._spared)
+            found = await desk.files.read(base, self._spared, whole=True)
             if found == tree:
                 return {}
             changed = await self._compare(tree, found)
