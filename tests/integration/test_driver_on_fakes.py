@@ -13,7 +13,7 @@ import pytest
 from tests.integration.worlds import RUN, Died, World, WritingAgent, small_plan, step
 
 from drumline.core import events as ev
-from drumline.core.ids import Commit, DriverId, StepId, Token, Tree
+from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream, Token, Tree
 from drumline.core.plan import Marks, Problem, Reading, Status, Step
 from drumline.core.state import RunState
 from drumline.engine import wakeup
@@ -21,7 +21,7 @@ from drumline.engine.driver import Driver
 from drumline.engine.outbox import iso, parse_iso
 from drumline.errors import GitError
 from drumline.ports.agents import Assignment, Outcome
-from drumline.ports.journal import Claim, Message
+from drumline.ports.journal import Addition, Claim, Message
 from drumline.ports.processes import Ended, Job
 from drumline.ports.workspaces import Landing
 from drumline.testing.planfiles import FakePlanFiles
@@ -927,3 +927,42 @@ def test_a_landing_that_only_git_knows_is_recorded_before_what_a_person_wants(tm
     assert run.finished[A].state == "done"
     assert run.finished[A].commit == world.workspaces.log()[0][0]
     assert landed_steps(world) == [A]
+
+
+# --- other runs of the plan -------------------------------------------------------------------------------------
+
+
+def add_other_run(world: World, *, live: bool) -> None:
+    """Another run has landed step a on a branch of its own, and the plan's file says so."""
+    other = RunId("run-2")
+    anyio.run(world.begin)
+    begun = [r.event for r in world.store.read(Stream(RUN))]
+    landed = ev.StepFinished(step=A, state="done", commit=Commit("elsewhere"))
+    anyio.run(world.store.append, {Stream(other): Addition(events=[*begun, landed], expected=0)})
+    world.planfiles.write(world.plan.by_id[A], Marks(status=Status.DONE))
+    if live:
+        world.roster.join(other)
+
+
+def test_a_step_that_another_live_run_has_landed_elsewhere_meets_no_need(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    add_other_run(world, live=True)
+
+    run = world.drive()
+
+    assert state_of(run) == "blocked"
+    assert run.ended is not None
+    assert "another run has landed it on drumline/demo-run-1" in run.ended.reason
+    assert attempts(world) == []
+    assert not run.declared
+
+
+def test_what_a_run_that_is_over_has_landed_counts_as_the_files_say(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    add_other_run(world, live=False)
+
+    run = world.drive()
+
+    assert state_of(run) == "done"
+    assert run.declared == {A}
+    assert attempts(world) == ["b1"]

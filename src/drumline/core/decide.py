@@ -77,6 +77,7 @@ def _declarations(run: RunState, around: Surroundings) -> list[Command]:
         step.id
         for step in run.plan.steps
         if not settled(run, step.id)
+        and step.id not in around.unmerged
         and step.id not in run.working
         and step.id in around.marks
         and around.marks[step.id].status is Status.DONE

@@ -40,7 +40,8 @@ class Surroundings:
     """What the world says at this moment: claims held, marks in the files, the time, and how old a claim may get.
 
     `patience` is how many seconds a driver stays for a quota if there is nothing else to do. `untrusted` are commands
-    of steps that a person has to accept first. `branch` is the run branch as it was seen last; `quiet` says that
+    of steps that a person has to accept first. `unmerged` are steps that another live run landed on the branch that is
+    named, which ours does not contain. `branch` is the run branch as it was seen last; `quiet` says that
     nothing of ours was at work before that.
     """
 
@@ -51,6 +52,7 @@ class Surroundings:
     claim_times: Mapping[StepId, float | None]
     patience: float = inf
     untrusted: Mapping[StepId, Sequence[Brought]] = field(default_factory=dict)
+    unmerged: Mapping[StepId, str] = field(default_factory=dict)
     branch: Branch | None = None
     quiet: bool = False
 
@@ -122,6 +124,7 @@ def obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None
     """What keeps an unsettled step from being claimed now, or None."""
     return (
         _gate_obstacle(run, step)
+        or _unmerged_obstacle(step, around)
         or _trust_obstacle(run, step, around)
         or _quota_obstacle(run, step, around)
         or _needs_obstacle(run, step)
@@ -129,6 +132,12 @@ def obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None
         or _wave_obstacle(run, step)
         or _marks_obstacle(run, step, around)
     )
+
+
+def _unmerged_obstacle(step: Step, around: Surroundings) -> Obstacle | None:
+    branch = around.unmerged.get(step.id)
+    text = f"another run has landed it on {branch}, which this run does not contain: merge that, then start a new run"
+    return Obstacle(kind="unmerged", text=text) if branch else None
 
 
 def is_claimable(run: RunState, step: Step, around: Surroundings) -> bool:

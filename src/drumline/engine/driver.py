@@ -17,9 +17,8 @@ from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.advance import orders_for, recover
 from drumline.core.decide import decide, take_up
-from drumline.core.edits import compare
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
-from drumline.core.plan import Marks, Problem, Reading, Step
+from drumline.core.plan import Marks, Problem, Step
 from drumline.core.schedule import Surroundings, is_claimable, is_guarded
 from drumline.core.state import RunState, fold_run
 from drumline.engine.acts import Acts
@@ -30,6 +29,7 @@ from drumline.engine.kit import Kit, Observer, OpenAgent
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import outcome_of
 from drumline.engine.outbox import Outbox, parse_iso
+from drumline.engine.planwatch import OtherRuns, PlanWatch
 from drumline.engine.vetting import Vetting
 from drumline.engine.wakeup import POLL, Wakeup
 from drumline.engine.walk import Recover, Walk
@@ -56,8 +56,8 @@ class Driver:
         self.run = RunState(id=self.run_id)
         self.stopping = False
         self._seen = self._checked = 0
-        self._complained: tuple[Problem, ...] = ()
-        self._reading: Reading | None = None
+        self._plan = PlanWatch(planfiles=self.kit.planfiles, complain=self.complain)
+        self._others = OtherRuns(store=self.kit.store, roster=self.kit.roster, workspaces=self.kit.workspaces)
         self._walks: dict[StepId, anyio.CancelScope] = {}
         self._wakeup = Wakeup(clock=self.kit.clock, position=self.kit.store.position)
         self._outbox = Outbox(kit=self.kit)
@@ -140,7 +140,8 @@ class Driver:
         if await self._watch_plan():
             return True
         await self._branch.look(self.run)
-        around = self._surroundings(claimed | frozenset(self._walks))
+        unmerged = await self._others.find_unmerged(self.run, self._plan.known(self.run))
+        around = replace(self._surroundings(claimed | frozenset(self._walks)), unmerged=unmerged)
         commands = decide(self.run, around, slots=self.jobs - len(self._walks))
         self._wakeup.alarm = None
         acted = False
@@ -174,7 +175,7 @@ class Driver:
         self._checked = keep_checkpoint(self.kit.store, self.run, seq=self._seen, checked=self._checked)
 
     def _surroundings(self, claimed: frozenset[StepId]) -> Surroundings:
-        reading = self._reading or self.run.reading()
+        reading = self._plan.known(self.run)
         return Surroundings(
             claimed=claimed,
             marks=reading.marks,
@@ -239,31 +240,15 @@ class Driver:
         return False
 
     async def _watch_plan(self) -> bool:
-        reading = self.kit.planfiles.read(self._reading or self.run.reading())
-        edits = compare(self.run, reading, claimed=self.kit.store.held(self.run_id))
-        if edits.problems:
-            if edits.problems != self._complained:
-                self.complain(edits.problems)
-            self._complained = edits.problems
-            self._reading = self._with_own_marks(self._reading)
+        events = self._plan.look(self.run, self.kit.store.held(self.run_id))
+        if not events:
             return False
-        self._complained = ()
-        self._reading = reading
-        if not edits.events:
-            return False
-        await self._append(list(edits.events))
+        await self._append(list(events))
         return True
-
-    def _with_own_marks(self, reading: Reading | None) -> Reading | None:
-        """The last good reading with what we have written since: while the plan is not valid, no other comes."""
-        if reading is None:
-            return None
-        written = {step: last.marks for step, last in self.run.mirrored.items()}
-        return replace(reading, marks={**reading.marks, **written})
 
     async def _mirror_all(self) -> None:
         """Bring the files of all steps up to date that no other driver is working on."""
-        reading = self._reading or self.run.reading()
+        reading = self._plan.known(self.run)
         held = self.kit.store.held(self.run_id)
         for step in self._outbox.overdue(self.run, reading.marks, held):
             if step.id in held and not (step.id in self._walks and self._outbox.is_claimed(self.run, step.id)):

@@ -87,6 +87,10 @@ class Workspaces(Protocol):
         """
         ...
 
+    async def contains(self, tip: Commit, commit: Commit) -> bool:
+        """Whether a commit is in the history of another; one that does not exist any more is not."""
+        ...
+
     async def find_landing(self, step: StepId, commit: Commit) -> Landing | None:
         """The landing of a candidate commit that the repository knows, whatever the journal says.
 

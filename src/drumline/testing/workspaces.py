@@ -147,6 +147,10 @@ class FakeWorkspaces:
         self._head = self._written = self._landings[step, commit] = landing.commit
         return landing
 
+    async def contains(self, tip: Commit, commit: Commit) -> bool:
+        """Whether a commit is in the history of another."""
+        return commit in self._line(tip, until="")
+
     async def find_landing(self, step: StepId, commit: Commit) -> Landing | None:
         """The landing of a candidate that the branch has, whatever the journal says."""
         landed = self._landings.get((step, commit))

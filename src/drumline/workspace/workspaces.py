@@ -165,6 +165,10 @@ class GitWorkspaces:
         async with hold(self._ref_lock) as held:
             return await land_commit(self._target(self._git.holding(held)), step, commit, head=head, held=held)
 
+    async def contains(self, tip: Commit, commit: Commit) -> bool:
+        """Whether a commit is in the history of another; one that does not exist any more is not."""
+        return await self._target(self._git).contains(tip, commit)
+
     async def find_landing(self, step: StepId, commit: Commit) -> Landing | None:
         """The landing of a candidate commit that git knows, whatever the journal says.
 
