@@ -77,9 +77,11 @@ def test_an_attempt_that_was_killed_with_its_driver_costs_what_was_heard_of_it(u
     wait_for(lambda: "AttemptUsed" in journal(user), "what the agent used was not kept")
     process.kill()
     finish(process)
+    killed = count(user)
     (user.folder / "home" / "go").touch()
     resumed = user.drumline("resume")
 
+    assert killed == (1, 0, 0.25)
     assert resumed.code == 0, resumed.text
     assert count(user) == (1, 1, 0.5)
 

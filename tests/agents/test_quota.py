@@ -40,3 +40,16 @@ def test_a_step_parks_until_the_time_the_program_names_and_a_retry_starts_it_at_
     assert again.code == 0, again.text
     assert states_of(user.status()) == {"step-1": "done"}
     assert list_landed(user) == ["step-1"]
+
+
+def test_a_refused_key_is_told_with_its_variable(user: User) -> None:
+    refused = Refuse(status=401, message="invalid x-api-key")
+    with ModelServer([Scenario(turns=(Turn(fault=refused),))]) as server:
+        env = equip(user, "claude", server)
+        ran = user.drumline("run", PLAN, "--agent", "claude", "--autonomy", "autopilot", env=env)
+
+    (key,) = [name for name in env if name.endswith(("API_KEY", "AUTH_TOKEN"))]
+    assert ran.code == 2, ran.text
+    assert states_of(user.status()) == {"step-1": "blocked"}
+    assert f"the API key in {key} was refused: set another one" in ran.text
+    assert env[key] not in ran.text

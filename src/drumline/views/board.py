@@ -11,7 +11,6 @@ from collections.abc import Mapping
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
-from drumline.core.spending import sum_run
 from drumline.core.state import Gate
 from drumline.views.activity import activity, checks
 from drumline.views.causes import SHORT_COMMIT, cause
@@ -21,6 +20,7 @@ from drumline.views.duration import duration
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import STEP_STATES, elapsed, run_state, step_state
 from drumline.views.status import step_reason
+from drumline.views.usage import sum_run
 
 Segment = tuple[str, str]
 Row = list[Segment]
@@ -91,7 +91,7 @@ def _footer(snapshot: Snapshot, states: Mapping[StepId, str], wide: int) -> Row:
     counts = Counter(states.values())
     branch = flatten(snapshot.run.begun.branch)
     there = [state for state in reversed(STEP_STATES) if counts[state]]
-    cost = describe_cost(sum_run(snapshot.run))
+    cost = describe_cost(sum_run(snapshot))
     words = " · ".join([*(f"{counts[state]:,} {state}" for state in there), *([cost] if cost else []), branch])
     if width(words) > wide:
         words = " ".join([*(f"{SYMBOLS[state]}{counts[state]:,}" for state in there), branch])

@@ -76,7 +76,7 @@ class FlowHistory:
             end=self.end,
             problem=self.problem,
             stopwatch=self.stopwatch,
-            usage=self.meter.usage,
+            usage=self.meter.usage if live else self.meter.usage_with_open,
         )
 
     def _trace(self, event: Event, at: float) -> None:

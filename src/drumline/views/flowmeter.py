@@ -28,6 +28,12 @@ class FlowMeter:
         """Tokens and dollars, with the number of attempts and of those without a price; empty if nobody counts."""
         return self._total if self._total.keys() - {ATTEMPTS, UNPRICED} else {}
 
+    @property
+    def usage_with_open(self) -> Mapping[str, float]:
+        """The same with what visits have used that were left open by a driver that is gone."""
+        left = [count_attempt(usage) for usage in self._metered.values()]
+        return add_up((self._total, *left)) if left else self.usage
+
     def note(self, event: Event) -> None:
         """Take in the next event."""
         match event:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from drumline.core.ids import Commit, RunId, StepId
-from drumline.core.spending import sum_step
 from drumline.views.activity import attempts, checks
 from drumline.views.causes import SHORT_COMMIT
 from drumline.views.cells import flatten
@@ -14,6 +13,7 @@ from drumline.views.cost import describe_usage, usage_json
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import step_state
 from drumline.views.status import step_reason
+from drumline.views.usage import sum_step
 from drumline.views.why import why
 
 
@@ -56,7 +56,7 @@ def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
         checks_total=total,
         manual=definition.manual,
         attempts=attempts(snapshot, step),
-        usage=sum_step(snapshot.run, step),
+        usage=sum_step(snapshot, step),
         commit=finished.commit if finished else None,
         reason=step_reason(snapshot, step),
         hint=answer.hint,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
 from drumline.core.routing import spell_agent
-from drumline.core.spending import sum_agents, sum_run, sum_step
 from drumline.core.state import Gate
 from drumline.views.activity import activity, attempts, checks, fixes, lost
 from drumline.views.attempts import list_notices
@@ -14,6 +13,7 @@ from drumline.views.cost import usage_json
 from drumline.views.duration import duration
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import EXIT_CODES, elapsed, run_state, step_state
+from drumline.views.usage import sum_agents, sum_run, sum_step
 
 __all__ = ["EXIT_CODES", "run_reason", "run_state", "status_json", "step_reason", "step_state"]
 
@@ -41,8 +41,8 @@ def status_json(snapshot: Snapshot) -> dict[str, object]:
         "parked_until": run.parked_until if run.parked else None,
         "fallback": list(begun.fallback),
         "budget_usd": begun.budget,
-        "usage": usage_json(sum_run(run)),
-        "agents": {name: usage_json(usage) for name, usage in sum_agents(run).items()},
+        "usage": usage_json(sum_run(snapshot)),
+        "agents": {name: usage_json(usage) for name, usage in sum_agents(snapshot).items()},
         "steps": [_step_json(snapshot, step) for step in run.plan.steps],
         "gates": [_gate_json(snapshot, gate) for gate in run.open_gates],
         "problems": [
@@ -106,7 +106,7 @@ def _step_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
         "manual": list(step.manual),
         "agent": _agent(snapshot, step),
         "until": _until(snapshot, step),
-        "usage": usage_json(sum_step(snapshot.run, step.id)),
+        "usage": usage_json(sum_step(snapshot, step.id)),
         "node": doing.node if doing else None,
         "doing": doing.text if doing else None,
         "notices": list(list_notices(snapshot.run, step.id, snapshot.steps.get(step.id))),

@@ -10,7 +10,6 @@ from drumline.core.events import GateAnswered, StepFinished
 from drumline.core.ids import Commit, RunId, StepId
 from drumline.core.login import find_login
 from drumline.core.schedule import is_skipped, manual_items
-from drumline.core.spending import sum_agents, sum_run
 from drumline.core.state import RunState
 from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, answer_hint, find_resting, retry_hint, round_hint, unproved
@@ -20,6 +19,7 @@ from drumline.views.duration import duration
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import elapsed, run_state, step_state
 from drumline.views.status import run_reason, step_reason
+from drumline.views.usage import sum_agents, sum_run
 
 MOST_LISTED = 20
 
@@ -102,8 +102,8 @@ def summary(snapshot: Snapshot) -> Summary:
         checks_passed=sum(passed for passed, _ in judged),
         checks_total=sum(total for _, total in judged),
         seconds=elapsed(snapshot),
-        usage=sum_run(run),
-        agents=sum_agents(run),
+        usage=sum_run(snapshot),
+        agents=sum_agents(snapshot),
         branch=run.begun.branch,
         next=_next(snapshot, anything_landed=bool(landed)),
     )
