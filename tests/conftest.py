@@ -15,5 +15,5 @@ choose_examples()
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One worker more than there are cores: a test that waits for what it started leaves its core to another."""
-    return min(MOST_WORKERS, (os.cpu_count() or 1) + 1)
+    """Two workers more than there are cores: a test that waits for what it started leaves its core to another."""
+    return min(MOST_WORKERS, (os.cpu_count() or 1) + 2)

@@ -23,6 +23,7 @@ from typing import TypeVar
 
 import yaml
 from tests.acceptance.userland import standing_in
+from tests.warm import Command, run_warm
 
 from drumline.cli.sights import open_sight
 from drumline.core.events import StepClaimed
@@ -97,8 +98,8 @@ class World:
 
     def call(self, *args: str, **env: str) -> tuple[int, str]:
         """Run `drumline ARGS` to its end; its exit code and what it said."""
-        child = self.start(*args, **env)
-        return self.wait(child), self.said(child)
+        ended = run_warm(Command(argv=args, cwd=str(self.repo), env={**self.env, **env}), timeout=DEADLINE)
+        return ended.code, ended.out + ended.err
 
     def wait(self, child: subprocess.Popen[str]) -> int:
         """The exit code of a program that ends in time; a program that does not is a failure with its words."""
@@ -122,16 +123,9 @@ class World:
 
     def read_runs(self) -> list[dict[str, str]]:
         """The runs by `drumline runs --json`, newest first; none while there is no store."""
-        done = subprocess.run(
-            [sys.executable, "-m", "drumline", "runs", "--json"],
-            cwd=self.repo,
-            env=self.env,
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=DEADLINE,
-        )
-        runs: list[dict[str, str]] = json.loads(done.stdout)["runs"]
+        code, said = self.call("runs", "--json")
+        assert code == 0, said
+        runs: list[dict[str, str]] = json.loads(said)["runs"]
         return runs
 
     def state(self) -> str:

@@ -109,7 +109,7 @@ def check_random_kills(world: World, uninterrupted: Uninterrupted, seed: int) ->
     """Kill at the moments of this seed; a kill comes at any time between the start and well into the work."""
     checkout = world.checkout()
 
-    kills = drive_with_kills(world, random.Random(seed), longest=max(1.5, uninterrupted.seconds * 0.6))
+    kills = drive_with_kills(world, random.Random(seed), longest=min(4.0, max(1.5, uninterrupted.seconds * 0.6)))
 
     assert kills > 0
     assert_good_end(world, uninterrupted)

@@ -62,8 +62,8 @@ def check_contention(folder: Path, number: int) -> None:
         assert_each_step_driven_once(world, number)
 
 
-def test_eight_processes_drive_each_of_forty_contended_steps_exactly_once(tmp_path: Path) -> None:
-    check_contention(tmp_path, 40)
+def test_eight_processes_drive_each_of_two_dozen_contended_steps_exactly_once(tmp_path: Path) -> None:
+    check_contention(tmp_path, 24)
 
 
 @pytest.mark.long

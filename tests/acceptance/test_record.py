@@ -145,7 +145,7 @@ def test_no_secret_is_in_a_recording_and_people_are_told_what_is_missing(user: U
     assert "secrets were left out of blob.bin, settings.ini" in ran.err
 
 
-@pytest.mark.parametrize("failure", ["auth", "crash"])
+@pytest.mark.parametrize("failure", [pytest.param("auth", marks=pytest.mark.long), "crash"])
 def test_work_that_another_agent_took_over_is_played_by_the_script_alone(
     user: User, tmp_path: Path, failure: str
 ) -> None:

@@ -72,6 +72,8 @@ class User:
     def env(self) -> dict[str, str]:
         """An environment that knows nothing of the machine but its programs."""
         found = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LANG", "LC_ALL") if key in os.environ}
+        # Our own Python first: a version manager's stand-in for `python3` is a dozen processes.
+        found["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), found.get("PATH", os.defpath)))
         home = self.folder / "home"
         more = {
             "HOME": str(home),

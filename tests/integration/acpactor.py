@@ -1,7 +1,8 @@
 """An agent of the Agent Client Protocol that does what its prompt says: a JSON list of steps, one key each.
 
 It is a program of its own: `python acpactor.py`. Sessions it remembers are files in the folder it is given; steps that
-are there in `steps.json` go before those of any prompt.
+are there in `steps.json` go before those of any prompt. It speaks the protocol in plain JSON, whose shapes our client
+checks with the protocol's library: that library takes a second to import, and tests start this program often.
 """
 
 from __future__ import annotations
@@ -11,50 +12,37 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from acp import PROTOCOL_VERSION, RequestError, run_agent
-from acp.schema import (
-    AgentCapabilities,
-    InitializeResponse,
-    LoadSessionResponse,
-    NewSessionResponse,
-    PermissionOption,
-    PromptResponse,
-    SessionConfigOptionSelect,
-    SessionConfigSelectGroup,
-    SessionConfigSelectOption,
-    SessionMode,
-    SessionModeState,
-    SetSessionConfigOptionResponse,
-    ToolCallUpdate,
-    Usage,
-)
-
+VERSION = 1
 OPTIONS = [
-    PermissionOption(kind="allow_once", name="Yes", option_id="yes"),
-    PermissionOption(kind="reject_once", name="No", option_id="no"),
+    {"kind": "allow_once", "name": "Yes", "optionId": "yes"},
+    {"kind": "reject_once", "name": "No", "optionId": "no"},
 ]
-MODES = SessionModeState(
-    current_mode_id="default",
-    available_modes=[SessionMode(id="default", name="Default"), SessionMode(id="plan", name="Plan")],
-)
+MODES = {
+    "currentModeId": "default",
+    "availableModes": [{"id": "default", "name": "Default"}, {"id": "plan", "name": "Plan"}],
+}
+CHOICES = [{"value": value, "name": value} for value in ("build", "plan")]
+MODE = {
+    "type": "select",
+    "id": "mode",
+    "name": "Mode",
+    "category": "mode",
+    "currentValue": "build",
+    "options": [{"group": "all", "name": "All", "options": CHOICES}],
+}
+LONGEST = 64 << 20
 
-MODE = SessionConfigOptionSelect(
-    type="select",
-    id="mode",
-    name="Mode",
-    category="mode",
-    current_value="build",
-    options=[
-        SessionConfigSelectGroup(
-            group="all",
-            name="All",
-            options=[SessionConfigSelectOption(value=value, name=value) for value in ("build", "plan")],
-        )
-    ],
-)
+
+class Refusal(Exception):
+    """An error of the protocol, ours or the client's."""
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.error = {"code": code, "message": message} | ({} if data is None else {"data": data})
 
 
 class Actor:
@@ -64,60 +52,101 @@ class Actor:
         self._memory = memory
         self._cancelled = asyncio.Event()
         self._heard: dict[str, Any] = {}
+        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._methods: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
+            "initialize": self.initialize,
+            "session/new": self.new_session,
+            "session/load": self.load_session,
+            "session/set_mode": self.set_session_mode,
+            "session/set_config_option": self.set_config_option,
+            "session/cancel": self.cancel,
+            "session/prompt": self.prompt,
+        }
 
-    def on_connect(self, conn: Any) -> None:
-        self._client = conn
+    async def listen(self) -> None:
+        """Answer until nobody speaks any more; each request is worked on while the next is heard."""
+        reader = asyncio.StreamReader(limit=LONGEST)
+        loop = asyncio.get_running_loop()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        while line := await reader.readline():
+            message = json.loads(line)
+            if "method" in message:
+                task = asyncio.create_task(self._answer(message))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            else:
+                self._asked.pop(message["id"]).set_result(message)
 
-    async def initialize(self, **given: Any) -> InitializeResponse:
-        self._heard["capabilities"] = given["client_capabilities"].model_dump(mode="json")
+    async def _answer(self, message: dict[str, Any]) -> None:
+        try:
+            method = self._methods.get(message["method"])
+            if method is None:
+                raise Refusal(-32601, f"Method not found: {message['method']}")
+            reply = {"result": await method(message.get("params") or {})}
+        except Refusal as refusal:
+            reply = {"error": refusal.error}
+        if "id" in message:
+            _send({"id": message["id"], **reply})
+
+    async def _ask(self, method: str, **params: Any) -> dict[str, Any]:
+        number = len(self._asked) + 1
+        self._asked[number] = asyncio.get_running_loop().create_future()
+        _send({"id": number, "method": method, "params": params})
+        reply = await self._asked[number]
+        if "error" in reply:
+            raise Refusal(reply["error"]["code"], reply["error"]["message"])
+        return dict(reply["result"] or {})
+
+    async def initialize(self, given: dict[str, Any]) -> Any:
+        self._heard["capabilities"] = given["clientCapabilities"]
         if "deaf" in sys.argv:
             await asyncio.sleep(1000)
         if "locked" in sys.argv:
-            raise RequestError(-32000, "Authentication required")
-        return InitializeResponse(
-            protocol_version=PROTOCOL_VERSION, agent_capabilities=AgentCapabilities(load_session=True)
-        )
+            raise Refusal(-32000, "Authentication required")
+        return {"protocolVersion": VERSION, "agentCapabilities": {"loadSession": True}}
 
-    async def new_session(self, cwd: str, **given: Any) -> NewSessionResponse:
-        self._heard["servers"] = [server.model_dump(mode="json") for server in given.get("mcp_servers") or ()]
+    async def new_session(self, given: dict[str, Any]) -> Any:
+        self._heard["servers"] = given.get("mcpServers") or []
         name = f"s-{len(list(self._memory.glob('s-*'))) + 1}"
         (self._memory / name).touch()
         if "optional" in sys.argv:
-            return NewSessionResponse(session_id=name, config_options=[MODE])
-        return NewSessionResponse(session_id=name, modes=None if "modeless" in sys.argv else MODES)
+            return {"sessionId": name, "configOptions": [MODE]}
+        return {"sessionId": name} | ({} if "modeless" in sys.argv else {"modes": MODES})
 
-    async def load_session(self, cwd: str, session_id: str, **given: Any) -> LoadSessionResponse:
-        if not (self._memory / session_id).exists():
-            raise RequestError(-32603, "No such session")
-        await self._update(session_id, {"sessionUpdate": "agent_message_chunk", "content": _text("of old")})
-        return LoadSessionResponse(modes=MODES)
+    async def load_session(self, given: dict[str, Any]) -> Any:
+        if not (self._memory / given["sessionId"]).exists():
+            raise Refusal(-32603, "No such session")
+        await self._update(given["sessionId"], {"sessionUpdate": "agent_message_chunk", "content": _text("of old")})
+        return {"modes": MODES}
 
-    async def set_session_mode(self, mode_id: str, session_id: str, **given: Any) -> None:
-        self._heard["mode"] = mode_id
+    async def set_session_mode(self, given: dict[str, Any]) -> Any:
+        self._heard["mode"] = given["modeId"]
+        return {}
 
-    async def set_config_option(self, config_id: str, session_id: str, value: Any, **given: Any) -> Any:
-        self._heard[config_id] = value
-        return SetSessionConfigOptionResponse(config_options=[MODE])
+    async def set_config_option(self, given: dict[str, Any]) -> Any:
+        self._heard[given["configId"]] = given["value"]
+        return {"configOptions": [MODE]}
 
-    async def cancel(self, session_id: str, **given: Any) -> None:
+    async def cancel(self, given: dict[str, Any]) -> None:
         Path("cancelled").touch()
         self._cancelled.set()
 
-    async def prompt(self, session_id: str, prompt: list[Any], **given: Any) -> PromptResponse:
-        stop, usage = "end_turn", None
-        text = prompt[0].text
-        with (self._memory / session_id).open("a") as file:
+    async def prompt(self, given: dict[str, Any]) -> Any:
+        session, text = given["sessionId"], given["prompt"][0]["text"]
+        ending: dict[str, Any] = {"stopReason": "end_turn"}
+        with (self._memory / session).open("a") as file:
             file.write(text + "\n")
         given_before = self._memory / "steps.json"
         for step in json.loads(given_before.read_text() if given_before.exists() else text[text.index("[") :]):
             for key, value in step.items():
                 if key == "stop":
-                    stop = value
+                    ending["stopReason"] = value
                 elif key == "usage":
-                    usage = Usage(**value)
+                    ending["usage"] = value
                 else:
-                    await getattr(self, f"play_{key}")(session_id, value)
-        return PromptResponse.model_construct(stop_reason=stop, usage=usage)
+                    await getattr(self, f"play_{key}")(session, value)
+        return ending
 
     async def play_say(self, session: str, value: str) -> None:
         for piece in (value[:3], value[3:]):
@@ -127,23 +156,23 @@ class Actor:
         await self._update(session, value)
 
     async def play_ask(self, session: str, value: dict[str, Any]) -> None:
-        call = ToolCallUpdate.model_validate({"toolCallId": "c1", **value})
-        answer = await self._client.request_permission(session_id=session, tool_call=call, options=OPTIONS)
-        chosen = getattr(answer.outcome, "option_id", "cancelled")
+        call = {"toolCallId": "c1", **value}
+        answer = await self._ask("session/request_permission", sessionId=session, toolCall=call, options=OPTIONS)
+        chosen = answer["outcome"].get("optionId", "cancelled")
         with Path("answers").open("a") as file:
             file.write(f"{chosen}\n")
 
     async def play_write(self, session: str, value: dict[str, str]) -> None:
         try:
-            await self._client.write_text_file(session_id=session, **value)
-        except RequestError as error:
+            await self._ask("fs/write_text_file", sessionId=session, **value)
+        except Refusal as error:
             await self.play_say(session, f"refused: {error}")
 
     async def play_shell(self, session: str, value: str) -> None:
         subprocess.run(["bash", "-c", value])  # noqa: ASYNC221 - whoever runs a command does not listen meanwhile
 
     async def play_error(self, session: str, value: dict[str, Any]) -> None:
-        raise RequestError(value["code"], value["message"], value.get("data"))
+        raise Refusal(value["code"], value["message"], value.get("data"))
 
     async def play_die(self, session: str, value: int) -> None:
         print("something broke", file=sys.stderr, flush=True)
@@ -163,8 +192,12 @@ class Actor:
         sys.stdout.flush()
 
     async def _update(self, session: str, update: dict[str, Any]) -> None:
-        message = {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}}
-        await self.play_print(session, json.dumps(message))
+        _send({"method": "session/update", "params": {"sessionId": session, "update": update}})
+
+
+def _send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
 
 
 def _text(said: str) -> dict[str, str]:
@@ -172,4 +205,4 @@ def _text(said: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    asyncio.run(run_agent(Actor(Path(sys.argv[1]))))  # type: ignore[arg-type]  # only what the tests need
+    asyncio.run(Actor(Path(sys.argv[1])).listen())

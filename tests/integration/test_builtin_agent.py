@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,13 @@ class Bench:
         return anyio.run(self.open(server).work, self.assign(prompt, **fields))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def imported() -> None:
+    """The libraries of the providers are imported before any limit of time is tried: that may take seconds."""
+    for module in ("drumline.models.errand", "openai", "anthropic"):
+        import_module(module)
+
+
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return Bench(tmp_path, monkeypatch)
@@ -150,7 +158,7 @@ def test_a_session_that_was_stopped_in_mid_command_goes_on(bench: Bench) -> None
     stuck = Scenario(turns=(*WORK[:1], Turn(calls=(Run(command="touch begun; sleep 8301.5"),)), Turn(text="x")))
     second = Scenario(when="SECOND", turns=(Turn(text="And more."),))
     with ModelServer([second, stuck]) as server:
-        first = bench.work(server, timeout=15.0)
+        first = bench.work(server, timeout=5.0)
 
         outcome = bench.work(server, "Do the SECOND thing.", session=first.session)
 
@@ -221,10 +229,10 @@ def test_an_agent_that_says_and_does_nothing_has_failed(bench: Bench) -> None:
 
 def test_a_silent_model_is_given_up_and_the_work_is_kept(bench: Bench) -> None:
     with play(*WORK[:1], Turn(fault=Hang())) as server:
-        outcome = bench.work(server, idle=10.0)
+        outcome = bench.work(server, idle=4.0)
 
     assert outcome.failure == "crash"
-    assert outcome.message == "said nothing for 10 s and was stopped; the last thing it did: edit hello.txt"
+    assert outcome.message == "said nothing for 4 s and was stopped; the last thing it did: edit hello.txt"
     assert (bench.workspace / "hello.txt").exists()
     assert outcome.session
 
@@ -232,10 +240,10 @@ def test_a_silent_model_is_given_up_and_the_work_is_kept(bench: Bench) -> None:
 def test_work_that_takes_too_long_is_stopped_with_all_it_started(bench: Bench) -> None:
     nap = make_nap()
     with play(Turn(calls=(Run(command=f"setsid {nap} & {nap}"),)), Turn(text="x")) as server:
-        outcome = bench.work(server, timeout=12.0)
+        outcome = bench.work(server, timeout=5.0)
 
     assert outcome.failure == "validation"
-    assert outcome.message.startswith("timed out after 12 s; the last thing it did: command")
+    assert outcome.message.startswith("timed out after 5 s; the last thing it did: command")
     assert count_processes(nap) == 0
 
 

@@ -187,7 +187,7 @@ def test_an_answer_with_words_about_sessions_is_an_answer(tmp_path: Path, proces
 
 
 @pytest.mark.parametrize(
-    ("limits", "end"), [({"idle": 5.0}, "sleep 60"), ({"timeout": 5.0}, "sleep 60"), ({}, "exit 1")]
+    ("limits", "end"), [({"idle": 2.0}, "sleep 60"), ({"timeout": 2.0}, "sleep 60"), ({}, "exit 1")]
 )
 def test_what_was_used_counts_also_if_it_was_stopped_or_broke_down(
     limits: dict[str, float], end: str, tmp_path: Path, processes: SupervisedProcesses
