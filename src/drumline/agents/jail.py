@@ -93,8 +93,9 @@ class Jail:
             layout.place(place, source)
         shown = [*bounds.readable, *find_needed(job), job.cwd]
         layout.read(shown)
+        visible = set(shown)
         layout.seal(bounds.sealed)
-        layout.hide([*find_homes(self.hide), *(path for path in find_hidden() if path not in shown), *find_sockets()])
+        layout.hide([*find_homes(self.hide), *(path for path in find_hidden() if path not in visible), *find_sockets()])
         for path in (*find_configuring(), *find_git_configs(job.cwd)):
             _leave_out(layout, path)
         # Again: a variable or a word may name one file in a folder that is hidden by now.
@@ -117,7 +118,8 @@ def _leave_out(layout: Layout, path: Path) -> None:
 
 def tighten(jail: Jail | None, loan: Loan) -> Jail | None:
     """The jail with what a profile takes away."""
-    return jail and replace(jail, hide=loan.hide, network=loan.network)
+    # A slash at the end would have a folder made that is missing.
+    return jail and replace(jail, hide=tuple(path.rstrip("/") for path in loan.hide), network=loan.network)
 
 
 @lru_cache(maxsize=1)

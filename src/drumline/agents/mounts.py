@@ -67,7 +67,8 @@ class Layout:
 
     def hide(self, paths: Iterable[Path]) -> None:
         """Show nothing in place of these: empty folders, empty files, and sockets that do not answer."""
-        for path in map(_resolve, paths):
+        # Most of them are on no one machine, and looking is quicker than following links.
+        for path in (_resolve(place) for place in paths if os.path.lexists(place)):
             if path in self._mounts or self.is_empty_at(path) or not path.exists():
                 continue
             if path.is_dir():
