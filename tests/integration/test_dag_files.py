@@ -190,6 +190,24 @@ def test_a_malformed_root_is_a_problem_and_a_bare_one_is_none(tmp_path: Path) ->
     assert bare.plan.title == "Just a title"
 
 
+@pytest.mark.parametrize(
+    ("item", "asked"),
+    [
+        ("None", False),
+        ("N/A (pure functions; covered by unit tests).", False),
+        ("*None.*", False),
+        ("n/a — see phase 3", False),
+        ("Nothing flickers", True),
+        ("None of the buttons moves", True),
+        ("Look at `it`", True),
+    ],
+)
+def test_an_item_that_says_that_there_is_nothing_to_verify_is_not_asked(tmp_path: Path, item: str, asked: bool) -> None:
+    found = read(tmp_path, step_1=GOOD + f"\n#### Manual Verification:\n\n- [ ] {item}\n")
+
+    assert bool(found.plan.steps[0].manual) is asked
+
+
 def test_faults_between_files_name_the_line_of_the_field(tmp_path: Path) -> None:
     one = front("id: step-1", "name: x", "depends_on: [step-2]")
     two = front("id: step-2", "depends_on:", "- step-1", "- nowhere")

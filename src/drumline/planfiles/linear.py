@@ -33,7 +33,7 @@ from drumline.planfiles.source import (
     line_starts,
     read_bytes,
 )
-from drumline.planfiles.stepfile import not_run, replace_spans, step_checks, structure
+from drumline.planfiles.stepfile import manual_items, not_run, replace_spans, step_checks, structure
 from drumline.planfiles.writing import match_checks
 from drumline.ports.planfiles import Account, Correction
 
@@ -232,7 +232,7 @@ def _step(phase: _Phase, needs: tuple[StepId, ...], path: str) -> Step:
         ordered=True,
         checks=phase.checks,
         not_run=tuple(i.text for i in items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
-        manual=tuple(i.text for i in items if i.bucket is Bucket.MANUAL),
+        manual=manual_items(phase.body),
         path=path,
         line=phase.line,
         text_digest=phase.text_digest,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,6 +20,7 @@ from drumline.planfiles.source import digest
 
 ENGINE_KEYS = ("status", "assignee", "claimed_at", "reason")
 
+_NO_ITEM = re.compile(r"(?:none|n/?a|nothing|not applicable|[-–—])(?:\s*[(:;,.–—-].*)?", re.IGNORECASE | re.DOTALL)
 STATUSES: Mapping[str, Status] = {
     **{status.value: status for status in Status},
     "completed": Status.DONE,
@@ -157,6 +159,12 @@ def iso_time(text: str) -> str:
         return text
 
 
+def manual_items(body: Body) -> tuple[str, ...]:
+    """What a person has to verify; an item that says that there is nothing is none."""
+    items = (item.text for item in body.items if item.bucket is Bucket.MANUAL)
+    return tuple(text for text in items if not _NO_ITEM.fullmatch(text.strip(" *_`.")))
+
+
 def parse_step(text: str, path: str) -> StepFile:
     """The step in this file's text, its marks and everything that is wrong with the file alone."""
     front = read_frontmatter(text, path)
@@ -219,7 +227,7 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         files=tuple(normal_path(path) or path for path in fields.texts("files")),
         checks=checks + listed,
         not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
-        manual=tuple(item.text for item in body.items if item.bucket is Bucket.MANUAL),
+        manual=manual_items(body),
         tier=fields.text("tier").strip() or (role.tier if role else "standard"),
         agent=fields.text("agent"),
         review=fields.text("review"),
