@@ -57,6 +57,7 @@ def test_another_agent_takes_over_and_the_costs_are_told_apart(user: User) -> No
         "cost_usd": 0.5,
         "attempts": 2,
         "unpriced": 1,
+        "replayed": 0,
     }
     assert isinstance(status["agents"], dict)
     assert "spare" in status["agents"]
