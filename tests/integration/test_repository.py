@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -42,6 +43,27 @@ def test_a_repository_is_found_from_a_subfolder(top: Path) -> None:
 
     assert (found.top, found.common_dir, found.name) == (top, top / ".git", "my repo")
     assert found.state_dir == top / ".git" / "drumline"
+
+
+def test_a_folder_with_a_line_end_in_its_name_is_found(tmp_path: Path) -> None:
+    odd = tmp_path / "two\nlines"
+    odd.mkdir()
+    git(odd, "init", "-q")
+
+    assert find_repository(odd).top == odd.resolve()
+
+
+def test_one_question_to_git_is_enough(top: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = shutil.which("git")
+    shim = tmp_path / "bin" / "git"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\necho asked >> "{tmp_path}/asked"\nexec "{program}" "$@"\n')
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shim.parent}:{os.environ['PATH']}")
+
+    find_repository(top)
+
+    assert (tmp_path / "asked").read_text() == "asked\n"
 
 
 def test_a_linked_worktree_shares_name_and_state_with_its_repository(top: Path, tmp_path: Path) -> None:

@@ -13,6 +13,9 @@ from drumline.errors import GitError, InvalidInput
 from drumline.workspace.absorbed import is_absorbed
 from drumline.workspace.git import ask_git
 
+_ABSOLUTE = "--path-format=absolute"
+_PLACES = ("--is-inside-work-tree", _ABSOLUTE, "--show-toplevel", "--git-common-dir")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Repository:
@@ -73,16 +76,20 @@ def find_repository(start: Path) -> Repository:
     if not start.is_dir():
         raise InvalidInput(f"{str(start)!r} is not a folder", hint="cd into a git repository")
     try:
-        inside = ask_git("rev-parse", "--is-inside-work-tree", cwd=start).line == "true"
+        found = ask_git("rev-parse", *_PLACES, cwd=start, accept=(0, 128))
+        inside, *places = found.line.split("\n")
+        if found.code and inside != "false":
+            raise GitError(f"git rev-parse failed: {found.err}", hint="drumline doctor")
     except GitError as error:
         raise _explain_absence(start, error) from error
-    if not inside:
+    if inside != "true":
         raise InvalidInput(
             f"{str(start)!r} is in a git repository but not in a checkout of it: steps need a checkout to start from",
             hint="git worktree add ../checkout",
         )
-    top = Path(ask_git("rev-parse", "--path-format=absolute", "--show-toplevel", cwd=start).line).resolve()
-    common_dir = Path(ask_git("rev-parse", "--path-format=absolute", "--git-common-dir", cwd=start).line).resolve()
+    if len(places) != 2:  # a path with a line end in it: they are asked for one by one
+        places = [ask_git("rev-parse", _ABSOLUTE, place, cwd=start).line for place in _PLACES[-2:]]
+    top, common_dir = (Path(place).resolve() for place in places)
     return Repository(top=top, common_dir=common_dir, name=_name(common_dir))
 
 
