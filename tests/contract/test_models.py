@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -225,10 +226,14 @@ def test_in_a_jail_commands_of_a_provider_write_to_the_workspace_and_to_what_is_
     processes: Processes, tmp_path: Path
 ) -> None:
     question, lent, outside = ask_about(tmp_path), tmp_path / "lent", tmp_path / "outside.txt"
+    elsewhere = Path("/drumline-outside.txt")  # outside of the temporary folder that the jail has of its own
     lent.mkdir()
     models = PydanticModels(processes=processes, jail=find_jail(), loan=Loan(folders=(str(lent),)))
 
-    heard = run_command(models, question, f"echo x > in.txt; echo x > '{lent}/in.txt'; echo x > '{outside}'")
+    heard = run_command(
+        models, question, f"echo x > in.txt; echo x > '{lent}/in.txt'; echo x > '{outside}'; echo x > '{elsewhere}'"
+    )
 
-    assert "Read-only file system" in heard
-    assert [path.exists() for path in (question.workspace / "in.txt", lent / "in.txt", outside)] == [True, True, False]
+    assert re.search(f"{elsewhere}: (Read-only|Permission)", heard)
+    made = (question.workspace / "in.txt", lent / "in.txt", outside, elsewhere)
+    assert [path.exists() for path in made] == [True, True, False, False]
