@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -287,6 +288,42 @@ def test_a_write_goes_through_when_the_marks_are_ours_or_already_as_wanted(world
 
     assert digest
     assert world.files.marks(step) == CLAIMED
+
+
+def save_during_the_flush(monkeypatch: pytest.MonkeyPatch, edit: Callable[[], object], *, times: int = 1) -> None:
+    """A person saves their edit while the disk is slow."""
+    flush, left = os.fsync, list(range(times))
+
+    def slow(handle: int) -> None:
+        flush(handle)
+        if left:
+            left.pop()
+            edit()
+
+    monkeypatch.setattr(os, "fsync", slow)
+
+
+def test_an_edit_saved_while_marks_are_flushed_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = world.step()
+    save_during_the_flush(monkeypatch, lambda: world.retitle(step, "Edited title"))
+
+    world.files.write(step, DONE)
+
+    if not isinstance(world.files, FakePlanFiles):  # which flushes nothing
+        assert world.step().title == "Edited title"
+    assert world.files.marks(step) == DONE
+
+
+def test_an_edit_saved_while_a_correction_is_flushed_stays(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = world.step()
+    save_during_the_flush(monkeypatch, lambda: world.retitle(step, "Edited title"))
+
+    world.files.insert(correction_for(step.id), helps=step)
+
+    found = world.read().plan.by_id
+    if not isinstance(world.files, FakePlanFiles):
+        assert found[step.id].title == "Edited title"
+    assert correction_for(step.id).id in found
 
 
 def test_the_text_holds_the_title_and_the_checks(world: World) -> None:

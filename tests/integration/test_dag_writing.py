@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -283,6 +286,58 @@ def test_the_mode_stays_and_the_plan_directory_holds_no_other_files(files: DagFi
 
     assert file.stat().st_mode & 0o777 == 0o640
     assert sorted(p.name for p in (tmp_path / "plan").iterdir()) == ["root.md", "step-1.md"]
+
+
+def test_marks_that_a_person_saves_while_ours_are_flushed_stay(
+    files: DagFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step, flush = the_step(files), os.fsync
+    file = tmp_path / "plan" / "step-1.md"
+
+    def save_meanwhile(handle: int) -> None:
+        flush(handle)
+        file.write_bytes(STEP.replace("ready", "skipped").encode())
+
+    monkeypatch.setattr(os, "fsync", save_meanwhile)
+
+    assert files.write(step, CLAIMED, unless=Marks()) == ""
+
+    assert file.read_bytes() == STEP.replace("ready", "skipped").encode()
+    assert sorted(p.name for p in file.parent.iterdir()) == ["root.md", "step-1.md"]
+
+
+def test_a_file_that_changes_in_every_try_is_left_alone_with_the_reason(
+    files: DagFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step, flush = the_step(files), os.fsync
+    file = tmp_path / "plan" / "step-1.md"
+
+    def save_meanwhile(handle: int) -> None:
+        flush(handle)
+        file.write_bytes(file.read_bytes() + b"more\r\n")
+
+    monkeypatch.setattr(os, "fsync", save_meanwhile)
+
+    with pytest.raises(InvalidInput, match=r"step-1\.md' was changed by somebody else in each of"):
+        files.write(step, CLAIMED)
+
+    assert b"status: ready" in file.read_bytes()
+
+
+def test_the_draft_of_a_killed_writer_is_removed_by_the_next_one(files: DagFiles, tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys; from pathlib import Path; from drumline.planfiles.drafts import put_file\n"
+        "os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "put_file(Path(sys.argv[1]), b'half', before=Path(sys.argv[1]).read_bytes())\n"
+    )
+    plan = tmp_path / "plan"
+    subprocess.run([sys.executable, "-c", code, plan / "step-1.md"], check=False)
+    (plan / ".step-1.md.tmp").write_text("a person's")
+    assert len(list(plan.glob(".step-1.md.drumline-*.tmp"))) == 1
+
+    files.write(the_step(files), CLAIMED)
+
+    assert sorted(p.name for p in plan.iterdir()) == [".step-1.md.tmp", "root.md", "step-1.md"]
 
 
 def test_a_file_replaced_by_a_symlink_is_not_followed(files: DagFiles, tmp_path: Path) -> None:

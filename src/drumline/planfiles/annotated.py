@@ -16,6 +16,7 @@ from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import sidecar, writing
 from drumline.planfiles.document import Dialect, DocumentFiles, Parsed, sort_problems
+from drumline.planfiles.drafts import until_settled
 from drumline.planfiles.sidecar import Added, Sidecar
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
 from drumline.planfiles.stepfile import replace_spans
@@ -78,8 +79,9 @@ class AnnotatedFiles(DocumentFiles):
 
     def write(self, step: Step, marks: Marks, *, ticked: Sequence[int] = (), unless: Marks | None = None) -> str:
         """Set the marks and tick the boxes of the checks at the given lines; see the port for the promise."""
-        with writing.locked(self._file.parent, self._lock):
-            wanted = writing.clean(marks)
+        wanted = writing.clean(marks)
+
+        def write() -> str:
             text, notes = self._load(), self._notes()
             old = self._resolve(step.id, self._parse(text), notes)
             if unless is not None and old not in (writing.clean(unless), wanted):
@@ -88,13 +90,16 @@ class AnnotatedFiles(DocumentFiles):
             self._store_both(step.id, old, wanted, notes=notes, before=text, after=changed)
             return _digest(changed.encode(), self._noted())
 
+        with self._lock.hold():
+            return until_settled(write)
+
     def insert(self, correction: Correction, *, helps: Step) -> str:
         """Add a corrective step right after the step it helps; see the port for the promise."""
         if not self._frugal.adds_beside:
             path = super().insert(correction, helps=helps)
             self._assure_waiting(correction, helps)
             return path
-        with writing.locked(self._file.parent, self._lock):
+        with self._lock.hold():
             notes = self._notes()
             self._resolve(helps.id, self._parse(self._load()), notes)
             sidecar.store(self._beside, notes.with_added(Added(correction=correction, helps=helps.id)))

@@ -17,6 +17,7 @@ from drumline.core.plan import Marks, Plan, Problem, Reading, Step
 from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
+from drumline.planfiles.drafts import PlanLock, put_file, until_settled
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
 from drumline.planfiles.stepfile import replace_spans
 from drumline.ports.planfiles import Account, Correction
@@ -76,7 +77,8 @@ class DocumentFiles:
         self._file = file
         self._dialect = dialect
         self._path = file.relative_to(repo).as_posix()
-        self._lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
+        lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
+        self._lock = PlanLock([file.parent], lock)
         self._name = plan_name(file)
         self._last: tuple[str, Parsed] | None = None
 
@@ -114,8 +116,9 @@ class DocumentFiles:
 
     def write(self, step: Step, marks: Marks, *, ticked: Sequence[int] = (), unless: Marks | None = None) -> str:
         """Set the marks and tick the boxes of the checks at the given lines; see the port for the promise."""
-        with writing.locked(self._file.parent, self._lock):
-            wanted = writing.clean(marks)
+        wanted = writing.clean(marks)
+
+        def write() -> str:
             if unless is not None and self.marks(step) not in (writing.clean(unless), wanted):
                 return ""
             text = self._load()
@@ -123,9 +126,13 @@ class DocumentFiles:
             self._assure(text, changed, {step.id: wanted})
             return self._store(text, changed)
 
+        with self._lock.hold():
+            return until_settled(write)
+
     def insert(self, correction: Correction, *, helps: Step) -> str:
         """Add a corrective step right after the step it helps; see the port for the promise."""
-        with writing.locked(self._file.parent, self._lock):
+
+        def insert() -> str:
             text = self._load()
             if correction.id not in self._parse(text).marks:
                 changed = replace_spans(text, self._dialect.insert(text, correction, helps))
@@ -133,13 +140,20 @@ class DocumentFiles:
                 self._store(text, changed)
             return self._path
 
+        with self._lock.hold():
+            return until_settled(insert)
+
     def account(self, account: Account) -> None:
         """Bring the document's own books up to date, where the format keeps any."""
-        with writing.locked(self._file.parent, self._lock):
+
+        def book() -> None:
             text = self._load()
             changed = replace_spans(text, self._dialect.book(text, account))
             self._assure(text, changed, {})
             self._store(text, changed)
+
+        with self._lock.hold():
+            until_settled(book)
 
     def _parse(self, text: str) -> Parsed:
         """Parse, remembering the last text: one round asks for marks and texts of many steps."""
@@ -175,7 +189,7 @@ class DocumentFiles:
     def _store(self, before: str, after: str) -> str:
         data = after.encode()
         if after != before:
-            writing.replace_file(self._file, data)
+            put_file(self._file, data, before=before.encode())
         return digest(data)
 
     def _assure(self, before: str, after: str, wanted: Mapping[StepId, Marks], *, new: tuple[StepId, ...] = ()) -> None:

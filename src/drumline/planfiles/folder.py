@@ -21,6 +21,7 @@ from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
 from drumline.planfiles.correction import add_need, newline_of, require_legal
+from drumline.planfiles.drafts import PlanLock, Seen, put_file, until_settled
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.known import Known
 from drumline.planfiles.source import BOM, NEWLINE, decode, digest, read_bytes
@@ -142,9 +143,10 @@ class FolderFiles:
         self._layout = layout
         self._path = root.relative_to(repo).as_posix()
         self._prefix = "" if self._path == "." else f"{self._path}/"
-        self._lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
+        lock = locks / f"plan-{digest(self._path.encode())}.lock" if locks else None
+        self._lock = PlanLock([root, *(root / folder for folder in layout.folders if folder)], lock)
         self._name = re.sub(r"[^A-Za-z0-9_-]+", "-", root.name).strip("-") or "plan"
-        self._stamps = Stamps(self._lock.with_suffix(".stamps") if self._lock else None)
+        self._stamps = Stamps(lock.with_suffix(".stamps") if lock else None)
         self._judged: object = None
         self._verdict: Sequence[Problem] = ()
 
@@ -180,25 +182,31 @@ class FolderFiles:
 
     def write(self, step: Step, marks: Marks, *, ticked: Sequence[int] = (), unless: Marks | None = None) -> str:
         """Set the marks and tick the boxes of the checks at the given lines; see the port for the promise."""
-        with writing.locked(self._root, self._lock):
+        wanted = writing.clean(marks)
+
+        def mark() -> tuple[str, bool]:
             text = self._load(step)
-            wanted = writing.clean(marks)
             if unless is not None and self._marks(text, step) not in (writing.clean(unless), wanted):
-                return ""
+                return "", False
             changed = writing.set_marks(text, step, wanted, ticked, form=self._form(step))
-            data = changed.encode()
             if changed != text:
-                writing.replace_file(self._file(step), data)
-            # Last, and looked at by every write: a death before it is made good by writing the same again.
-            self._show(step, wanted, moved=changed != text)
-            return digest(data)
+                put_file(self._file(step), changed.encode(), before=text.encode())
+            return digest(changed.encode()), changed != text
+
+        with self._lock.hold():
+            found, moved = until_settled(mark)
+            if found:
+                # Last, and looked at by every write: a death before it is made good by writing the same again.
+                until_settled(lambda: self._show(step, wanted, moved=moved))
+        return found
 
     def _show(self, step: Step, marks: Marks, *, moved: bool) -> None:
         """Let the file that lists the steps say the same, if the format has one."""
         now = datetime.now(tz=UTC) if moved else None
-        shown = self._layout.show(step, marks, self._beside, finished=self._is_finished, now=now)
+        beside = Seen(self._beside)
+        shown = self._layout.show(step, marks, beside, finished=self._is_finished, now=now)
         if shown is not None:
-            writing.replace_file(self._root / shown[0], shown[1].encode())
+            put_file(self._root / shown[0], shown[1].encode(), before=beside.before(shown[0]))
 
     def _is_finished(self) -> bool:
         """Whether every step's file says that it is over; asked from the last one on, where open ones are likelier."""
@@ -212,21 +220,25 @@ class FolderFiles:
     def insert(self, correction: Correction, *, helps: Step) -> str:
         """Add a corrective step's file and make the step it helps wait for it; see the port for the promise."""
         require_legal(correction)
-        with writing.locked(self._root, self._lock):
-            text = self._load(helps)
-            waiting = add_need(text, helps.path, correction.id, key=self._layout.needs_key)
-            name, made = self._layout.corrective(correction, helps, newline_of(text))
-            steps = filter(self._layout.is_step, self._names())
-            there = [n for n in steps if n == name or self._layout.step_id(n) == correction.id]
-            # The new file comes first: a death in between leaves a plan that is whole, and inserting again ends it.
-            if not there:
-                writing.create_file(self._root / name, made.encode("utf-8", "replace"))
-            row = self._layout.row(correction, helps, self._beside)
-            if row is not None:
-                writing.replace_file(self._root / row[0], row[1].encode("utf-8", "replace"))
-            if waiting != text:
-                writing.replace_file(self._file(helps), waiting.encode())
-        return self._prefix + (there or [name])[0]
+        with self._lock.hold():
+            return self._prefix + until_settled(lambda: self._insert(correction, helps))
+
+    def _insert(self, correction: Correction, helps: Step) -> str:
+        text = self._load(helps)
+        waiting = add_need(text, helps.path, correction.id, key=self._layout.needs_key)
+        name, made = self._layout.corrective(correction, helps, newline_of(text))
+        steps = filter(self._layout.is_step, self._names())
+        there = [n for n in steps if n == name or self._layout.step_id(n) == correction.id]
+        # The new file comes first: a death in between leaves a plan that is whole, and inserting again ends it.
+        if not there:
+            put_file(self._root / name, made.encode("utf-8", "replace"), before=None)
+        beside = Seen(self._beside)
+        row = self._layout.row(correction, helps, beside)
+        if row is not None:
+            put_file(self._root / row[0], row[1].encode("utf-8", "replace"), before=beside.before(row[0]))
+        if waiting != text:
+            put_file(self._file(helps), waiting.encode(), before=text.encode())
+        return (there or [name])[0]
 
     def account(self, account: Account) -> None:
         """These formats keep no books."""

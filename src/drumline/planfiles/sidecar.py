@@ -13,7 +13,7 @@ from pathlib import Path
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status
-from drumline.planfiles import writing
+from drumline.planfiles.drafts import put_file
 from drumline.planfiles.jsonfile import JsonFile, encodable, read_json
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, read_bytes
 from drumline.ports.planfiles import Correction
@@ -94,10 +94,11 @@ def store(file: Path, sidecar: Sidecar) -> None:
     The caller holds the plan's lock. Nothing is written when nothing would change.
     """
     data = sidecar.render()
-    if load_bytes(file, file.name) == data:
+    old = load_bytes(file, file.name)
+    if old == data:
         return
     if data:
-        writing.create_file(file, data)
+        put_file(file, data, before=old if isinstance(old, bytes) and file.exists() else None)
     else:
         file.unlink(missing_ok=True)
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -57,50 +53,6 @@ def clean(marks: Marks) -> Marks:
         claimed_at=_encodable(marks.claimed_at),
         reason=_encodable(marks.reason),
     )
-
-
-@contextlib.contextmanager
-def locked(root: Path, lock: Path | None) -> Iterator[None]:
-    """Hold the plan's lock: the given file, or the plan's directory itself."""
-    if lock is not None:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    else:
-        handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
-
-
-def create_file(file: Path, data: bytes) -> None:
-    """Make the file with these bytes, at once and durably."""
-    _put(file, data, 0o644)
-
-
-def replace_file(file: Path, data: bytes) -> None:
-    """Put the bytes in the file's place at once and durably, with the mode it had."""
-    _put(file, data, file.lstat().st_mode & 0o7777)
-
-
-def _put(file: Path, data: bytes, mode: int) -> None:
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}.", suffix=".tmp", dir=file.parent)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-            os.fchmod(out.fileno(), mode)
-            out.flush()
-            os.fsync(out.fileno())
-        Path(name).replace(file)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    folder = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _encodable(text: str) -> str:
