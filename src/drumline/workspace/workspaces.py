@@ -84,7 +84,11 @@ class GitWorkspaces:
             await self._write_refs(Update(ref=target.head_ref, new=refs[target.ref]))
         else:
             created = Update(ref=target.ref, new=base, old="")
-            await self._write_refs(created, Update(ref=target.head_ref, new=base, old=""))
+            try:
+                await self._write_refs(created, Update(ref=target.head_ref, new=base, old=""))
+            except GitError:
+                if target.ref not in await target.read_refs():  # else another process was faster
+                    raise
 
     async def head(self) -> Commit:
         """The commit the run branch points at, or where we left it if it is gone."""
