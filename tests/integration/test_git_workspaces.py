@@ -15,7 +15,10 @@ import anyio
 import pytest
 
 from drumline.core.ids import Commit, RunId, StepId
+from drumline.engine.outside import read_checkout
 from drumline.errors import GitError, InvalidInput
+from drumline.models.witness import look
+from drumline.workspace.fingerprint import take_fingerprint
 from drumline.workspace.locks import hold
 from drumline.workspace.repository import find_repository
 from drumline.workspace.workspaces import GitWorkspaces
@@ -447,6 +450,87 @@ def test_a_submodule_that_gitmodules_names_is_kept_as_one(site: Site) -> None:
         tree = await spaces.snapshot(A, base=site.base)
 
         assert git(site.top, "ls-tree", tree, "lib") == f"160000 commit {site.base}\tlib"
+
+    anyio.run(body)
+
+
+def arm(submodule: Path, trace: Path) -> None:
+    """Have every git that looks at the files of a repository leave a trace: by a filter in its own configuration."""
+    git(submodule, "config", "filter.armed.clean", f"sh -c 'touch {trace}; cat'")
+    (submodule / ".gitattributes").write_text("* filter=armed\n")
+    # Git reads a file again whose time is another one and whose size is not.
+    os.utime(submodule / "a.txt", (1, 1))
+
+
+@pytest.fixture
+def armed(site: Site, tmp_path: Path) -> Path:
+    """The trace of a program that is named in the configuration of a submodule which the base has."""
+    git(site.top.parent, "clone", "-q", str(site.top), str(site.top / "lib"))
+    site.base = site.commit_all("a submodule")
+    return tmp_path / "trace"
+
+
+def test_no_program_is_started_that_the_configuration_of_a_submodule_names(site: Site, armed: Path) -> None:
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.prepare(A, site.base)
+        lib = spaces.path(A) / "lib"
+        git(site.top.parent, "clone", "-q", str(site.top / "lib"), str(lib))
+        arm(lib, armed)
+        (spaces.path(A) / "a.txt").write_text("changed\n")
+
+        tree = await spaces.snapshot(A, base=site.base)
+
+        assert await spaces.changed(site.base, tree) == {"a.txt": "modified"}
+        assert not armed.exists()
+        git(lib, "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "--allow-empty", "-qm", "moved")
+        tree = await spaces.snapshot(A, base=site.base)
+        assert git(site.top, "rev-parse", f"{tree}:lib") == git(lib, "rev-parse", "HEAD")
+
+    anyio.run(body)
+
+
+def test_looking_at_the_checkout_starts_no_program_of_a_submodule(site: Site, armed: Path) -> None:
+    async def body() -> None:
+        arm(site.top / "lib", armed)
+        (site.top / "a.txt").write_text("changed\n")
+
+        assert list(await take_fingerprint(site.top)) == ["a.txt"]
+        assert find_repository(site.top).uncommitted() == ["a.txt"]
+        seen = await look(site.top)
+        assert seen is not None
+        assert list(seen.files) == ["a.txt"]
+        assert list(await read_checkout(site.top)) == [site.top / "a.txt"]
+        assert not armed.exists()
+
+    anyio.run(body)
+
+
+@pytest.mark.parametrize("instead", ["nothing", "file", "link", "linked parent"])
+def test_a_submodule_that_is_gone_is_not_in_the_tree(site: Site, instead: str) -> None:
+    (site.top / "libs").mkdir()
+    git(site.top.parent, "clone", "-q", str(site.top), str(site.top / "libs" / "one"))
+    site.base = site.commit_all("a submodule")
+
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.prepare(A, site.base)
+        libs = spaces.path(A) / "libs"
+        (libs / "one").rmdir()
+        if instead == "file":
+            (libs / "one").write_text("text\n")
+        elif instead == "link":
+            (libs / "one").symlink_to("/")
+        elif instead == "linked parent":
+            libs.rmdir()
+            libs.symlink_to(site.top / "libs")
+
+        tree = await spaces.snapshot(A, base=site.base)
+
+        listed = {line.split("\t")[1]: line[:6] for line in git(site.top, "ls-tree", "-r", tree).splitlines()}
+        kinds = {path: mode for path, mode in listed.items() if path.startswith("libs")}
+        expected = {"file": {"libs/one": "100644"}, "link": {"libs/one": "120000"}, "linked parent": {"libs": "120000"}}
+        assert kinds == expected.get(instead, {})
 
     anyio.run(body)
 

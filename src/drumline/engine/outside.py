@@ -121,7 +121,8 @@ async def watch_over(watch: Watch, work: Callable[[], Awaitable[T]]) -> tuple[T,
 async def read_checkout(folder: Path, *, ours: Sequence[str] = ()) -> dict[Path, str]:
     """The changed files of a checkout with their fingerprints; of ignored folders only programs in `bin`."""
     options = ("--porcelain", "-z", "--untracked-files=all", "--no-renames", "--ignored=matching")
-    listed = await _ask_git(folder, "status", *options)
+    # Else a git is started in each submodule, and does what the configuration in there says.
+    listed = await _ask_git(folder, "status", *options, "--ignore-submodules=dirty")
     found: dict[Path, str] = {}
     for entry in listed.split("\0"):
         path = folder / entry[3:]

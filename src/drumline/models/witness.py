@@ -34,7 +34,9 @@ async def look(folder: Path) -> Sight | None:
         return None
     root = Path(os.fsdecode(top.removesuffix(b"\n")))
     commit = await _git(root, "rev-parse", "--verify", "--quiet", "HEAD")
-    status = await _git(root, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames")
+    # A git that is started in a submodule would obey a configuration which a command of the model may have written.
+    options = ("--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
+    status = await _git(root, "status", *options)
     if status is None:
         return None
     lines = [os.fsdecode(line) for line in status.split(b"\0") if line]

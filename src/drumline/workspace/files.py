@@ -6,17 +6,21 @@ files have not changed. Callers hold the step's lock.
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from drumline.core.ids import Commit, Tree
 from drumline.core.leftovers import find_droppings
 from drumline.errors import GitError
 from drumline.workspace.git import Git
 from drumline.workspace.repository import exclude_path
+
+LINK = "160000 "
+"""How git lists an entry that is another repository."""
 
 
 class WorkFiles:
@@ -53,17 +57,31 @@ class WorkFiles:
         if self.path.is_symlink() or not self.path.is_dir():
             raise GitError(f"the workspace {str(self.path)!r} is gone", hint="drumline resume")
         await self._load(base)
+        links = await self._drop_gone(await self._list_links(spared))
         async with self._open_nested() as untracked:
             left_out = [] if whole else find_droppings(untracked)
-            paths = "\0".join([".", *map(exclude_path, (*spared, *left_out))])
-            await self._git.run(
-                "add",
-                "--all",
-                "--pathspec-from-file=-",
-                "--pathspec-file-nul",
-                text=paths.encode("utf-8", "surrogateescape"),
-            )
+            paths = [".", *map(exclude_path, (*spared, *left_out, *links))]
+            await self._git.run("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", text=_join(paths))
+        if links:
+            await self._git.run("update-index", "--remove", "-z", "--stdin", text=_join(links))
         return Tree((await self._git.run("write-tree")).line)
+
+    async def _list_links(self, spared: Sequence[str]) -> dict[str, str]:
+        """The submodules that the index knows, each with its commit, but for those in `spared` paths.
+
+        `git add` and `git status` would start a git of its own in each of them, which does what the configuration in
+        there says: programs that an agent has named, outside its jail. `git update-index` only reads its HEAD.
+        """
+        listed = (await self._git.run("ls-files", "--stage", "-z")).items
+        links = (item.split("\t", 1) for item in listed if item.startswith(LINK))
+        return {path: words.split()[1] for words, path in links if not _is_spared(path, spared)}
+
+    async def _drop_gone(self, links: Mapping[str, str]) -> list[str]:
+        """Take submodules out of the index that are not there any more; the paths of the others."""
+        there = [path for path in links if _is_there(self.path, path)]
+        if gone := [f"0 {links[path]}\t{path}" for path in links if path not in there]:
+            await self._git.run("update-index", "-z", "--index-info", text=_join(gone))
+        return there
 
     async def _load(self, base: Commit) -> None:
         try:
@@ -109,3 +127,17 @@ class WorkFiles:
             return frozenset()
         query = ("config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
         return frozenset(item.partition("\n")[2] for item in (await self._git.run(*query, accept=(0, 1))).items)
+
+
+def _join(items: Sequence[str]) -> bytes:
+    return "".join(f"{item}\0" for item in items).encode("utf-8", "surrogateescape")
+
+
+def _is_spared(path: str, spared: Sequence[str]) -> bool:
+    return any(PurePosixPath(path).is_relative_to(place) for place in spared)
+
+
+def _is_there(root: Path, path: str) -> bool:
+    """Whether something is at a path, without a link on the way to it."""
+    parents = list(PurePosixPath(path).parents)[:-1]
+    return os.path.lexists(root / path) and not any((root / parent).is_symlink() for parent in parents)

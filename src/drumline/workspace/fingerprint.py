@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from drumline.workspace.git import run_git
+from drumline.workspace.git import UNASKED, run_git
 
 UNTRACKED = "??"
 
@@ -20,7 +20,7 @@ class Print(NamedTuple):
 
 async def take_fingerprint(top: Path) -> dict[str, Print]:
     """Every file of the work tree at `top` that is not as committed and not ignored."""
-    found = await run_git("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z", cwd=top)
+    found = await run_git("status", "--porcelain", "--untracked-files=all", "--no-renames", "-z", UNASKED, cwd=top)
     return {item[3:]: Print(item[:2], _look(top / item[3:])) for item in found.items}
 
 

@@ -42,6 +42,8 @@ _SETTINGS = {
     "i18n.logOutputEncoding": "UTF-8",
 }
 _OPTIONS = tuple(word for key, value in _SETTINGS.items() for word in ("-c", f"{key}={value}"))
+UNASKED = "--ignore-submodules=dirty"
+"""For `status`: no git is started in a submodule, where it would obey a configuration that an agent wrote."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

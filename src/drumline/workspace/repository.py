@@ -11,7 +11,7 @@ from pathlib import Path
 from drumline.core.ids import Commit
 from drumline.errors import GitError, InvalidInput
 from drumline.workspace.absorbed import is_absorbed
-from drumline.workspace.git import ask_git
+from drumline.workspace.git import UNASKED, ask_git
 
 _ABSOLUTE = "--path-format=absolute"
 _PLACES = ("--is-inside-work-tree", _ABSOLUTE, "--show-toplevel", "--git-common-dir")
@@ -62,7 +62,7 @@ class Repository:
     def uncommitted(self, exclude: Sequence[str] = ()) -> list[str]:
         """Paths that differ from HEAD or are untracked, without those in or below `exclude`."""
         spared = [exclude_path(path) for path in exclude]
-        status = ask_git("status", "--porcelain=v1", "-z", "--no-renames", "--", ".", *spared, cwd=self.top)
+        status = ask_git("status", "--porcelain=v1", "-z", "--no-renames", UNASKED, "--", ".", *spared, cwd=self.top)
         return [entry[3:] for entry in status.items]
 
 
