@@ -12,6 +12,7 @@ import gc
 import json
 import os
 import pkgutil
+import select
 import selectors
 import signal
 import socket
@@ -127,10 +128,18 @@ class Nursery:
 
     socket: socket.socket
     reports: dict[int, int]
+    ended: tuple[int, int]
+    """A pipe into which every signal of a child's end writes a byte: a handler alone may run too late."""
 
     def wait_command(self) -> Command | None:
         """In a forked process the command it is to run; None in the nursery itself, once nobody wants more."""
         while True:
+            ready, _, _ = select.select([self.socket.fileno(), self.ended[0]], [], [])
+            if self.ended[0] in ready:
+                os.read(self.ended[0], 1 << 10)
+                self._reap()
+            if self.socket.fileno() not in ready:
+                continue
             message, fds, _, _ = socket.recv_fds(self.socket, len(FORK), 4)
             if not message:
                 return None
@@ -141,26 +150,24 @@ class Nursery:
 
     def _fork(self, pipes: Sequence[int]) -> bool:
         """Whether we are the new process, which holds nothing of the others."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         pid = os.fork()
         if pid:
             os.write(pipes[2], f"{pid}\n".encode())
             os.close(pipes[0])
             os.close(pipes[1])
             self.reports[pid] = pipes[2]
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
             return False
+        signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         os.dup2(pipes[0], 1)
         os.dup2(pipes[1], 2)
-        for fd in (*pipes, *self.reports.values()):
+        for fd in (*pipes, *self.reports.values(), *self.ended):
             os.close(fd)
         self.socket.close()
         return True
 
-    def reap(self, number: int, frame: object) -> None:
+    def _reap(self) -> None:
         """Report the end of every process that has ended."""
         for pid in list(self.reports):
             ended, status = os.waitpid(pid, os.WNOHANG)
@@ -186,8 +193,11 @@ def main() -> int:
     load_program()
     gc.collect()
     gc.freeze()
-    nursery = Nursery(socket=socket.socket(fileno=int(sys.argv[1])), reports={})
-    signal.signal(signal.SIGCHLD, nursery.reap)
+    ended = os.pipe()
+    os.set_blocking(ended[1], False)
+    signal.set_wakeup_fd(ended[1], warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    nursery = Nursery(socket=socket.socket(fileno=int(sys.argv[1])), reports={}, ended=ended)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
     command = nursery.wait_command()
     if command is None:
