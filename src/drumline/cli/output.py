@@ -126,9 +126,10 @@ def problem_json(problem: Problem) -> dict[str, str]:
 
 
 def _deliberate(error: BaseException) -> DrumlineError | None:
-    """The deliberate error in what was raised; a task group may have wrapped it."""
+    """The deliberate error in what was raised; a task group may have wrapped it, with the same from other tasks."""
     if isinstance(error, DrumlineError):
         return error
-    if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
-        return _deliberate(error.exceptions[0])
+    if isinstance(error, BaseExceptionGroup):
+        found = [_deliberate(inner) for inner in error.exceptions]
+        return None if None in found else found[0]
     return None

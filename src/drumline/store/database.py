@@ -10,17 +10,31 @@ import sqlite3
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from drumline.errors import StoreError
-from drumline.store.faults import is_busy, is_damage, report_damage, report_unreachable, translate
+from drumline.store.faults import (
+    is_busy,
+    is_damage,
+    report_damage,
+    report_lost_log,
+    report_replaced,
+    report_unreachable,
+    translate,
+)
 from drumline.store.schema import MIGRATIONS, create_schema, migrate, read_version
 
 T = TypeVar("T")
 
+_Identity = tuple[int, int] | None
+
 # Between two tries somebody may look who holds the lock; so SQLite itself waits only this long.
 _TRY_SECONDS = 0.25
+
+# Whoever deletes the log of a dead process takes at most what was written since: the rest is in the file.
+_COPY_SECONDS = 2.0
 
 
 class Database:
@@ -35,6 +49,10 @@ class Database:
         self._connection = connection
         self._on_busy = on_busy
         self._busy_limit = busy_limit
+        self._file: _Identity = None
+        self._log: _Identity = None
+        self._copied = 0.0
+        self._behind = False
 
     @classmethod
     def open(
@@ -45,7 +63,9 @@ class Database:
         connection = _connect(path, mode="ro" if read_only else "rw")
         database = cls(connection, path, on_busy=on_busy, busy_limit=busy_limit)
         try:
+            database._file = _identify(str(path))
             database.patiently(lambda: _prepare(connection, read_only=read_only))
+            database._log = None if read_only else _identify(f"{path}-wal")
         except BaseException:
             connection.close()
             raise
@@ -53,6 +73,7 @@ class Database:
 
     def fetch(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """All rows of a query."""
+        self._require_place()
         return self.patiently(lambda: self.execute(statement, tuple(values)).fetchall())
 
     def transact_unsynced(self, work: Callable[[], T]) -> T:
@@ -80,7 +101,8 @@ class Database:
             if isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.IntegrityError):
                 raise translate(error, self.path) from error
             raise
-        self.commits += self._connection.total_changes != before
+        if self._connection.total_changes != before:
+            self._note_commit()
         return result
 
     def change(self, statement: str, values: Sequence[object]) -> int | None:
@@ -98,7 +120,7 @@ class Database:
             raise translate(error, self.path) from error
         if cursor.rowcount < 1:
             return None
-        self.commits += 1
+        self._note_commit()
         return cursor.lastrowid
 
     def patiently(self, call: Callable[[], T]) -> T:
@@ -116,6 +138,7 @@ class Database:
 
     def position(self) -> int:
         """Grows with every commit: SQLite counts those of other connections, we count our own."""
+        self._copy_log()
         ((foreign,),) = self.fetch("PRAGMA data_version")
         return int(foreign) + self.commits
 
@@ -132,6 +155,41 @@ class Database:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
+
+    def _note_commit(self) -> None:
+        """Count a commit, and refuse to believe it if it went into a file that nobody will find."""
+        self.commits += 1
+        self._behind = True
+        self._require_place()
+        self._copy_log()
+
+    def _require_place(self) -> None:
+        """Refuse to go on if the file or its log is not what was opened: SQLite would write on into nothing."""
+        if _identify(str(self.path)) != self._file:
+            raise report_replaced(self.path)
+        if self._log is not None and _identify(f"{self.path}-wal") != self._log:
+            # Our connection is one of the last that still have what the log held.
+            with suppress(sqlite3.Error):
+                self.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
+            raise report_lost_log(self.path)
+
+    def _copy_log(self) -> None:
+        """Copy the log into the file every now and then, so that the file alone has nearly everything."""
+        now = time.monotonic()
+        if self._behind and now - self._copied >= _COPY_SECONDS:
+            self._behind, self._copied = False, now
+            # A refusal loses nothing: the log still has it all, and the next commit tells of a disk that is full.
+            with suppress(sqlite3.Error):
+                self.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
+
+def _identify(path: str) -> _Identity:
+    """Which file is at this path; None if there is none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - asked before every read; a Path costs more than the question
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _ensure_file(path: Path, *, read_only: bool) -> None:

@@ -55,6 +55,24 @@ def report_damage(path: Path, detail: str) -> StoreError:
     )
 
 
+def report_replaced(path: Path) -> StoreError:
+    """The StoreError for a file that is not at its place any more while we have it open."""
+    what = "was replaced by another file" if path.exists() else "was removed"
+    return StoreError(
+        f"the store {str(path)!r} {what} while it was in use; this process stops, because what it writes would be lost",
+        hint="put the file back (a copy that you have), then: drumline resume",
+    )
+
+
+def report_lost_log(path: Path) -> StoreError:
+    """The StoreError for a log that was deleted while we have it open; its content is in the file."""
+    return StoreError(
+        f"the log {str(path) + '-wal'!r} of the store was deleted or replaced while it was in use; "
+        "what it held was copied into the store, and this process stops",
+        hint="drumline resume",
+    )
+
+
 def report_unreachable(path: Path, error: OSError) -> StoreError:
     """The StoreError for a folder in which the store cannot be looked up or made."""
     return StoreError(
