@@ -57,6 +57,9 @@ def test_a_command_is_run_as_it_is_written(text: str, command: str) -> None:
     ("text", "fault"),
     [
         ("the page loads without errors", "no command in backticks"),
+        ("`bun`", "no program on this machine is called `bun`"),
+        ("Tests pass: `bun`", "no program on this machine is called `bun`"),
+        ("`Cart.total` passes", "`Cart.total` is a word"),
         ("`cart` is exported", "`cart` is a word"),
         ("table `users` exists", "`users` is a word"),
         ("`users` table was migrated", "`users` is a word"),

@@ -66,7 +66,7 @@ def _find_fault(command: str, around: tuple[str, str], is_program: IsProgram) ->
     if not words:
         return "the text in backticks is empty"
     if len(words) == 1:
-        return "" if _is_lone_program(words[0], around, is_program) else f"`{words[0]}` is a word and not a command"
+        return _find_lone_fault(words[0], around, is_program)
     unquoted = _QUOTED.sub("''", command)
     if _PLACEHOLDER.search(unquoted):
         return "the command has a placeholder"
@@ -102,16 +102,21 @@ _PASSES = re.compile(
     re.IGNORECASE,
 )
 _MARKUP = " \t\n*_.;,!()[]—–-✓✅"
+_PROGRAM = re.compile(r"[a-z][a-z0-9_+-]*")
 _TOOL_FOLDERS = frozenset({"bin", "script", "scripts", "tools", "ci", "hack"})
 
 
-def _is_lone_program(word: str, around: tuple[str, str], is_program: IsProgram) -> bool:
-    """Whether a single word is a program, and the item is about running it."""
-    if not (_is_script(word) or is_program(word)):
-        return False
+def _find_lone_fault(word: str, around: tuple[str, str], is_program: IsProgram) -> str:
+    """Why a single word is not run; empty if it is a program, and the item is about running it."""
     before, after = around[0].strip(_MARKUP), around[1].strip(_MARKUP + ":")
     leads = not before or before.endswith(":") or bool(_VERB.search(before))
-    return leads and (not after or bool(_PASSES.search(after)))
+    if not leads or (after and not _PASSES.search(after)):
+        return f"`{word}` is a word and not a command"
+    if _is_script(word) or is_program(word):
+        return ""
+    if _PROGRAM.fullmatch(word):
+        return f"no program on this machine is called `{word}`"
+    return f"`{word}` is a word and not a command"
 
 
 def _is_script(word: str) -> bool:

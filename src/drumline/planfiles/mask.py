@@ -12,6 +12,8 @@ from drumline.core.plan import Problem, Severity
 
 MOST_MASKED = 20
 """How many lines of one frontmatter may be hidden: what has more is not frontmatter."""
+MOST_SHOWN = 60
+"""Letters of a value that a warning shows."""
 _KEYED = re.compile(r"(?P<lead>[ ]*(?:- +)?(?:[A-Za-z_][\w-]*:[ ]+)?)(?P<value>\S.*?)\s*", re.DOTALL)
 
 
@@ -42,7 +44,7 @@ class Mask:
         value, place = found["value"], start + found.start("value")
         self.hidden[place] = value
         self._replace(place, "x" * len(value))
-        self._warn(line, f"is not YAML; its value is read as the text {value[:60]!r}: put it in quotes")
+        self._warn(line, f"is not YAML; its value is read as the text {_shorten(value)!r}: put it in quotes")
         return True
 
     def _leave_out(self, line: int, start: int, written: str) -> bool:
@@ -65,3 +67,7 @@ class Mask:
         self.problems.append(
             Problem(code="not_yaml", message=f"the line {message}", where=where, severity=Severity.WARNING)
         )
+
+
+def _shorten(value: str) -> str:
+    return value if len(value) <= MOST_SHOWN else value[: MOST_SHOWN - 1] + "…"
