@@ -43,6 +43,7 @@ def test_a_run_stopped_at_a_wave_can_be_gone_on_from(user: User) -> None:
     resumed = user.type("resume")
 
     assert stopped.code == 1
+    assert "  drumline resume" in stopped.out
     assert "drumline resume" in why.text
     assert again.code == 2
     assert "is unfinished (failed)" in again.err

@@ -9,7 +9,7 @@ from drumline.core import gates
 from drumline.core.events import GateAnswered, StepFinished
 from drumline.core.ids import Commit, RunId, StepId
 from drumline.core.login import find_login
-from drumline.core.schedule import is_skipped, manual_items
+from drumline.core.schedule import find_stop, is_skipped, manual_items
 from drumline.core.state import RunState
 from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, answer_hint, find_resting, retry_hint, round_hint, unproved
@@ -196,6 +196,8 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
         case "parked" if resting := find_resting(snapshot):
             look.append(retry_hint(resting))
         case "parked" | "interrupted" | "cancelled":
+            look.append(f"drumline resume {snapshot.run.id}")
+        case "failed" if find_stop(snapshot.run):
             look.append(f"drumline resume {snapshot.run.id}")
         case "blocked" | "failed":
             stuck = [found for found in snapshot.run.finished.values() if found.state in ("blocked", "failed")]
