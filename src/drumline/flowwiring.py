@@ -71,7 +71,7 @@ def describe_surroundings(
     def find_agent_fault(name: str) -> str:
         if folder is None or name == DEFAULT or ":" in name or name in profiles.agents or name in list_names():
             return ""
-        return "" if find_flow(name, around=folder, top=top or folder) else f"nobody is called {name!r}"
+        return "" if find_flow(name, around=folder, top=top or folder) else f"no agent or flow is called {name!r}"
 
     def find_skill_fault(name: str, path: str) -> str:
         try:

@@ -71,7 +71,7 @@ def test_an_attempt_that_changed_nothing_is_never_proved_and_everybody_says_so(u
 
     ran = user.run(agent=agent)
 
-    told = "its 1 attempt changed no file, so its checks prove nothing"
+    told = "its work changed no file, so its checks prove nothing"
     assert ran.code == 0, ran.text
     assert told in ran.err
     assert "1 of 1 steps landed, 0 proved" in ran.out

@@ -221,6 +221,21 @@ def test_the_second_fix_goes_one_tier_up_also_after_it_was_lost(tier: str, next_
     assert command == again == Attempt(node="implement", attempt=3, tier=next_tier)
 
 
+def test_one_failure_and_one_fix_are_counted_in_the_singular() -> None:
+    failed = [*prepared(), *attempted(1, failure="validation", message="not yet")]
+    fixed = [*prepared(), *attempted(1), *checked(exit_code=1), *attempted(2), *checked(exit_code=1)]
+
+    run = run_of(ONE)
+
+    once, after = (
+        advance(replace(orders_for(run, ONE), retries=retries), fold_step(StepState(), events), run)
+        for retries, events in enumerate((failed, fixed))
+    )
+
+    assert once == Finish(state="blocked", reason="the agent failed 1 time: not yet")
+    assert after == Finish(state="blocked", reason="still failing after 1 fix: check 1")
+
+
 # --- checks -----------------------------------------------------------------------------------------------------
 
 

@@ -282,7 +282,7 @@ def parse_expression(text: str) -> str:
 KNOWN = Surroundings(
     find_script_fault=find_script_fault,
     parse_expression=parse_expression,
-    find_agent_fault=lambda name: "" if name == "coder" else f"nobody is called {name!r}",
+    find_agent_fault=lambda name: "" if name == "coder" else f"no agent or flow is called {name!r}",
     tools=["read_query", "fs_cat.sh"],
     mcp_servers=["pubmed-search"],
     find_model_fault=lambda name: "" if name == "provider:known" else f"{name!r} does not name a model",

@@ -214,11 +214,15 @@ def _without_other(orders: Orders, state: StepState, run: RunState, last: Attemp
         case Reaction.FIX if state.fixes < orders.retries:
             return _attempt(orders, state, run, fixing=True)
         case Reaction.FIX:
-            return Finish(state="blocked", reason=f"the agent failed {state.fixes + 1} times: {message}")
+            return Finish(state="blocked", reason=f"the agent failed {_count(state.fixes + 1, 'time')}: {message}")
         case Reaction.BLOCK:
             return Finish(state="blocked", reason=f"{rule.means}: {message}")
         case Reaction.FAIL:
             return Finish(state="failed", reason=message or rule.means)
+
+
+def _count(number: int, noun: str, ending: str = "s") -> str:
+    return f"{number} {noun}" + ("" if number == 1 else ending)
 
 
 def _after_failed_checks(orders: Orders, state: StepState, run: RunState) -> Command:
@@ -229,7 +233,7 @@ def _after_failed_checks(orders: Orders, state: StepState, run: RunState) -> Com
     if state.fixes < orders.retries:
         return _attempt(orders, state, run, fixing=True)
     commands = ", ".join(ended.command for ended in state.faults())
-    return Finish(state="blocked", reason=f"still failing after {state.fixes} fixes: {commands}")
+    return Finish(state="blocked", reason=f"still failing after {_count(state.fixes, 'fix', 'es')}: {commands}")
 
 
 def _approved(orders: Orders, state: StepState, run: RunState) -> Command:

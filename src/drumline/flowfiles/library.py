@@ -190,7 +190,7 @@ def _refuse_name(name: str, here: Path, top: Path) -> InvalidInput:
 def _warn(name: str) -> str:
     key = name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
     return (
-        f"nobody is called {name!r}, so the default agent does the work; "
+        f"no agent or flow is called {name!r}, so the default agent does the work; "
         f'to choose another, write into {PLACE}: [agents.{key}] with agent = "command:…" below it'
     )
 

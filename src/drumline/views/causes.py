@@ -56,8 +56,7 @@ def unproved(finished: StepFinished) -> str:
     if finished.state != "done" or finished.proved:
         return ""
     if finished.unchanged:
-        noun = "attempt" if finished.attempts == 1 else "attempts"
-        return f"its {finished.attempts} {noun} changed no file, so its checks prove nothing"
+        return "its work changed no file, so its checks prove nothing"
     if not finished.checks_total:
         return "landed, but it has no checks that could prove it"
     if finished.checks_passed < finished.checks_total:

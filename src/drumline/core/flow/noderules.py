@@ -106,7 +106,7 @@ def _check_script(inspection: Inspection, node: ScriptNode) -> None:
 
 def _check_agent(inspection: Inspection, node: AgentNode) -> None:
     if fault := inspection.around.find_agent_fault(node.agent):
-        inspection.warn(node, ("agent",), code="unknown_agent", message=f"{fault}; the default agent will do the work")
+        inspection.warn(node, ("agent",), code="unknown_agent", message=f"{fault}; the default agent does the work")
     if node.session is None:
         return
     source = inspection.flow.nodes.get(node.session)
