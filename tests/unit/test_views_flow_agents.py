@@ -10,13 +10,15 @@ from tests.unit.flowscenes import STARTED, begin_main, call, history_of, seen
 
 from drumline.app.flowsay import check_rest
 from drumline.core import events as ev
-from drumline.core.flow.events import AgentAsked, NodeStarted, NodeSuspended
+from drumline.core.flow.events import AgentAsked, NodeBlocked, NodeLost, NodeStarted, NodeSuspended
 from drumline.core.flow.model import NodeId
+from drumline.core.flow.state import Key
 from drumline.core.ids import GateId
 from drumline.core.state import fold_run
 from drumline.docs.contracts import FLOW_PROGRESS
 from drumline.errors import InvalidInput
 from drumline.views.flowboard import flow_board
+from drumline.views.flowlogs import head_lines
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowsnapshot import FlowSnapshot
 from drumline.views.flowstatus import flow_status_json, flow_summary_lines
@@ -115,6 +117,29 @@ def test_the_board_shows_what_waits_for_a_time() -> None:
     lines = flow_board(resting(live=True), width=80, height=24, tick=0)
 
     assert "? work goes on in 1h 05m: quota: none left" in lines
+
+
+def test_the_log_of_a_visit_that_waits_says_for_what() -> None:
+    told = [head_lines(look, look.traces[Key("", WORK, 1)], None) for look in (asked(), resting())]
+
+    assert told == [["work#1: waits for an answer"], ["work#1: waits for quota: none left"]]
+
+
+def test_the_log_of_a_blocked_visit_says_so_and_a_lost_one_starts_again() -> None:
+    blocked = NodeBlocked(node=WORK, visit=1, reason="no compiler")
+    lost = NodeLost(node=WORK, visit=1)
+    looks = [seen(history_of(*BEGUN, event, flows={"main": MAIN}), live=False) for event in (blocked, lost)]
+
+    told = [head_lines(look, look.traces[Key("", WORK, 1)], None) for look in looks]
+
+    assert told == [["work#1: blocked: no compiler"], ["work#1: lost with its driver; it starts again"]]
+
+
+def test_the_board_shows_what_was_spent() -> None:
+    out = NodeSuspended(node=WORK, visit=1, question="Which?", usage={"input": 9.0, "cost_usd": 0.25})
+    snapshot = seen(history_of(*BEGUN, out, flows={"main": MAIN}), live=False)
+
+    assert " · $0.25 · " in flow_board(snapshot, width=80, height=24, tick=0)[-1]
 
 
 def test_what_agents_do_is_told_in_lines() -> None:

@@ -10,6 +10,7 @@ from drumline.core.state import Gate
 from drumline.views.board import LEAST_HEIGHT, LEAST_WIDTH, SPINNER, SYMBOLS, Row
 from drumline.views.causes import name_some
 from drumline.views.cells import cut, fit, flatten, width
+from drumline.views.cost import describe_cost
 from drumline.views.duration import duration
 from drumline.views.flowgates import answer_command, list_choices
 from drumline.views.flowplaces import describe_node, is_driven, is_lost, list_due, list_held, list_maps, list_rests
@@ -95,6 +96,7 @@ def _footer(snapshot: FlowSnapshot, wide: int) -> Row:
         words.append(f"{len(snapshot.began):,} at work")
     if snapshot.run.unanswered and snapshot.run.ended is None:
         words.append(f"{len(snapshot.run.unanswered):,} to answer")
+    words += [cost] if (cost := describe_cost(snapshot.usage)) else []
     idle = run_state(snapshot) == "interrupted" or (snapshot.run.parked and not snapshot.run.unanswered)
     more = f"drumline resume {snapshot.run.id}" if idle and not list_rests(snapshot) else "drumline logs, drumline why"
     return [(cut(" · ".join([*words, more]), wide), "dim")]

@@ -84,7 +84,7 @@ class FlowHistory:
             case ev.NodeStarted():
                 trace = self._find(Key(event.scope, event.node, event.visit))
                 trace.began = self.began[trace.key] = at
-                trace.blocked = ""
+                trace.blocked = trace.waits = ""
             case ev.NodeLost():
                 trace = self._find(Key(event.scope, event.node, event.visit))
                 trace.began = None
@@ -96,7 +96,7 @@ class FlowHistory:
                 self.began.pop(trace.key, None)
             case ev.NodeSuspended():
                 trace = self._find(Key(event.scope, event.node, event.visit))
-                trace.began = None
+                trace.began, trace.waits = None, "an answer" if event.question else event.message or event.failure
                 self.began.pop(trace.key, None)
             case ev.NodeEnded():
                 trace = self._find(Key(event.scope, event.node, event.visit))

@@ -117,11 +117,7 @@ def _collected(event: NodeEnded | FlowEnded) -> Mapping[str, Json]:
 
 def _outcome(snapshot: FlowSnapshot, trace: Trace) -> str:
     if trace.ended is None:
-        if trace.began is None:
-            return "was lost and is begun again"
-        return (
-            f"at work for {duration(snapshot.now - trace.began)}" if snapshot.live else "at work when its driver went"
-        )
+        return _standing(snapshot, trace)
     took = f" after {duration(trace.seconds)}" if trace.seconds is not None else ""
     if trace.failure:
         return f"failed{took}: {flatten(trace.failure, LONGEST_TEXT)}"
@@ -129,6 +125,18 @@ def _outcome(snapshot: FlowSnapshot, trace: Trace) -> str:
     if trace.fell_back:
         return f"fell back{leads}{took}: {flatten(trace.fell_back, LONGEST_TEXT)}"
     return f"ended{leads}{took}"
+
+
+def _standing(snapshot: FlowSnapshot, trace: Trace) -> str:
+    """How a visit stands that is not over."""
+    if trace.began is not None:
+        at_work = f"at work for {duration(snapshot.now - trace.began)}"
+        return at_work if snapshot.live else "at work when its driver went"
+    if trace.blocked:
+        return f"blocked: {flatten(trace.blocked, LONGEST_TEXT)}"
+    if trace.waits:
+        return f"waits for {flatten(trace.waits, LONGEST_TEXT)}"
+    return "lost with its driver; it starts again"
 
 
 def _brief(value: Json) -> str:

@@ -24,12 +24,16 @@ RECENT = 10
 
 @dataclass(kw_only=True, slots=True)
 class Trace:
-    """One visit: since when it acts, when and how it ended, how often it was lost. Only the history changes it."""
+    """One visit: since when it acts, when and how it ended, how often it was lost. Only the history changes it.
+
+    `waits` says for what an agent that concluded in it left it open: an answer, or a quota.
+    """
 
     key: Key
     began: float | None = None
     ended: float | None = None
     blocked: str = ""
+    waits: str = ""
     lost: int = 0
     next: tuple[NodeId, ...] = ()
     failure: str = ""
