@@ -14,7 +14,6 @@ import anyio
 from drumline.agents import PROGRAMS, open_agent
 from drumline.agents.asking import connect
 from drumline.app.brought import Sources
-from drumline.app.finding import find_plan, newest_unfinished
 from drumline.app.flowlook import FlowWatcher
 from drumline.app.foreign import state_file
 from drumline.app.look import Watcher
@@ -246,6 +245,8 @@ class Site:
 
     def open_plan(self, plan: str, format: str = "") -> PlanFiles:
         """The plan at a path relative to the folder the command was typed in, or that of a ticket id or slug."""
+        from drumline.app.finding import find_plan  # brings readers of plans, without which runs are looked at faster
+
         place = find_plan(plan, here=self.here, top=self.repository.top)
         return open_plan(place, repo=self.repository.top, locks=self.state_dir / "locks", format=format)
 
@@ -253,6 +254,8 @@ class Site:
         """The unfinished plan that was touched last, as a path from here."""
         top = self.repository.top
         also = state_file(os.environ)
+        from drumline.app.finding import newest_unfinished
+
         place = newest_unfinished(top, lambda place: open_plan(place, repo=top).read(), also=also)
         return os.path.relpath(place, self.here)
 

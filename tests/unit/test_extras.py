@@ -136,6 +136,12 @@ def test_here_everything_is_installed() -> None:
     assert [find_missing(extra) for extra in MODULES] == [()] * len(MODULES)
 
 
+def test_who_looks_at_a_run_does_not_import_the_readers_of_plans() -> None:
+    code = "import sys, drumline.cli.sights; sys.exit('markdown_it' in sys.modules or 'yaml' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_everything_but_the_models_of_providers_is_imported_without_their_libraries() -> None:
     done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=False)
 
