@@ -58,7 +58,10 @@ class AcpAgent:
     async def _work(self, assignment: Assignment) -> Outcome:
         keep, homes = find_own(self.argv)
         jailed, lent = self.jail is not None, self.loan.folders
-        with make_scratch(assignment) as scratch, open_homes(homes, assignment, jailed=jailed, lent=lent) as private:
+        with (
+            make_scratch(assignment, self.jail) as scratch,
+            open_homes(homes, assignment, jailed=jailed, lent=lent) as private,
+        ):
             held = Confinement(
                 assignment=assignment,
                 scratch=scratch,

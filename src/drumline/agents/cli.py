@@ -85,7 +85,7 @@ class CliAgent:
         if self.program.abilities.names_session and not (assignment.session or assignment.new_session):
             # Not every program tells the name of its session, so it gets one.
             assignment = replace(assignment, new_session=str(uuid.uuid4()))
-        with make_scratch(assignment) as scratch, self._open_homes(assignment) as homes:
+        with make_scratch(assignment, self.jail) as scratch, self._open_homes(assignment) as homes:
             try:
                 launch = self.program.build(assignment, self._choose_setting(assignment, scratch))
             except InvalidInput as error:

@@ -47,7 +47,10 @@ class CommandAgent:
     async def _work(self, assignment: Assignment) -> Outcome:
         keep, homes = find_known(_part(self.command))
         jailed, lent = self.jail is not None, self.loan.folders
-        with make_scratch(assignment) as scratch, open_homes(homes, assignment, jailed=jailed, lent=lent) as private:
+        with (
+            make_scratch(assignment, self.jail) as scratch,
+            open_homes(homes, assignment, jailed=jailed, lent=lent) as private,
+        ):
             held = Confinement(
                 assignment=assignment,
                 scratch=scratch,

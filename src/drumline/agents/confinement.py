@@ -6,11 +6,12 @@ The rule: every program of ours is started through here, so that none can be hel
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.agents.jail import Jail
+from drumline.engine.gitguard import guard_git
 from drumline.engine.homes import find_homes, find_named, find_repository, find_sealed
 from drumline.engine.privatehome import NONE, PrivateHomes
 from drumline.engine.scratch import LINK, open_scratch, open_temp
@@ -60,7 +61,12 @@ class Confinement:
 
 
 @contextmanager
-def make_scratch(assignment: Assignment) -> Iterator[Path]:
-    """A folder beside the transcript, and one for temporary files; both gone with all that is in them afterwards."""
-    with open_scratch(assignment.log.with_name(assignment.log.name + ".tmp").absolute()) as scratch, open_temp(scratch):
+def make_scratch(assignment: Assignment, jail: Jail | None) -> Iterator[Path]:
+    """A folder beside the transcript, and one for temporary files; both gone with all that is in them afterwards.
+
+    With a jail git's ways in the workspace are then as they were, too.
+    """
+    folder = assignment.log.with_name(assignment.log.name + ".tmp").absolute()
+    guard = guard_git(assignment.workspace) if jail else nullcontext()
+    with guard, open_scratch(folder) as scratch, open_temp(scratch):
         yield scratch

@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
-SEALED = ("drumline", "hooks", "config", "config.worktree", "info", "modules")
+FOLDERS = ("hooks", "info", "modules", "worktrees")
+SEALED = ("drumline", "config", "config.worktree", *FOLDERS)
 """In the folder `.git` of a checkout: records of runs, and what names programs for git to start."""
 GITDIR = "gitdir: "
 
@@ -62,11 +64,15 @@ def describe_home(home: Home | str) -> Home:
 def find_sealed(workspace: Path) -> list[Path]:
     """What of git a program that may write to a workspace must not: what makes git start programs, and our records.
 
-    In a worktree that is the file that leads to the repository. In a whole checkout it may still commit.
+    In a worktree that is the file that leads to the repository. In a whole checkout it may still commit. Folders that
+    are missing there are made: only what is there can be sealed, and git does not mind an empty one.
     """
     git = workspace / ".git"
     if not git.is_dir():
         return [git] if git.is_file() else []
+    for name in FOLDERS:
+        with suppress(OSError):
+            (git / name).mkdir(exist_ok=True)
     return [path for name in SEALED if (path := git / name).exists()]
 
 

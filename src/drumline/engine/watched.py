@@ -102,7 +102,7 @@ SYSTEM_FOLDERS = (
     "/usr/local/bin",
     "/var/spool/cron",
 )
-GIT_FILES = ("config", "config.worktree")
+GIT_FILES = ("config", "config.worktree", "commondir")
 GIT_FOLDERS = ("hooks", "info")
 NOISY = ("known_hosts", "config.lock", ".DS_Store")
 """Beginnings of names in these folders that change in the course of honest work."""

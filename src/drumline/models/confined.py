@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from drumline.engine.gitguard import guard_git
 from drumline.engine.homes import find_homes, find_named, find_repository, find_sealed
 from drumline.engine.scratch import open_scratch, open_temp
 from drumline.ports.jail import Bounds, Wrapper
@@ -59,7 +60,9 @@ def confine(
     """Processes that are held to a workspace; what they leave in their temporary folder goes when this is left."""
     own, sealed = ((), (workspace,)) if read_only else ((workspace,), tuple(find_sealed(workspace)))
     # After a kill the scratch tells whoever clears up that there is a temporary folder, too.
-    with open_scratch(log.with_name(log.name + ".tmp").absolute()) as scratch, open_temp(scratch) as temp:
+    folder = log.with_name(log.name + ".tmp").absolute()
+    guard = guard_git(workspace) if jail else nullcontext()
+    with guard, open_scratch(folder) as scratch, open_temp(scratch) as temp:
         yield ConfinedProcesses(
             processes=processes,
             jail=jail,
