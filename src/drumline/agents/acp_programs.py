@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from drumline.agents import PROGRAMS, load
+from drumline.agents.hidden import CREDENTIALS, ELSEWHERE
 from drumline.agents.program import Program
 from drumline.engine.homes import Home, describe_home
 
@@ -83,7 +84,16 @@ def find_own(argv: Sequence[str]) -> tuple[tuple[str, ...], tuple[Home, ...]]:
     if not name or name.lower() in SHARED or name.startswith("."):
         return PROVIDERS, ()
     upper = re.sub(r"\W", "_", name).upper()
-    return (*PROVIDERS, f"{upper}_*"), tuple(describe_home(folder.format(name)) for folder in (*FOLDERS, *BELOW))
+    folders = [folder.format(name) for folder in (*FOLDERS, *BELOW) if not _holds_secrets(folder.format(name))]
+    return (*PROVIDERS, f"{upper}_*"), tuple(map(describe_home, folders))
+
+
+def _holds_secrets(folder: str) -> bool:
+    """Whether a folder is one that a jail hides, or has such a one in it: a name alone does not open it."""
+    place = folder.removeprefix("~/")
+    for start, variable in ELSEWHERE.items():
+        place = place.replace(f"${variable}/", start)
+    return any(PurePath(hidden).is_relative_to(place) for hidden in CREDENTIALS)
 
 
 def find_restraint(argv: Sequence[str]) -> Mapping[str, str]:

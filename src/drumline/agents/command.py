@@ -59,6 +59,7 @@ class CommandAgent:
                 folders=lent,
                 homes=private,
                 words=tuple(_part(self.command)),
+                anybody=not homes,
             )
             ended = await run_heard(self.processes, self._write_job(held), idle=assignment.idle)
         if ended is None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from drumline.agents.jail import Jail
 from drumline.engine.gitguard import guard_git
-from drumline.engine.homes import find_homes, find_named, find_repository, find_sealed
+from drumline.engine.homes import LOGINS, find_homes, find_named, find_records, find_repository, find_sealed
 from drumline.engine.privatehome import NONE, PrivateHomes
 from drumline.engine.scratch import LINK, open_scratch, open_temp
 from drumline.ports.agents import Assignment
@@ -26,7 +26,8 @@ class Confinement:
 
     `keep` are variables of ours that it may see beside harmless ones, `folders` those that it may write to, with `~`
     and `$NAME`. `scratch` is its own folder, from `make_scratch`, and `homes` are its private ones. `words` are those
-    of commands that it starts: the files that they name stay visible.
+    of commands that it starts: the files that they name stay visible. It may start `anybody` if it is not known which
+    agent programs it starts; then the logins of all of them are visible.
     """
 
     assignment: Assignment
@@ -36,6 +37,7 @@ class Confinement:
     folders: tuple[str, ...] = ()
     homes: PrivateHomes = NONE
     words: tuple[str, ...] = ()
+    anybody: bool = False
 
     def write_job(self, argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None) -> Job:
         """The job that runs a command in the assignment's workspace."""
@@ -57,6 +59,7 @@ class Confinement:
             sealed=[*sealed, *self.homes.sealed],
             places=self.homes.places,
             readable=[*find_repository(workspace), self.assignment.prompt_file, *find_named((*argv, *self.words))],
+            hidden=[*find_records(workspace), *(() if self.anybody else find_homes(LOGINS))],
         )
 
 

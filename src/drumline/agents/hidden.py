@@ -158,6 +158,8 @@ SHOWN_FOR: Mapping[str, str] = {
 """Variables by which an agent uses a cloud's models, and where its credentials for that are."""
 OF_ROOT = ("/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/sys/kernel/debug", "/sys/kernel/tracing")
 HOST_KEYS = "ssh_host_*_key"
+SUBMODULES = ("modules/*/config", "modules/*/*/config", "modules/*/modules/*/config")
+"""In a repository: their configurations; a submodule's name may have a slash, and it may have some of its own."""
 NEIGHBOURS = 1000
 """How many folders beside a checkout are looked at."""
 
@@ -208,7 +210,10 @@ def find_git_configs(workspace: Path) -> Iterator[Path]:
     except OSError:
         beside = []
     for folder in (top, *beside):
-        yield from (path for path in (folder / ".git" / "config", folder / "config") if _is_git(path))
+        for git in (folder / ".git", folder):
+            own = [git / "config", git / "config.worktree"] if _is_git(git / "config") else []
+            inner = [path for pattern in SUBMODULES for path in git.glob(pattern)] if own else []
+            yield from (path for path in (*own, *inner) if _is_git(path))
 
 
 def _is_git(config: Path) -> bool:

@@ -94,9 +94,12 @@ class Jail:
         shown = [*bounds.readable, *find_needed(job), job.cwd]
         layout.read(shown)
         visible = set(shown)
+        for path in find_git_configs(job.cwd):
+            _leave_out(layout, path)
         layout.seal(bounds.sealed)
         layout.hide([*find_homes(self.hide), *(path for path in find_hidden() if path not in visible), *find_sockets()])
-        for path in (*find_configuring(), *find_git_configs(job.cwd)):
+        layout.hide(path for path in bounds.hidden if not layout.is_writable_at(path))
+        for path in find_configuring():
             _leave_out(layout, path)
         # Again: a variable or a word may name one file in a folder that is hidden by now.
         layout.read(shown)

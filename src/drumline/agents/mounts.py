@@ -63,7 +63,9 @@ class Layout:
                 if parent == around[0]:
                     break
                 self._mounts[parent] = Mount(path=parent, how=WRITE, source=str(parent))
-            self._mounts[path] = Mount(path=path, how=READ, source=str(path))
+            # What is shown with other content can only be read already.
+            if path not in self._mounts or self._mounts[path].how != DATA:
+                self._mounts[path] = Mount(path=path, how=READ, source=str(path))
 
     def hide(self, paths: Iterable[Path]) -> None:
         """Show nothing in place of these: empty folders, empty files, and sockets that do not answer."""
@@ -86,8 +88,15 @@ class Layout:
 
     def is_empty_at(self, path: Path) -> bool:
         """Whether the jail shows an empty folder there, so that nothing from outside can be seen."""
+        return self._is_covered(path, EMPTY)
+
+    def is_writable_at(self, path: Path) -> bool:
+        """Whether the jail lets a path be written to."""
+        return self._is_covered(_resolve(path), WRITE)
+
+    def _is_covered(self, path: Path, how: str) -> bool:
         covering = next((self._mounts[place] for place in (path, *path.parents) if place in self._mounts), None)
-        return covering is not None and covering.how == EMPTY
+        return covering is not None and covering.how == how
 
     def list_mounts(self) -> list[Mount]:
         """All of them, in order."""

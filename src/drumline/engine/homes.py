@@ -17,6 +17,21 @@ FOLDERS = ("hooks", "info", "modules", "worktrees")
 SEALED = ("drumline", "config", "config.worktree", *FOLDERS)
 """In the folder `.git` of a checkout: records of runs, and what names programs for git to start."""
 GITDIR = "gitdir: "
+LOGINS = (
+    *("~/.claude/.credentials.json", "$CLAUDE_CONFIG_DIR/.credentials.json"),
+    *("~/.codex/auth.json", "$CODEX_HOME/auth.json", "~/.codex/.credentials.json", "$CODEX_HOME/.credentials.json"),
+    *("~/.gemini/oauth_creds.json", "$GEMINI_CLI_HOME/.gemini/oauth_creds.json"),
+    *("~/.gemini/mcp-oauth-tokens.json", "$GEMINI_CLI_HOME/.gemini/mcp-oauth-tokens.json"),
+    *("~/.gemini/a2a-oauth-tokens.json", "$GEMINI_CLI_HOME/.gemini/a2a-oauth-tokens.json"),
+    *("~/.qwen/oauth_creds.json", "$QWEN_HOME/oauth_creds.json"),
+    *("~/.qwen/mcp-oauth-tokens.json", "$QWEN_HOME/mcp-oauth-tokens.json"),
+    *("~/.local/share/opencode/auth.json", "$XDG_DATA_HOME/opencode/auth.json"),
+    *("~/.local/share/opencode/mcp-auth.json", "$XDG_DATA_HOME/opencode/mcp-auth.json"),
+    *("~/.config/goose", "$XDG_CONFIG_HOME/goose", "$GOOSE_PATH_ROOT/config"),
+    *("~/.copilot/config.json", "$COPILOT_HOME/config.json"),
+    *("~/.config/github-copilot", "$XDG_CONFIG_HOME/github-copilot"),
+)
+"""What agent programs keep tokens in: each sees its own, in its private home, and not those of the others."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,6 +93,12 @@ def find_sealed(workspace: Path) -> list[Path]:
 
 def find_repository(workspace: Path) -> list[Path]:
     """The checkout that a worktree belongs to, or its repository where that has none: git needs it to be readable."""
+    found = _find_common(workspace)
+    return [repository.parent if repository.name == ".git" else repository for repository in found]
+
+
+def _find_common(workspace: Path) -> list[Path]:
+    """The repository that a worktree belongs to."""
     try:
         text = (workspace / ".git").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
@@ -86,8 +107,13 @@ def find_repository(workspace: Path) -> list[Path]:
         return []
     own = workspace / text.removeprefix(GITDIR).strip()
     # REPOSITORY/worktrees/NAME, where the repository is the folder `.git` of a checkout or stands alone.
-    repository = own.parent.parent
-    return [repository.parent if repository.name == ".git" else repository]
+    return [own.parent.parent]
+
+
+def find_records(workspace: Path) -> list[Path]:
+    """The records of runs: prompts, logs and private homes of all steps, with the logins of other agents."""
+    git = workspace / ".git"
+    return [common / "drumline" / "runs" for common in ([git] if git.is_dir() else _find_common(workspace))]
 
 
 def find_named(words: Iterable[str]) -> list[Path]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drumline.engine.gitguard import guard_git
-from drumline.engine.homes import find_homes, find_named, find_repository, find_sealed
+from drumline.engine.homes import LOGINS, find_homes, find_named, find_records, find_repository, find_sealed
 from drumline.engine.scratch import open_scratch, open_temp
 from drumline.ports.jail import Bounds, Wrapper
 from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
@@ -29,6 +29,7 @@ class ConfinedProcesses:
     keep: tuple[str, ...] = ()
     sealed: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
 
     async def run(self, job: Job) -> Ended:
         """Run to the end, as the port promises."""
@@ -42,7 +43,12 @@ class ConfinedProcesses:
         held = replace(job, env={**job.env, "TMPDIR": str(self.temp)}, keep=(*HARMLESS, *self.keep))
         if self.jail is None:
             return held
-        bounds = Bounds(writable=(*self.writable, self.temp), sealed=self.sealed, readable=(*self.readable, *named))
+        bounds = Bounds(
+            writable=(*self.writable, self.temp),
+            sealed=self.sealed,
+            readable=(*self.readable, *named),
+            hidden=self.hidden,
+        )
         return self.jail.wrap(held, bounds)
 
 
@@ -69,6 +75,7 @@ def confine(
             writable=(*find_homes(loan.folders), *writable, *own),
             sealed=sealed,
             readable=tuple(find_repository(workspace)),
+            hidden=(*find_records(workspace), *find_homes(LOGINS)),
             temp=temp,
             keep=loan.env,
         )

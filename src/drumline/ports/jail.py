@@ -16,13 +16,15 @@ class Bounds:
 
     It writes to `writable`, but not to `sealed`, even where a folder around one is writable. Where it looks for a key
     of `places`, it finds the value, and writes there. `readable` stays visible where a jail shows an empty folder, for
-    example below `/tmp`. A hidden path that is writable or readable here is lent on purpose and is visible.
+    example below `/tmp`. A hidden path that is writable or readable here is lent on purpose and is visible. Not shown
+    either is what `hidden` names, unless it lies in what the command writes to.
     """
 
     writable: Sequence[Path] = ()
     sealed: Sequence[Path] = ()
     places: Mapping[Path, Path] = field(default_factory=dict)
     readable: Sequence[Path] = ()
+    hidden: Sequence[Path] = ()
 
 
 class Wrapper(Protocol):
