@@ -195,7 +195,8 @@ def test_a_command_is_told_its_assignment_by_stdin_and_variables(tmp_path: Path,
         (Ended(exit_code=1, seconds=0, output="x" * 9000 + "END"), "validation", "END"),
         (Ended(exit_code=143, seconds=0, timed_out=True), "validation", "timed out"),
         (Ended(exit_code=None, seconds=0, timed_out=True), "validation", "timed out"),
-        (Ended(exit_code=137, seconds=0), "validation", "exit code 137"),
+        (Ended(exit_code=137, seconds=0, killed=True), "killed", "killed by signal 9"),
+        (Ended(exit_code=None, seconds=0, killed=True), "killed", "supervisor was killed"),
     ],
 )
 def test_a_commands_end_decides_its_class(ended: Ended, failure: str, said: str, tmp_path: Path) -> None:
@@ -205,6 +206,15 @@ def test_a_commands_end_decides_its_class(ended: Ended, failure: str, said: str,
 
     assert outcome.failure == failure
     assert said in outcome.message
+
+
+def test_the_137_of_a_shell_that_no_sandbox_holds_is_the_commands_own(tmp_path: Path) -> None:
+    processes = FakeProcesses(lambda _job: Ended(exit_code=137, seconds=0))
+    agent = open_agent("command:x", processes=processes, base=tmp_path, sandbox="off")
+
+    outcome = anyio.run(agent.work, assign(tmp_path))
+
+    assert (outcome.failure, outcome.message) == ("validation", "exit code 137")
     assert len(outcome.message) < 5000
 
 

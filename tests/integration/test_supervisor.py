@@ -194,6 +194,32 @@ def test_a_supervisor_that_is_killed_is_told_of_and_cleaned_up_after(
     assert census.marked(driver) == []
 
 
+@pytest.mark.parametrize(
+    ("line", "code", "killed"),
+    [
+        ("kill -9 $PPID; sleep 1000", None, True),
+        ("kill -9 $$", 137, True),
+        ("kill -TERM $PPID; sleep 1000", 137, True),
+        ("bash -c 'kill -9 $$'; exit $?", 137, False),
+        ("kill -SEGV $$", 139, False),
+        ("kill -TERM $$", 143, False),
+    ],
+    ids=["supervisor", "command", "supervisor told to stop", "child of the command", "fault", "other signal"],
+)
+def test_only_a_command_that_does_not_end_by_itself_was_killed(
+    tmp_path: Path, processes: SupervisedProcesses, line: str, code: int | None, killed: bool
+) -> None:
+    ended = run(processes, write_job(tmp_path, line))
+
+    assert (ended.exit_code, ended.killed) == (code, killed)
+
+
+def test_a_command_whose_time_is_up_was_not_killed(tmp_path: Path, processes: SupervisedProcesses) -> None:
+    ended = run(processes, write_job(tmp_path, "trap '' TERM; sleep 1000 & wait; sleep 1000", timeout=0.2))
+
+    assert (ended.timed_out, ended.killed) == (True, False)
+
+
 def test_a_cancelled_job_that_has_not_started_leaves_nothing(
     tmp_path: Path, processes: SupervisedProcesses, driver: DriverId
 ) -> None:

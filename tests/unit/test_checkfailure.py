@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from drumline.core.checkfailure import (
@@ -129,3 +131,10 @@ def test_a_block_names_the_check_the_class_the_evidence_and_the_remedy() -> None
         "check could not be run, twice: pnpm test: a program that the check needs cannot be run here (bash: line 1: "
         "pnpm: command not found); install it, or configure a setup command that does"
     )
+
+
+def test_a_check_that_was_killed_is_not_the_works_failure_whatever_it_printed() -> None:
+    killed = FailedCheck(command="pytest", exit_code=137, output="AssertionError", folder="/w", killed=True)
+
+    assert classify(killed).failure is CheckFailure.KILLED
+    assert classify(replace(killed, killed=False)).failure is CheckFailure.WORK

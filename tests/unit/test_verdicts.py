@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from drumline.agents.command import judge
 from drumline.agents.outage import Outage
 from drumline.agents.verdicts import classify, explain_end
 from drumline.core.login import ask_login, find_login
@@ -118,3 +119,29 @@ def test_other_notices_are_no_outage() -> None:
         outage.note(Happening(kind="notice", text="Reconnecting... 2/5"), time)
 
     assert not outage.is_too_long()
+
+
+@pytest.mark.parametrize(
+    ("ended", "failure"),
+    [
+        (Ended(exit_code=None, seconds=0.0, killed=True), "killed"),
+        (Ended(exit_code=137, seconds=0.0, killed=True), "killed"),
+        (Ended(exit_code=137, seconds=0.0), "validation"),
+        (Ended(exit_code=137, seconds=0.0, timed_out=True), "validation"),
+        (Ended(exit_code=139, seconds=0.0), "validation"),
+        (Ended(exit_code=None, seconds=0.0, message="no such folder"), "permanent"),
+    ],
+)
+def test_a_command_that_was_killed_has_not_failed(ended: Ended, failure: str) -> None:
+    assert judge(ended).failure == failure
+
+
+def test_a_sandbox_tells_by_its_exit_code_that_what_it_held_was_killed() -> None:
+    assert judge(Ended(exit_code=137, seconds=0.0), jailed=True).failure == "killed"
+
+
+def test_a_program_that_was_killed_before_its_last_event_has_not_broken_down() -> None:
+    killed = explain_end(Ended(exit_code=137, seconds=0.0, output="not logged in"), "a result")
+
+    assert killed.failure == "killed"
+    assert "killed by signal 9" in killed.message

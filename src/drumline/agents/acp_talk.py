@@ -188,7 +188,7 @@ class Talk:
 
     async def _explain_death(self) -> Outcome:
         ended = await self._conversation.wait()
-        if ended.exit_code is None:
+        if ended.exit_code is None and not ended.killed:
             return Outcome(failure=Failure.PERMANENT.value, message=f"could not be started: {ended.message}")
         return explain_end(ended, f"an answer to {self._doing}")
 

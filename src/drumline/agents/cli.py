@@ -19,6 +19,7 @@ from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.follow import Follower
 from drumline.agents.jail import Jail
 from drumline.agents.keys import list_keys
+from drumline.agents.kills import describe_kill
 from drumline.agents.outage import Outage
 from drumline.agents.program import Launch, Program, Reader, Setting, Talk
 from drumline.agents.silence import LOOK, Silence, describe_silence
@@ -251,6 +252,8 @@ class _Watch:
             offline = f"; it said: {self._outage.told}" if self._outage.told else ""
             message = f"timed out after {self._assignment.timeout:g} s{self._doing()}{offline}"
             return self._fail(Failure.VALIDATION, message)
+        if ended.exit_code is None and ended.killed:
+            return self._fail(Failure.KILLED, describe_kill(ended) + self._doing())
         if ended.exit_code is None:
             return self._fail(Failure.PERMANENT, f"could not be started: {ended.message}")
         outcome = self._conclude(ended)

@@ -14,6 +14,7 @@ from pathlib import Path
 from drumline.agents.acp_programs import PROVIDERS, find_known
 from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.jail import Jail
+from drumline.agents.kills import describe_kill, was_killed
 from drumline.agents.silence import describe_silence, run_heard
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
@@ -64,7 +65,7 @@ class CommandAgent:
             ended = await run_heard(self.processes, self._write_job(held), idle=assignment.idle)
         if ended is None:
             return Outcome(failure=Failure.CRASH.value, message=describe_silence(assignment))
-        return judge(ended, timeout=assignment.timeout)
+        return judge(ended, timeout=assignment.timeout, jailed=self.jail is not None)
 
     def _write_job(self, held: Confinement) -> Job:
         assignment = held.assignment
@@ -104,12 +105,14 @@ def describe(assignment: Assignment) -> Mapping[str, str]:
     }
 
 
-def judge(ended: Ended, *, timeout: float | None = None) -> Outcome:
+def judge(ended: Ended, *, timeout: float | None = None, jailed: bool = False) -> Outcome:
     """The outcome of a command: done, or a failure class with the end of its output."""
     said = strip_controls(ended.output).strip()[-TAIL:]
     if ended.timed_out:
         limit = "" if timeout is None else f" after {timeout:g} s"
         return Outcome(failure=Failure.VALIDATION.value, message=_join(f"timed out{limit}", said))
+    if ended.killed or (jailed and was_killed(ended)):
+        return Outcome(failure=Failure.KILLED.value, message=_join(describe_kill(ended), said))
     if ended.exit_code is None:
         return Outcome(failure=Failure.PERMANENT.value, message=f"could not be started: {ended.message}")
     if ended.exit_code == 0:

@@ -90,8 +90,12 @@ class ScriptedAgent:
             say(ended.output.rstrip("\n"))
         if ended.exit_code == 0 and not ended.timed_out:
             return None
-        failure = Failure.PERMANENT if ended.exit_code is None and not ended.timed_out else Failure.VALIDATION
-        message = judge(ended, timeout=assignment.timeout).message
+        judged = judge(ended, timeout=assignment.timeout)
+        final = ended.exit_code is None and not ended.timed_out
+        failure = Failure.PERMANENT if final else Failure.VALIDATION
+        if judged.failure == Failure.KILLED.value:
+            failure = Failure.KILLED
+        message = judged.message
         return Outcome(failure=failure.value, message=f"{act.run!r}: {message}", usage=act.usage)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from drumline.agents.kills import describe_kill, was_killed
 from drumline.agents.resets import find_reset
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Outcome
@@ -112,6 +113,8 @@ def explain_end(ended: Ended, missing: str) -> Outcome:
     """The outcome of a program that ended without its final event, which is called `missing`."""
     said = "\n".join(part for part in (_find_plain(ended), ended.errors.strip()) if part)[-LONGEST:]
     words = f"ended with exit code {ended.exit_code} and without {missing}" + (f": {said}" if said else "")
+    if was_killed(ended):
+        return Outcome(failure=Failure.KILLED.value, message=f"{describe_kill(ended)}; it {words}")
     known = classify(said) if said else Failure.CRASH
     # Only what a person has to settle is believed from such words; all else may well pass.
     failure = known if known in (Failure.AUTH, Failure.BILLING, Failure.QUOTA) else Failure.CRASH

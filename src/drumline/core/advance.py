@@ -2,7 +2,8 @@
 
 Budgets: only failures of the work itself (a failing check, or the agent saying so) use up fixes; failures that pass
 by themselves wait 2 s, then 4 s; where an agent cannot go on the next one takes over; a check that this machine cannot
-run is repeated once; everything else stops the step with its reason. Before each attempt the run's money is looked at.
+run is repeated once; what was killed from outside is lost and done again, until that happens three times in a row;
+everything else stops the step with its reason. Before each attempt the run's money is looked at.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from drumline.core.plan import Check, Step
 from drumline.core.routing import Candidate, choose, find_rest, has_other, list_candidates, raise_tier
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.taxonomy import MOST_CRASHES, RULES, WAITS, Failure, Reaction, hands_over
+from drumline.core.taxonomy import MOST_CRASHES, MOST_KILLS, RULES, WAITS, Failure, Reaction, hands_over
 
 NODE = "implement"
+KILLED = CheckFailure.KILLED.value
 MOST_RUNS = 2
 """How often a check that this machine cannot run is tried."""
 
@@ -78,6 +80,8 @@ def _advance(orders: Orders, state: StepState, run: RunState) -> Command:
     edited = _open_edit(run, step)
     if edited is not None:
         return edited
+    if state.kills >= MOST_KILLS:
+        return Finish(state="blocked", reason=explain_kills(state.kills, state.killed), failure=KILLED)
     match state.phase:
         case Phase.WAITING:
             return Finish(state="blocked", reason=state.trouble) if state.trouble else Prepare()
@@ -91,8 +95,14 @@ def _advance(orders: Orders, state: StepState, run: RunState) -> Command:
 
 def _begin_round(number: int, state: StepState, *, rewritten: int) -> Command:
     """From nothing; but work whose checks could not be run is only checked again, unless its task was edited since."""
-    keeps = state.phase is Phase.WORKED and state.hindered is not None and state.round >= rewritten
+    hindered = state.hindered is not None or state.kills >= MOST_KILLS
+    keeps = state.phase is Phase.WORKED and hindered and state.round >= rewritten
     return Recheck(round=number) if keeps else Restart(round=number)
+
+
+def explain_kills(kills: int, what: str) -> str:
+    """The reason of a step whose work was killed too often."""
+    return f"killed from outside {kills} times in a row: {what}; look whether memory ran out, then drumline resume"
 
 
 def recover(state: StepState, driver: DriverId) -> list[Event]:

@@ -25,6 +25,7 @@ class CheckFailure(Enum):
     WORK = "work"
     TOOL = "tool"
     NETWORK = "network"
+    KILLED = "killed"
 
 
 class CheckReaction(Enum):
@@ -58,6 +59,12 @@ CHECK_RULES: Mapping[CheckFailure, CheckRule] = MappingProxyType(
             advice="look at the connection",
             delay=2.0,
         ),
+        CheckFailure.KILLED: CheckRule(
+            reaction=CheckReaction.REPEAT,
+            means="the check was killed from outside",
+            advice="look whether memory ran out",
+            delay=2.0,
+        ),
     }
 )
 
@@ -67,6 +74,7 @@ class FailedCheck:
     """A check that did not pass: `exit_code` is None if it could not be started, `output` the end of what it printed.
 
     `folder` is where it ran. `names` are files that the work is to create, which a check may call by name alone.
+    `killed` says that it did not end by itself.
     """
 
     command: str
@@ -74,6 +82,7 @@ class FailedCheck:
     output: str
     folder: str
     names: tuple[str, ...] = ()
+    killed: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -201,7 +210,12 @@ def _find_offline(check: FailedCheck) -> str | None:
     return next((line for line in lines if _OFFLINE.search(line) and not _NOT_OUTSIDE.search(line)), None)
 
 
+def _find_kill(check: FailedCheck) -> str | None:
+    return "" if check.killed else None
+
+
 _EVIDENCE = (
+    _Row(failure=CheckFailure.KILLED, find=_find_kill),
     _Row(failure=CheckFailure.TOOL, find=_find_start_error, exit_codes=frozenset({None})),
     _Row(failure=CheckFailure.WORK, find=_find_own_file, exit_codes=frozenset(CANNOT_RUN)),
     _Row(failure=CheckFailure.TOOL, find=_find_unrunnable, exit_codes=frozenset(CANNOT_RUN)),

@@ -53,9 +53,9 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
 
 
 def take_up(run: RunState) -> list[StepReopened]:
-    """What a resume reopens: steps whose checks this machine could not run. Their work is kept, so trying is cheap."""
+    """What a resume reopens: steps whose checks this machine could not run, and those whose work was killed."""
     blocked = [f.step for f in run.finished.values() if f.state == "blocked" and not is_work(f.failure)]
-    return [StepReopened(step=step, reason="its check could not be run before") for step in blocked]
+    return [StepReopened(step=step, reason="what it needs could not be run before") for step in blocked]
 
 
 def _branch(run: RunState, around: Surroundings) -> list[Command]:

@@ -180,7 +180,11 @@ class StepLanded(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkLost(Event):
-    """What was open was cut short with its driver. It counts as no attempt; what its agent had used is spent."""
+    """What was open was cut short: with its driver, or because `killed` says what was killed from outside.
+
+    It counts as no attempt; what its agent had used is spent.
+    """
 
     what: str
     driver: DriverId = NO_DRIVER
+    killed: str = ""

@@ -36,7 +36,8 @@ class StepState:
 
     Figures of all rounds never shrink: `reached` is the highest number of an attempt that began, `lost` counts those
     that were cut short, `usage` and `spent` (by agent) what all of them used; `fixes` and `waits` are of this round,
-    `fixes_before` of those before. `metered` is what the attempt under way has used so far.
+    `fixes_before` of those before. `kills` counts work lost in a row because something was killed, `killed` says what
+    that was last. `metered` is what the attempt under way has used so far.
     """
 
     version: int = 0
@@ -53,6 +54,8 @@ class StepState:
     fixes: int = 0
     fixes_before: int = 0
     waits: int = 0
+    kills: int = 0
+    killed: str = ""
     asked: ev.AttemptStarted | None = None
     last: ev.AttemptEnded | None = None
     agent: str = ""
@@ -125,6 +128,8 @@ def fold_step(state: StepState, events: Iterable[ev.Event]) -> StepState:
     for event in events:
         before = state.phase
         state.phase = step_forward(before, type(event))
+        if type(event) in _ENDS:
+            state.kills = 0
         _APPLY[type(event)](state, event, before)
         state.version += 1
     return state
@@ -168,7 +173,7 @@ def _begin_round(state: StepState, number: int) -> None:
     """Budgets are fresh; figures go on."""
     state.round = number
     state.fixes_before = state.all_fixes
-    state.fixes = state.waits = state.crashes = state.rests = 0
+    state.fixes = state.waits = state.crashes = state.rests = state.kills = 0
 
 
 def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
@@ -250,6 +255,9 @@ def _work_lost(state: StepState, event: ev.WorkLost, before: Phase) -> None:
         used = state.metered or ev.AttemptUsed(usage={})
         state.lost += 1
         _charge(state, used.usage, used.seconds)
+    if event.killed:
+        state.kills += 1
+        state.killed = event.killed
 
 
 def _note_agent(state: StepState, event: ev.AttemptEnded) -> None:
@@ -289,6 +297,9 @@ def _landed(state: StepState, event: ev.StepLanded, _: Phase) -> None:
 def _nothing(state: StepState, event: ev.Event, _: Phase) -> None:
     """The phase says it all."""
 
+
+_ENDS = frozenset({ev.WorkspaceReady, ev.AttemptEnded, ev.CheckEnded, ev.LandingRefused, ev.StepLanded})
+"""Work that came to its end, whatever it came to: nothing was killed in it."""
 
 _APPLY: dict[type[ev.Event], Callable[[StepState, Any, Phase], None]] = {
     ev.StepClaimed: _claimed,

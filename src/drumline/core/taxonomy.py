@@ -17,6 +17,7 @@ class Failure(Enum):
     BILLING = "billing"
     MISSING = "missing"
     CRASH = "crash"
+    KILLED = "killed"
     VALIDATION = "validation"
     PERMANENT = "permanent"
 
@@ -42,6 +43,7 @@ RULES: Mapping[Failure, Rule] = MappingProxyType(
     {
         Failure.TRANSIENT: Rule(reaction=Reaction.WAIT, means="the service was busy or unreachable"),
         Failure.CRASH: Rule(reaction=Reaction.WAIT, means="the agent program broke down"),
+        Failure.KILLED: Rule(reaction=Reaction.WAIT, means="the agent was killed from outside"),
         Failure.QUOTA: Rule(reaction=Reaction.BLOCK, means="the agent's quota is used up"),
         Failure.AUTH: Rule(reaction=Reaction.BLOCK, means="the agent is not logged in"),
         Failure.BILLING: Rule(reaction=Reaction.BLOCK, means="the agent's account has no credit"),
@@ -53,6 +55,10 @@ RULES: Mapping[Failure, Rule] = MappingProxyType(
 
 WAITS = (2.0, 4.0)
 """Seconds before each further try after a failure that passes by itself."""
+MOST_KILLS = 3
+"""How often in a row work of a step may be lost because something was killed before the step is blocked."""
+KILLED_CODE = 137
+"""The exit code by which shells and sandboxes say that SIGKILL ended what they ran."""
 MOST_CRASHES = 2
 """How often in a row an agent program may break down before another agent takes over, where there is one."""
 

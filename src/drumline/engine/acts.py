@@ -13,6 +13,7 @@ from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.advance import Orders
+from drumline.core.checkfailure import CheckFailure
 from drumline.core.leftovers import sort_changes
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, Role, find_role
@@ -28,7 +29,7 @@ from drumline.engine.figures import add_figures
 from drumline.engine.kit import Kit, OpenAgent, Worker
 from drumline.engine.metering import Meter, add_price
 from drumline.engine.transcripts import OWN
-from drumline.errors import GitError, InvalidInput
+from drumline.errors import ChildKilled, GitError, InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome, Report
 from drumline.ports.processes import Job, Processes
 
@@ -174,6 +175,8 @@ class Acts:
                 timeout=self.kit.check_timeout,
             )
         )
+        if ended.killed:
+            raise ChildKilled(f"the setup command {setup}")
         if ended.exit_code != 0:
             why = ended.message or f"exit code {ended.exit_code}"
             return ev.WorkspaceFailed(reason=f"setup command failed ({why}): {setup}")
@@ -185,6 +188,9 @@ class Acts:
             await self.kit.clock.sleep(command.delay)
         began = self.kit.clock.now()
         outcome = await self._ask(command, state)
+        if outcome.failure == Failure.KILLED.value:
+            await self._keep_usage(outcome.usage, round(max(0.0, self.kit.clock.now() - began), 3))
+            raise ChildKilled(f"the agent: {outcome.message[:MOST_MESSAGE]}")
         tree = await self.kit.workspaces.snapshot(step, base=base)
         kept = await self.kit.workspaces.keep(step, str(command.attempt), tree, base=base)
         if outcome.failure and tree != before:
@@ -326,6 +332,8 @@ class Acts:
             timeout=self.kit.check_timeout,
             files=self.orders.step.files,
         )
+        if found.cause is not None and found.cause.failure is CheckFailure.KILLED:
+            raise ChildKilled(f"the check {command.check.command}")
         changes = await self.kit.workspaces.clean(step, tree, base=_known(state.base))
         left = sort_changes((_readable(path), kind) for path, kind in changes.items())
         return ev.CheckEnded(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from drumline.core.checkfailure import Cause, FailedCheck, classify
@@ -36,6 +36,7 @@ async def run_check(
     exit_code = TIMED_OUT if ended.timed_out else ended.exit_code
     names = tuple(dict.fromkeys(PurePosixPath(file).name for file in files))
     failed = FailedCheck(command=command, exit_code=exit_code, output=output, folder=str(folder), names=names)
+    failed = replace(failed, killed=ended.killed)
     return Checked(
         exit_code=exit_code,
         output=output[-MOST_OUTPUT:],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import anyio
 from anyio.abc import TaskGroup
@@ -25,6 +26,7 @@ from drumline.engine.acts import Acts
 from drumline.engine.books import Books
 from drumline.engine.branchwatch import BranchWatch, record_adoption
 from drumline.engine.figures import complete
+from drumline.engine.kills import repeat_killed
 from drumline.engine.kit import Kit, Observer, OpenAgent
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import outcome_of
@@ -139,8 +141,9 @@ class Driver:
         await self._mirror_all()
         if await self._watch_plan():
             return True
-        await self._branch.look(self.run)
-        unmerged = await self._others.find_unmerged(self.run, self._plan.known(self.run))
+        await repeat_killed(partial(self._branch.look, self.run), self.kit.clock)
+        find_unmerged = partial(self._others.find_unmerged, self.run, self._plan.known(self.run))
+        unmerged = await repeat_killed(find_unmerged, self.kit.clock)
         around = replace(self._surroundings(claimed | frozenset(self._walks)), unmerged=unmerged)
         commands = decide(self.run, around, slots=self.jobs - len(self._walks))
         self._wakeup.alarm = None
@@ -305,7 +308,7 @@ class Driver:
         """End the run; what landed is looked for on the branch once more before it is said to be there."""
         if self._branch.is_sound and state != "cancelled":
             self._branch.due = True
-            await self._branch.look(self.run)
+            await repeat_killed(partial(self._branch.look, self.run), self.kit.clock)
             if not self._branch.is_sound:
                 return
         await self._append([ev.RunEnded(state=state, reason=reason)])

@@ -9,23 +9,25 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import anyio
 
 from drumline.core import events as ev
-from drumline.core.advance import advance, recover
+from drumline.core.advance import KILLED, advance, explain_kills, recover
 from drumline.core.commands import Command, Defer, Finish, Land, Park, Release
 from drumline.core.ids import DriverId, StepId, Stream, Token
 from drumline.core.life import Phase
 from drumline.core.spending import count_usage
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState, fold_step
+from drumline.core.taxonomy import MOST_KILLS
 from drumline.engine.acts import Acts, Note
 from drumline.engine.figures import add_figures
+from drumline.engine.kills import KILL_WAIT, repeat_killed
 from drumline.engine.kit import Kit
 from drumline.engine.scratch import take_over_logs
-from drumline.errors import Conflict, GitError
+from drumline.errors import ChildKilled, Conflict, GitError, GitKilled
 from drumline.ports.journal import Addition
 
 Recover = Callable[[StepState, DriverId], list[ev.Event]]
@@ -43,6 +45,8 @@ class Walk:
     recover: Recover = recover
     state: StepState = field(default_factory=StepState)
     recorded: int = 0
+    pending: Note = field(default_factory=Note)
+    kills: int = 0
 
     def __post_init__(self) -> None:
         self.acts = replace(self.acts, note=self._note)
@@ -66,7 +70,7 @@ class Walk:
         claimed = ev.StepClaimed(driver=self.driver, token=self.token)
         try:
             pending = Note(step=[*await self._close(owner), claimed], run=opening)
-            await self._walk(pending)
+            await self._walk_through(pending)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._let_go("stopped")
@@ -89,7 +93,8 @@ class Walk:
         lost = self.recover(self.state, owner)
         if not lost or self.state.phase is not Phase.LANDING or self.state.candidate is None:
             return lost
-        landing = await self.kit.workspaces.find_landing(self.step, self.state.candidate)
+        find = partial(self.kit.workspaces.find_landing, self.step, self.state.candidate)
+        landing = await repeat_killed(find, self.kit.clock)
         if landing is None or landing.commit is None or landing.tree is None:
             return lost
         return [ev.StepLanded(commit=landing.commit, tree=landing.tree, merged=landing.merged, adopted=True)]
@@ -99,9 +104,38 @@ class Walk:
         fold_step(self.state, events)
         self.recorded = self.state.version
 
+    async def _walk_through(self, pending: Note) -> None:
+        """Walk; what was cut short because something was killed is lost and done again while the rules allow it."""
+        while True:
+            try:
+                await self._walk(pending)
+                return
+            except (ChildKilled, GitKilled) as error:
+                pending = await self._lose(error)
+
+    async def _lose(self, error: ChildKilled | GitKilled) -> Note:
+        """Close as lost what a kill has cut short. Where nothing was open, only this walk counts it."""
+        await self._save()
+        lost = await self._close(self.driver)
+        closed = [replace(e, killed=str(error)) if isinstance(e, ev.WorkLost) else e for e in lost]
+        self.kills = 0 if closed else self.kills + 1
+        if self.kills >= MOST_KILLS:
+            raise error
+        await self.kit.clock.sleep(KILL_WAIT)
+        return Note(step=closed)
+
+    async def _save(self) -> None:
+        """Record what has come to its end already, and read the state again."""
+        pending, self.pending = self.pending, Note()
+        if pending.step or pending.run:
+            await self._record(pending)
+        self.state = StepState()
+        self._load()
+
     async def _walk(self, pending: Note) -> None:
         fold_step(self.state, pending.step)
         pending.run.extend(self._count_lost(pending.step))
+        self.pending = pending
         await self._clean_up()
         command = await self._begin(pending)
         while not isinstance(command, Finish | Park | Defer | Release):
@@ -115,13 +149,16 @@ class Walk:
 
     async def _go_on(self, command: Command) -> Command:
         pending = await self.acts.perform(command, self.state)
+        self.kills = 0
         fold_step(self.state, pending.step)
         return await self._begin(pending)
 
     async def _begin(self, pending: Note) -> Command:
         """Decide what comes next and record it together with what came of the last."""
+        self.pending = pending
         command = advance(self.acts.orders, self.state, self.run)
         intent = await self.acts.intend(command, self.state)
+        self.pending = Note()
         await self._record(pending.then(intent))
         fold_step(self.state, intent.step)
         return command
@@ -177,8 +214,7 @@ class Walk:
 
     async def _give_up(self, error: GitError) -> None:
         """Git refused something no rule expects: block the step with git's own words instead of losing the run."""
-        self.state = StepState()
-        self._load()
+        await self._save()
         lost = recover(self.state, self.driver)
         with contextlib.suppress(GitError):
             lost = await self._close(self.driver)
@@ -187,5 +223,7 @@ class Walk:
             await self._record(Note(step=[*lost, ev.StepReleased(reason="landed")]))
             return
         finished = ev.StepFinished(step=self.step, state="blocked", reason=f"git: {error}")
+        if isinstance(error, GitKilled):
+            finished = replace(finished, reason=explain_kills(MOST_KILLS, str(error)), failure=KILLED)
         told = [*self._count_lost(lost), add_figures(finished, self.state)]
         await self._record(Note(step=[*lost, ev.StepReleased(reason=finished.state)], run=told))

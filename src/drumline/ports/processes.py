@@ -63,6 +63,9 @@ class Ended:
 
     `output` is the tail of the log. `cut` and `errors` are for jobs with `printed`: whether that file lacks something
     of what the command said, and the tail of stderr alone.
+
+    `killed` says that it did not end by itself: SIGKILL ended the command that was started, or its supervisor is gone.
+    A signal that a shell tells as its exit code, a time that ran out and any other signal are not that.
     """
 
     exit_code: int | None
@@ -72,6 +75,7 @@ class Ended:
     message: str = ""
     cut: bool = False
     errors: str = ""
+    killed: bool = False
 
 
 class Conversation(Protocol):

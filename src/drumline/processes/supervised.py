@@ -215,7 +215,13 @@ def _conclude(said: bytes, job: Job, mark: str, *, began: float) -> Ended:
     # Its supervisor is gone without a word, so nobody but us ends what it had started.
     sweep(mark)
     seconds = time.monotonic() - began
-    return Ended(exit_code=None, seconds=seconds, output=read_tail(job.log), message=_explain_silence(said))
+    return Ended(
+        exit_code=None,
+        seconds=seconds,
+        output=read_tail(job.log),
+        message=_explain_silence(said),
+        killed=not said.strip(),  # one that breaks down by itself leaves a traceback
+    )
 
 
 async def _stop(process: Process, mark: str) -> None:
@@ -245,6 +251,7 @@ def _read_report(said: bytes, log: Path) -> Ended | None:
             message=report["message"],
             cut=report["cut"],
             errors=strip_controls(report["errors"]),
+            killed=report["killed"],
         )
     except (ValueError, KeyError):
         return None

@@ -359,8 +359,9 @@ def _left_behind(scene: _Scene, event: ev.CheckEnded) -> Told | None:
 
 
 def _lost(scene: _Scene, event: ev.WorkLost) -> Told:
-    data = {"step": scene.step, "what": event.what, "driver": event.driver or None}
-    text = f"{scene.step}: cut short while {event.what}; it is taken up again and counts as no attempt"
+    data = {"step": scene.step, "what": event.what, "driver": event.driver or None, "killed": event.killed or None}
+    killed = f" ({flatten(event.killed, LONGEST_NOTICE)})" if event.killed else ""
+    text = f"{scene.step}: cut short while {event.what}{killed}; it is taken up again and counts as no attempt"
     return Told(event="lost", text=text, data=data)
 
 
