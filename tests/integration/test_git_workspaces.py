@@ -7,8 +7,10 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -632,7 +634,19 @@ def leave_an_ignore_rule_of_its_own(path: Path, record: Path) -> None:
     (path / "junk").write_text("x")
 
 
+def leave_a_pipe_in_place_of_a_file(path: Path, record: Path) -> None:
+    (path / "a.txt").unlink()
+    os.mkfifo(path / "a.txt")
+
+
+def leave_a_pipe_that_git_would_wait_for(path: Path, record: Path) -> None:
+    (path / ".gitignore").unlink()
+    os.mkfifo(path / ".gitignore")
+
+
 LEFTOVERS: list[Break] = [
+    leave_a_pipe_in_place_of_a_file,
+    leave_a_pipe_that_git_would_wait_for,
     leave_a_folder_without_record,
     leave_a_record_without_folder,
     leave_a_locked_record_without_folder,
@@ -695,6 +709,94 @@ def test_removing_tolerates_whatever_is_left(site: Site, leave: Break) -> None:
 
     assert not os.path.lexists(spaces.path(A))
     assert f"{spaces.path(A)}\n" not in git(site.top, "worktree", "list", "--porcelain")
+
+
+UNREADABLE: list[Break] = [leave_a_pipe_in_place_of_a_file, leave_a_pipe_that_git_would_wait_for]
+
+
+@pytest.mark.parametrize("leave", UNREADABLE)
+def test_what_can_be_read_is_salvaged_from_a_workspace_that_git_refuses(site: Site, leave: Break) -> None:
+    spaces = site.open()
+    anyio.run(spaces.prepare, A, site.base)
+    leave(spaces.path(A), site.record(spaces))
+    (spaces.path(A) / "new.txt").write_text("new\n")
+
+    with pytest.raises(GitError):
+        anyio.run(partial(spaces.snapshot, A, base=site.base))
+    tree = anyio.run(partial(spaces.salvage, A, base=site.base))
+
+    assert git(site.top, "show", f"{tree}:new.txt") == "new"
+    assert git(site.top, "show", f"{tree}:plan/root.md") == "plan"
+
+
+@pytest.mark.parametrize("leave", UNREADABLE)
+def test_cleaning_remakes_a_workspace_that_a_check_has_made_unreadable(site: Site, leave: Break) -> None:
+    spaces = site.open()
+    tree = anyio.run(spaces.prepare, A, site.base)
+    leave(spaces.path(A), site.record(spaces))
+    (spaces.path(A) / "new.txt").write_text("new\n")
+
+    changed = anyio.run(partial(spaces.clean, A, tree, base=site.base))
+
+    assert changed["new.txt"] == "created"
+    assert len(changed) == 2
+    assert_sound(site, spaces)
+
+
+def test_nothing_is_salvaged_where_the_workspace_is_no_folder(site: Site) -> None:
+    spaces = site.open()
+    tree = anyio.run(spaces.prepare, A, site.base)
+    leave_a_symlink_in_its_place(spaces.path(A), site.record(spaces))
+
+    assert anyio.run(partial(spaces.salvage, A, base=site.base)) == tree
+
+
+PLAIN_USER = """
+import os, sys
+from pathlib import Path
+from functools import partial
+import anyio
+from drumline.core.ids import Commit, RunId, StepId
+from drumline.errors import GitError
+from drumline.workspace.repository import find_repository
+from drumline.workspace.workspaces import GitWorkspaces
+anyio.run(anyio.run_process, ["git", "version"])  # Python's own files may be closed to others: all is imported now
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+top, root, base, step = Path(sys.argv[1]), Path(sys.argv[2]), Commit(sys.argv[3]), StepId("step-1")
+spaces = GitWorkspaces(find_repository(top), run=RunId("r1"), branch="drumline/plan-r1", root=root)
+tree = anyio.run(spaces.prepare, step, base)
+where = spaces.path(step)
+(where / "a.txt").write_text("changed\\n")
+(where / "a.txt").chmod(0)
+(where / "new").mkdir()
+(where / "new" / "file").write_text("new\\n")
+(where / "new").chmod(0)
+try:
+    anyio.run(partial(spaces.snapshot, step, base=base))
+except GitError:
+    found = anyio.run(partial(spaces.salvage, step, base=base))
+    anyio.run(spaces.restore, step, tree)
+    print(found, anyio.run(partial(spaces.snapshot, step, base=base)) == tree)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user whom permissions hold back")
+def test_files_and_folders_without_permissions_are_salvaged_and_the_workspace_is_restored() -> None:
+    with tempfile.TemporaryDirectory() as name:  # the folders of pytest are closed to others
+        site = Site(Path(name))
+        Path(name).chmod(0o755)
+        subprocess.run(["chown", "-R", "65534", name], check=True)
+        argv = [sys.executable, "-c", PLAIN_USER, str(site.top), str(site.root), site.base]
+
+        done = subprocess.run(argv, capture_output=True, text=True, env={**os.environ, "HOME": name}, check=False)
+
+        subprocess.run(["chown", "-R", "0", name], check=True)
+        tree, _, restored = done.stdout.strip().partition(" ")
+        assert restored == "True", done.stderr
+        assert git(site.top, "show", f"{tree}:a.txt") == "changed"
+        assert git(site.top, "show", f"{tree}:new/file") == "new"
 
 
 def test_a_foreign_folder_where_the_workspace_belongs_is_replaced(site: Site) -> None:

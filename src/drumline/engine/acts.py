@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from typing import TypeVar
 from uuid import uuid4
 
@@ -28,7 +27,8 @@ from drumline.engine.checking import run_check
 from drumline.engine.figures import add_figures
 from drumline.engine.kit import Kit, OpenAgent, Worker
 from drumline.engine.metering import Meter, add_price
-from drumline.engine.transcripts import OWN
+from drumline.engine.pinned import read_pinned
+from drumline.engine.salvage import explain_unreadable, read_work
 from drumline.errors import ChildKilled, GitError, InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome, Report
 from drumline.ports.processes import Job, Processes
@@ -81,7 +81,9 @@ class Acts:
             case cmd.Recheck(round=number):
                 return Note(step=[ev.StepRechecked(round=number)])
             case cmd.Prepare():
-                self._pinned_text()  # a slow setup must not let an edit slip in under the old text's name
+                read_pinned(
+                    self.kit, self.orders.step
+                )  # a slow setup must not let an edit slip in under the old text's name
                 base = await self.kit.workspaces.head()
                 path = str(self.kit.workspaces.path(step))
                 return Note(step=[ev.WorkspaceAssigned(path=path, base=base)])
@@ -191,15 +193,20 @@ class Acts:
         if outcome.failure == Failure.KILLED.value:
             await self._keep_usage(outcome.usage, round(max(0.0, self.kit.clock.now() - began), 3))
             raise ChildKilled(f"the agent: {outcome.message[:MOST_MESSAGE]}")
-        tree = await self.kit.workspaces.snapshot(step, base=base)
+        work = await read_work(self.kit.workspaces, step, base=base)
+        tree = work.tree
         kept = await self.kit.workspaces.keep(step, str(command.attempt), tree, base=base)
+        if work.unreadable:
+            message = explain_unreadable(work.unreadable, kept=kept[:SHORT])
+            outcome, tree = await self._undo(message, outcome, state), _known(before)
         if outcome.failure and tree != before:
             left = f"what attempt {command.attempt} had changed is kept: git show {kept[:SHORT]}"
             outcome = replace(outcome, notices=(left, *outcome.notices))
         role = find_role(self.orders.step.role)
         writes = role is None or role.capability.writes
         if role is not None and not writes and tree != before:
-            outcome, tree = await self._undo(role, outcome, state), _known(before)
+            message = f"the role {role.name} may only read, but files were changed; the changes were undone"
+            outcome, tree = await self._undo(message, outcome, state), _known(before)
         ended = ev.AttemptEnded(
             node=command.node,
             attempt=command.attempt,
@@ -242,10 +249,9 @@ class Acts:
         total = add_up((state.spent.get(command.agent, {}), count_attempt(ended.usage)))
         return [*count_usage(self.orders.step.id, command.agent, total)]
 
-    async def _undo(self, role: Role, outcome: Outcome, state: StepState) -> Outcome:
-        """A role that may only read has written: its changes are kept by ref, and undone; its session knows not."""
+    async def _undo(self, message: str, outcome: Outcome, state: StepState) -> Outcome:
+        """What was changed cannot stay: it is kept by ref, and undone; the agent's session knows not."""
         await self.kit.workspaces.restore(self.orders.step.id, _known(state.tree))
-        message = f"the role {role.name} may only read, but files were changed; the changes were undone"
         return replace(outcome, failure=Failure.VALIDATION.value, message=message, session="")
 
     def _report(self, state: StepState, meter: Meter) -> Report:
@@ -292,7 +298,7 @@ class Acts:
         step = self.orders.step
         brief = Brief(
             step=step,
-            text=self._pinned_text(),
+            text=read_pinned(self.kit, step),
             plan_title=self.run.plan.title or self.run.plan.name,
             checks=self.orders.checks,
             attempt=command.attempt,
@@ -307,17 +313,6 @@ class Acts:
             remarks=list_remarks(self.run),
         )
         return write_prompt(brief)
-
-    def _pinned_text(self) -> str:
-        """The step's text as it was when work on it began: an edit in mid-work counts only after its gate."""
-        step = self.orders.step
-        folder = self.kit.logs / step.id
-        name = blake2b(step.text_digest.encode(), digest_size=4).hexdigest()
-        kept = folder / f"step-{name}.md"
-        if not kept.exists():
-            folder.mkdir(mode=OWN, parents=True, exist_ok=True)
-            kept.write_text(self.kit.planfiles.text(step), encoding="utf-8")
-        return kept.read_text(encoding="utf-8")
 
     async def _check(self, command: cmd.RunCheck, state: StepState) -> ev.Event:
         step, tree = self.orders.step.id, _known(state.tree)

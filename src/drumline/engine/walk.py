@@ -26,6 +26,7 @@ from drumline.engine.acts import Acts, Note
 from drumline.engine.figures import add_figures
 from drumline.engine.kills import KILL_WAIT, repeat_killed
 from drumline.engine.kit import Kit
+from drumline.engine.salvage import read_work
 from drumline.engine.scratch import take_over_logs
 from drumline.errors import ChildKilled, Conflict, GitError, GitKilled
 from drumline.ports.journal import Addition
@@ -169,9 +170,9 @@ class Walk:
         if state.phase not in (Phase.PREPARED, Phase.WORKED) or state.tree is None or state.base is None:
             return
         if self.kit.workspaces.path(self.step).exists():
-            found = await self.kit.workspaces.snapshot(self.step, base=state.base)
-            if found != state.tree:
-                await self.kit.workspaces.keep(self.step, f"lost-{self.token}", found, base=state.base)
+            found = await read_work(self.kit.workspaces, self.step, base=state.base)
+            if found.tree != state.tree:
+                await self.kit.workspaces.keep(self.step, f"lost-{self.token}", found.tree, base=state.base)
         await self.kit.workspaces.restore(self.step, state.tree)
 
     def _count_lost(self, events: list[ev.Event]) -> list[ev.Event]:

@@ -53,6 +53,10 @@ class Workspaces(Protocol):
         """
         ...
 
+    async def salvage(self, step: StepId, *, base: Commit) -> Tree:
+        """The tree of what can be read where a snapshot fails; what cannot be read is as it is in `base`."""
+        ...
+
     async def restore(self, step: StepId, tree: Tree) -> None:
         """Bring the workspace to exactly `tree` (ignored files stay)."""
         ...

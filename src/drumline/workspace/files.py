@@ -13,10 +13,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 
+import anyio
+
 from drumline.core.ids import Commit, Tree
 from drumline.core.leftovers import find_droppings
 from drumline.errors import GitError
 from drumline.workspace.git import Git
+from drumline.workspace.readable import clear_pipes, open_up, refuse_pipes
 from drumline.workspace.repository import exclude_path
 
 LINK = "160000 "
@@ -46,22 +49,41 @@ class WorkFiles:
 
     async def fill(self, tree: Tree) -> None:
         """Make the files exactly `tree`, ignored ones aside."""
+        clear_pipes(self.path)
         await self._git.run("read-tree", "--reset", "-u", tree)
         await self._git.run("clean", "-ffdq")
 
-    async def read(self, base: Commit, spared: Sequence[str], *, whole: bool = False) -> Tree:
+    async def salvage(self, base: Commit, spared: Sequence[str]) -> Tree:
+        """The tree of what can be read where not everything can; the rest is as it is in `base`.
+
+        What is ours is made readable first; pipes, sockets and devices, which git does not know, are removed.
+        """
+        if self.path.is_symlink() or not self.path.is_dir():
+            return Tree((await self._git.run("rev-parse", f"{base}^{{tree}}")).line)
+        await anyio.to_thread.run_sync(open_up, self.path)
+        return await self.read(base, spared, tolerant=True)
+
+    async def read(self, base: Commit, spared: Sequence[str], *, whole: bool = False, tolerant: bool = False) -> Tree:
         """The tree of everything not ignored, with what is in or below the `spared` paths as it is in `base`.
 
-        What tools for tests drop is left out where `base` does not have it, unless the tree is to be `whole`.
+        What tools for tests drop is left out where `base` does not have it, unless the tree is to be `whole`. With
+        `tolerant`, a file that cannot be read is as it is in `base`.
         """
         if self.path.is_symlink() or not self.path.is_dir():
             raise GitError(f"the workspace {str(self.path)!r} is gone", hint="drumline resume")
+        refuse_pipes(self.path)
         await self._load(base)
         links = await self._drop_gone(await self._list_links(spared))
         async with self._open_nested() as untracked:
             left_out = [] if whole else find_droppings(untracked)
             paths = [".", *map(exclude_path, (*spared, *left_out, *links))]
-            await self._git.run("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", text=_join(paths))
+            options = [
+                "--all",
+                *(["--ignore-errors"] if tolerant else []),
+                "--pathspec-from-file=-",
+                "--pathspec-file-nul",
+            ]
+            await self._git.run("add", *options, text=_join(paths), accept=(0, 1) if tolerant else (0,))
         if links:
             await self._git.run("update-index", "--remove", "-z", "--stdin", text=_join(links))
         return Tree((await self._git.run("write-tree")).line)

@@ -15,7 +15,7 @@ import anyio
 
 from drumline.core.branch import Branch
 from drumline.core.ids import Commit, RunId, StepId, Tree
-from drumline.errors import GitError, InvalidInput
+from drumline.errors import GitError, GitKilled, InvalidInput
 from drumline.ports.workspaces import Landing
 from drumline.workspace.branch import look_at_branch, settle_branch
 from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
@@ -24,6 +24,7 @@ from drumline.workspace.git import Git
 from drumline.workspace.landing import Target, find_landing, land_commit
 from drumline.workspace.leftovers import clear_records
 from drumline.workspace.locks import hold, retry_busy
+from drumline.workspace.readable import find_pipes
 from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.repository import Repository
 from drumline.workspace.worktrees import add_worktree, discard_worktree, file_name, find_record, reset_record
@@ -119,6 +120,11 @@ class GitWorkspaces:
         async with self._open(step) as desk:
             return await desk.files.read(base, self._spared)
 
+    async def salvage(self, step: StepId, *, base: Commit) -> Tree:
+        """The tree of what can be read where a snapshot fails; what cannot be read is as it is in `base`."""
+        async with self._open(step) as desk:
+            return await desk.files.salvage(base, self._spared)
+
     async def restore(self, step: StepId, tree: Tree) -> None:
         """Bring the workspace to exactly `tree` (ignored files stay), standing on the base it was prepared at."""
         async with self._open(step) as desk:
@@ -128,12 +134,25 @@ class GitWorkspaces:
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
         """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
         async with self._open(step) as desk:
-            found = await desk.files.read(base, self._spared, whole=True)
+            try:
+                found = await desk.files.read(base, self._spared, whole=True)
+            except GitKilled:
+                raise
+            except (GitError, OSError):
+                return await self._clean_anew(desk, tree, base)
             if found == tree:
                 return {}
             changed = await self._compare(tree, found)
             await desk.files.fill(tree)
         return changed
+
+    async def _clean_anew(self, desk: _Desk, tree: Tree, base: Commit) -> Mapping[str, str]:
+        """Remake a workspace that git cannot read; the paths that can be told to have been changed."""
+        pipes = {path.name: "modified" for path in find_pipes(desk.path)}
+        found = await desk.files.salvage(base, self._spared)
+        await discard_worktree(desk.git, desk.path)
+        await _settle(desk, base, tree)
+        return {**await self._compare(tree, found), **pipes}
 
     async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
         """Keep a tree by ref, so that no work is ever only in a workspace.
