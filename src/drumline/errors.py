@@ -9,6 +9,7 @@
     │   ├── Conflict                  somebody else appended first: read again and decide again
     │   └── StaleToken                the claim was taken over: stop driving this step
     ├── NotAllowed           exit 1   the protocol does not know this move
+    ├── SystemRefused        exit 1   the machine refused a file or folder: full, read-only, not permitted, gone
     ├── ChildKilled          exit 1   an agent, a check or its supervisor was killed from outside: do it again
     └── GitError             exit 1   git refused
         └── GitKilled        exit 1   git was ended by a signal: nobody refused anything, the same call may succeed
@@ -83,6 +84,10 @@ class StaleToken(StoreError):
 
 class NotAllowed(DrumlineError):
     """The protocol does not know this move."""
+
+
+class SystemRefused(DrumlineError):
+    """The machine refused a file or folder."""
 
 
 class ChildKilled(DrumlineError):

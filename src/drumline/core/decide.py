@@ -25,6 +25,9 @@ from drumline.core.schedule import (
 )
 from drumline.core.state import RunState
 
+GONE_GRACE = 3.0
+"""Seconds that a plan may be gone before the run ends with that reason."""
+
 
 def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
     """Commands for this driver, which has `slots` free places. Empty only if the run has ended or is parked."""
@@ -32,6 +35,8 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
         return []
     if run.cancel is not None:
         return [Linger(reason="stopping")] if around.claimed else [EndRun(state="cancelled", reason=run.cancel.reason)]
+    if around.gone is not None:
+        return [_without_plan(run, around, around.gone)]
     unsettled = _branch(run, around)
     if unsettled:
         return unsettled
@@ -50,6 +55,15 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
     if candidates or around.claimed:
         return [Linger(reason="steps are in work")]
     return [_stop(run, around)]
+
+
+def _without_plan(run: RunState, around: Surroundings, gone: float) -> Command:
+    """Nothing is claimed while the plan's files are gone; a checkout or a stash may bring them back in a moment."""
+    plan = run.begun.plan
+    if around.claimed or gone < GONE_GRACE:
+        return Linger(reason=f"the plan {plan} is gone", until=around.now + GONE_GRACE)
+    reason = f"the plan {plan} is gone: restore it (git stash pop, git checkout -- {plan}), then drumline resume"
+    return EndRun(state="blocked", reason=reason)
 
 
 def take_up(run: RunState) -> list[StepReopened]:

@@ -56,9 +56,15 @@ def outstanding(run: RunState, step: Step, want: Wanted | None) -> bool:
 
 
 def expected_marks(run: RunState, step: StepId, found: Marks) -> Marks:
-    """The marks a write may replace: the last we wrote, or what was found before we ever wrote."""
+    """The marks a write may replace: the last we wrote, or what was found before we ever wrote.
+
+    A step that is finished also replaces a ready that stands where we wrote our claim: git took the claim back.
+    """
     last = run.mirrored.get(step)
-    return last.marks if last is not None else found
+    if last is None:
+        return found
+    taken_back = last.marks.status is Status.CLAIMED and found == Marks() and step in run.finished
+    return found if taken_back else last.marks
 
 
 def _in_work(run: RunState, step: StepId, *, claimed_at: str) -> Marks:

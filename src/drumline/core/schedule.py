@@ -41,8 +41,8 @@ class Surroundings:
 
     `patience` is how many seconds a driver stays for a quota if there is nothing else to do. `untrusted` are commands
     of steps that a person has to accept first. `unmerged` are steps that another live run landed on the branch that is
-    named, which ours does not contain. `branch` is the run branch as it was seen last; `quiet` says that
-    nothing of ours was at work before that.
+    named, which ours does not contain. `gone` is for how many seconds the plan's files have been gone, if they are.
+    `branch` is the run branch as it was seen last; `quiet` says that nothing of ours was at work before that.
     """
 
     claimed: frozenset[StepId]
@@ -53,6 +53,7 @@ class Surroundings:
     patience: float = inf
     untrusted: Mapping[StepId, Sequence[Brought]] = field(default_factory=dict)
     unmerged: Mapping[StepId, str] = field(default_factory=dict)
+    gone: float | None = None
     branch: Branch | None = None
     quiet: bool = False
 

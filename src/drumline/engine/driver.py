@@ -30,12 +30,13 @@ from drumline.engine.kills import repeat_killed
 from drumline.engine.kit import Kit, Observer, OpenAgent
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import outcome_of
-from drumline.engine.outbox import Outbox, parse_iso
+from drumline.engine.outbox import Outbox, block_unmarked, parse_iso
 from drumline.engine.planwatch import OtherRuns, PlanWatch
+from drumline.engine.refusals import telling_refusals
 from drumline.engine.vetting import Vetting
 from drumline.engine.wakeup import POLL, Wakeup
 from drumline.engine.walk import Recover, Walk
-from drumline.errors import Conflict, GitError, InvalidInput, StaleToken
+from drumline.errors import Conflict, GitError, StaleToken
 from drumline.ports.journal import Addition, Recorded
 from drumline.ports.processes import Processes
 from drumline.ports.roster import Standing
@@ -62,7 +63,7 @@ class Driver:
         self._others = OtherRuns(store=self.kit.store, roster=self.kit.roster, workspaces=self.kit.workspaces)
         self._walks: dict[StepId, anyio.CancelScope] = {}
         self._wakeup = Wakeup(clock=self.kit.clock, position=self.kit.store.position)
-        self._outbox = Outbox(kit=self.kit)
+        self._outbox = Outbox(kit=self.kit, tell=self.complain)
         self._books, self._vetting = Books(), Vetting(trust=self.kit.trust)
         self._branch = BranchWatch(workspaces=self.kit.workspaces)
         self._booked = 0
@@ -77,7 +78,8 @@ class Driver:
             self._me = self.kit.roster.join(self.run_id)
             self.joined()
             try:
-                await self._drive_once(resuming)
+                with telling_refusals("drumline resume"):
+                    await self._drive_once(resuming)
             finally:
                 self.kit.roster.leave(self._me)
             self._sync()
@@ -186,6 +188,7 @@ class Driver:
             stale_after=self.kit.stale_claim,
             claim_times={step: parse_iso(m.claimed_at) for step, m in reading.marks.items() if m.claimed_at},
             patience=self.kit.quota_wait,
+            gone=None if self._plan.gone is None else self.kit.clock.now() - self._plan.gone,
             untrusted=self._vetting.look(self.run),
             branch=self._branch.branch,
             quiet=self._branch.quiet,
@@ -243,14 +246,16 @@ class Driver:
         return False
 
     async def _watch_plan(self) -> bool:
-        events = self._plan.look(self.run, self.kit.store.held(self.run_id))
+        events = self._plan.look(self.run, self.kit.store.held(self.run_id), now=self.kit.clock.now())
         if not events:
             return False
         await self._append(list(events))
         return True
 
     async def _mirror_all(self) -> None:
-        """Bring the files of all steps up to date that no other driver is working on."""
+        """Bring the files of all steps up to date that no other driver is working on, unless the plan is gone."""
+        if self._plan.gone is not None:
+            return
         reading = self._plan.known(self.run)
         held = self.kit.store.held(self.run_id)
         for step in self._outbox.overdue(self.run, reading.marks, held):
@@ -261,8 +266,7 @@ class Driver:
                 await self._append([written], any_version=True)
         if self.kit.planfiles.keeps_books and self._booked != self.run.version:
             self._booked = self.run.version
-            with contextlib.suppress(InvalidInput):  # unreadable for now: the next change books it all
-                self.kit.planfiles.account(self._books.account(self.run, self.kit.clock.now()))
+            self._outbox.account(self._books.account(self.run, self.kit.clock.now()))
 
     # --- doing --------------------------------------------------------------------------------------------------
 
@@ -331,7 +335,11 @@ class Driver:
         around = self._outbox.look(definition, around)
         late = not is_claimable(self.run, definition, around)
         seen_marks = around.marks.get(step, Marks())
-        mirrored = None if late else self._outbox.claim(self.run, definition, replacing=seen_marks)
+        try:
+            mirrored = None if late else self._outbox.claim(self.run, definition, replacing=seen_marks)
+        except OSError as error:
+            tasks.start_soon(partial(block_unmarked, self.kit, self.run_id, step, token=token, error=error))
+            return False
         if mirrored is None:
             # Another driver was faster and is done with it already, or a mark in the file says hands off.
             self.kit.store.release(self.run_id, step, token)

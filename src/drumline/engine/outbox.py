@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from drumline.core.events import PlanMirrored, StepFinished
-from drumline.core.ids import StepId
+from drumline.core.ids import RunId, StepId, Stream, Token
 from drumline.core.mirror import Wanted, expected_marks, outstanding, wanted
-from drumline.core.plan import Marks, Status, Step
+from drumline.core.plan import Marks, Problem, Status, Step
 from drumline.core.schedule import Surroundings, assignee
 from drumline.core.state import RunState
+from drumline.engine.figures import complete
 from drumline.engine.kit import Kit
+from drumline.engine.refusals import explain_refusal
 from drumline.errors import InvalidInput
+from drumline.ports.journal import Addition
+from drumline.ports.planfiles import Account
 
 DONE = Marks(status=Status.DONE)
 RENEWALS = 4
@@ -36,9 +40,11 @@ def parse_iso(text: str) -> float | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outbox:
-    """Writes marks; the caller records the event it returns."""
+    """Writes marks; the caller records the event it returns. What the machine refuses is told once and tried again."""
 
     kit: Kit
+    tell: Callable[[Sequence[Problem]], None] = lambda problems: None
+    _told: set[str] = field(default_factory=set)
     _over: dict[StepId, tuple[Step, StepFinished, PlanMirrored]] = field(default_factory=dict)
 
     def look(self, step: Step, around: Surroundings) -> Surroundings:
@@ -55,12 +61,32 @@ class Outbox:
         return self._write(step, Wanted(marks=marks), replacing=replacing)
 
     def mirror(self, run: RunState, step: Step, *, claimed: bool) -> PlanMirrored | None:
-        """Bring one step's file up to date; None if it is, or if a person wrote something else there."""
-        found = self._marks(step)
-        want = self._wanted(run, step, found, claimed=claimed) if found else None
-        if found is None or want is None or not outstanding(run, step, want):
+        """Bring one step's file up to date; None if it is or cannot be, or if a person wrote something else there."""
+        try:
+            found = self._marks(step)
+            want = self._wanted(run, step, found, claimed=claimed) if found else None
+            if found is None or want is None or not outstanding(run, step, want):
+                return None
+            return self._write(step, want, replacing=expected_marks(run, step.id, found))
+        except OSError as error:
+            self.complain(error)
             return None
-        return self._write(step, want, replacing=expected_marks(run, step.id, found))
+
+    def account(self, account: Account) -> None:
+        """Bring the plan's books up to date; what is unreadable or refused for now is booked with the next change."""
+        try:
+            self.kit.planfiles.account(account)
+        except InvalidInput:
+            return
+        except OSError as error:
+            self.complain(error)
+
+    def complain(self, error: OSError) -> None:
+        """Tell once that the machine refuses something of the plan's files."""
+        message = f"the plan's files cannot be brought up to date: {explain_refusal(error)}"
+        if message not in self._told:
+            self._told.add(message)
+            self.tell([Problem(code="refused", message=message, where=str(error.filename or "plan"))])
 
     def overdue(self, run: RunState, marks: Mapping[StepId, Marks], held: Collection[StepId]) -> list[Step]:
         """Steps whose file does not say yet what it should, in plan order."""
@@ -123,3 +149,13 @@ class Outbox:
         if not digest:
             return None
         return PlanMirrored(step=step.id, marks=want.marks, path=step.path, digest=digest, ticked=want.ticked)
+
+
+async def block_unmarked(kit: Kit, run: RunId, step: StepId, *, token: Token, error: OSError) -> None:
+    """Block a claimed step whose file the machine does not let us mark, and give its claim back."""
+    reason = f"its file cannot be marked: {explain_refusal(error)}"
+    finished = StepFinished(step=step, state="blocked", reason=reason)
+    try:
+        await kit.store.append({Stream(run): Addition(events=complete(kit.store, run, [finished]))})
+    finally:
+        kit.store.release(run, step, token)

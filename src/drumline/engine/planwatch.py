@@ -12,6 +12,7 @@ from drumline.core.plan import Marks, Problem, Reading, Status
 from drumline.core.schedule import settled
 from drumline.core.state import RunState
 from drumline.engine.loading import load_run
+from drumline.engine.refusals import explain_refusal
 from drumline.ports.journal import Claim, Store
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.roster import Roster
@@ -20,20 +21,29 @@ from drumline.ports.workspaces import Workspaces
 
 @dataclass(kw_only=True)
 class PlanWatch:
-    """What one driver knows of the plan's files: the last reading that was valid."""
+    """What one driver knows of the plan's files: the last reading that was valid, and since when they are `gone`."""
 
     planfiles: PlanFiles
     complain: Callable[[Sequence[Problem]], None]
     _reading: Reading | None = None
+    gone: float | None = None
     _complained: tuple[Problem, ...] = ()
 
     def known(self, run: RunState) -> Reading:
         """The last reading that was valid, or the plan as the journal knows it."""
         return self._reading or run.reading()
 
-    def look(self, run: RunState, claimed: Mapping[StepId, Claim]) -> Sequence[ev.Event]:
-        """Read what has changed; the events that follow from it."""
-        reading = self.planfiles.read(self.known(run))
+    def look(self, run: RunState, claimed: Mapping[StepId, Claim], *, now: float) -> Sequence[ev.Event]:
+        """Read what has changed; the events that follow from it. Nothing follows from a plan that is gone."""
+        try:
+            reading = self.planfiles.read(self.known(run))
+        except OSError as error:
+            return self._refuse(error)
+        is_gone = bool(run.plan.steps) and not reading.plan.steps and not reading.digests
+        self.gone = (self.gone or now) if is_gone else None
+        if is_gone:
+            self._reading = _add_own_marks(self._reading, run)
+            return ()
         edits = compare(run, reading, claimed=claimed)
         if edits.problems:
             if edits.problems != self._complained:
@@ -44,6 +54,14 @@ class PlanWatch:
         self._complained = ()
         self._reading = reading
         return edits.events
+
+    def _refuse(self, error: OSError) -> Sequence[ev.Event]:
+        """The files cannot be read for now: what was read last still holds."""
+        problems = (Problem(code="refused", message=explain_refusal(error), where=str(error.filename or "plan")),)
+        if problems != self._complained:
+            self.complain(problems)
+        self._complained = problems
+        return ()
 
 
 def _add_own_marks(reading: Reading | None, run: RunState) -> Reading | None:

@@ -26,9 +26,10 @@ from drumline.engine.acts import Acts, Note
 from drumline.engine.figures import add_figures
 from drumline.engine.kills import KILL_WAIT, repeat_killed
 from drumline.engine.kit import Kit
+from drumline.engine.refusals import explain_refusal, find_refusal
 from drumline.engine.salvage import read_work
 from drumline.engine.scratch import take_over_logs
-from drumline.errors import ChildKilled, Conflict, GitError, GitKilled
+from drumline.errors import ChildKilled, Conflict, GitError, GitKilled, InvalidInput
 from drumline.ports.journal import Addition
 
 Recover = Callable[[StepState, DriverId], list[ev.Event]]
@@ -64,20 +65,25 @@ class Walk:
 
     async def go(self, opening: list[ev.Event]) -> None:
         """Walk until the step is finished or parked. `opening` are events for the run's stream."""
-        # A driver that was killed over it could not do this; nobody else writes there while the claim is ours.
-        await take_over_logs(self.kit.logs / self.step, self.kit.redaction)
         self._load()
         owner = self.state.driver
         claimed = ev.StepClaimed(driver=self.driver, token=self.token)
         try:
+            # A driver that was killed over it could not do this; nobody else writes there while the claim is ours.
+            await take_over_logs(self.kit.logs / self.step, self.kit.redaction)
             pending = Note(step=[*await self._close(owner), claimed], run=opening)
             await self._walk_through(pending)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await self._let_go("stopped")
             raise
-        except GitError as error:
+        except (GitError, InvalidInput) as error:
             await self._give_up(error)
+        except (OSError, BaseExceptionGroup) as error:
+            refusal = find_refusal(error)
+            if refusal is None:
+                raise
+            await self._give_up(refusal)
 
     async def conclude_landing(self) -> None:
         """Record the landing that a dead driver made and did not record, under its claim; else do nothing."""
@@ -213,18 +219,25 @@ class Walk:
                 await self._record(note)
                 return
 
-    async def _give_up(self, error: GitError) -> None:
-        """Git refused something no rule expects: block the step with git's own words instead of losing the run."""
+    async def _give_up(self, error: GitError | InvalidInput | OSError) -> None:
+        """Something was refused that no rule expects: block the step with that reason instead of losing the run."""
         await self._save()
         lost = recover(self.state, self.driver)
-        with contextlib.suppress(GitError):
+        with contextlib.suppress(GitError, OSError):
             lost = await self._close(self.driver)
         fold_step(self.state, lost)
         if self.state.phase is Phase.LANDED:  # only what came after it has failed: the next claim finishes it
             await self._record(Note(step=[*lost, ev.StepReleased(reason="landed")]))
             return
-        finished = ev.StepFinished(step=self.step, state="blocked", reason=f"git: {error}")
+        finished = ev.StepFinished(step=self.step, state="blocked", reason=self._explain(error))
         if isinstance(error, GitKilled):
-            finished = replace(finished, reason=explain_kills(MOST_KILLS, str(error)), failure=KILLED)
+            finished = replace(finished, failure=KILLED)
         told = [*self._count_lost(lost), add_figures(finished, self.state)]
         await self._record(Note(step=[*lost, ev.StepReleased(reason=finished.state)], run=told))
+
+    def _explain(self, error: GitError | InvalidInput | OSError) -> str:
+        if isinstance(error, OSError):
+            return explain_refusal(error)
+        if isinstance(error, GitKilled):
+            return explain_kills(MOST_KILLS, str(error))
+        return f"git: {error}" if isinstance(error, GitError) else error.with_hint
