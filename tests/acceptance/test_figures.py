@@ -203,6 +203,7 @@ def test_an_agent_that_is_refused_again_and_again_is_asked_later_and_later_and_t
 
     assert ran.code == 2, ran.text
     assert [word for word in ("waits for 2.0s", "waits for 4.0s", "waits for 8.0s") if word not in ran.err] == []
+    assert ran.err.count("429 too many requests") == 4, ran.err  # each refusal is told once
     assert user.status()["state"] == "parked"
     assert user.step("step-1")["fixes"] == 0
 

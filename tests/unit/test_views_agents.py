@@ -60,7 +60,7 @@ def test_a_step_whose_quota_is_there_again_is_ready() -> None:
     ("now", "told", "hint"),
     [
         (NOW, "for another 10m 00s", "drumline retry a --resume"),
-        (NOW + 900, "which is there again", "drumline resume r1"),
+        (NOW + 900, "which has reset", "drumline resume r1"),
     ],
 )
 def test_a_run_parked_for_a_quota_says_so_and_what_leads_on(now: float, told: str, hint: str) -> None:
@@ -97,7 +97,7 @@ def test_handing_over_waiting_and_asking_are_told_as_they_happen() -> None:
     assert [line.event for line in lines] == ["handed_over", "deferred", "gate", "parked"]
     assert lines[0].text == "a: the agent's quota is used up; spare takes over with attempt 2"
     assert lines[1].text == "a waits for 10m 00s: the agent's quota is used up: limit"
-    assert lines[3].text == "parked: nothing can go on until a quota is there again"
+    assert lines[3].text == "parked: nothing can go on until a quota resets"
 
 
 PRICED = {"input": 1_200.0, "output": 30.0, "cost_usd": 0.5, "attempts": 2.0}

@@ -84,7 +84,7 @@ CODED = [
 ASKED = ev.GateOpened(
     gate=GateId("review"), kind="approval", question="Is it\ngood?", options=("ship it", "no"), free=True
 )
-ANSWERED = ev.GateAnswered(gate=GateId("review"), choice="no", by="ann")
+ANSWERED = ev.GateAnswered(gate=GateId("review"), choice="no", by="ann", comment="too long")
 PARKED: list[ev.Event] = [ASKED, ev.RunParked(gates=(GateId("review"),))]
 DONE = [*CODED, ended("review", "done"), FlowEnded(status="done", node=NodeId("done"), output="shipped\nwith care")]
 STAGES: list[list[ev.Event]] = [[], [begin_main()], BRANCHES, JOINED, ITEMS, MAPPED, CALLED, CODING, CODED, DONE]
@@ -525,7 +525,7 @@ def test_progress_tells_what_happens_in_the_words_of_visits() -> None:
         "coder#1/implement failed: exit code 3 and more (10s)",
         "fix#2 was cut short with its driver; it is begun again and costs no visit",
         "review asks: Is it good? (ship it, no or any text) → drumline answer review 'ship it'",
-        "review answered 'no' by ann",
+        "review answered 'no' by ann: too long",
         "flow failed: because",
     ]
     assert {line.event for line in lines} <= {name for name, _ in FLOW_PROGRESS}

@@ -163,6 +163,6 @@ def test_what_agents_do_is_told_in_lines() -> None:
         "work waits: its agent asks a person",
         "work goes on with session s-1",
         "work waits for 1m 30s: none",
-        "parked: nothing can go on until work#1.2 is answered or a quota is there again",
+        "parked: nothing can go on until work#1.2 is answered or a quota resets",
     ]
     assert {line.event for line in lines} <= {name for name, _ in FLOW_PROGRESS}

@@ -12,7 +12,7 @@ rules:                       # the first rule whose `match` fits is played; ever
     usage: {input: 1200, output: 300}
     session: "s-1"           # the id of its session
     ask: "a question to a person"
-    fail: {class: quota, message: "429", resets_in: 60}   # `resets_in`: seconds until a quota is there again
+    fail: {class: quota, message: "429", resets_in: 60}   # `resets_in`: seconds until a quota resets
 default: {say: "done"}       # played when no rule fits
 """
 

@@ -66,6 +66,7 @@ class Session:
         newest = [own[-1], *self.store.tail(self.run, after=own[-1].seq)][-1]
         self._progress = Progress(after=0 if self.fresh else newest.seq)
         self._board_say: Callable[[str], None] = say
+        self._last_line = ""
         self._driver: Driver | None = None
 
     def drive(self, *, resuming: bool) -> int:
@@ -143,13 +144,14 @@ class Session:
             if self.as_json:
                 print_json({"schema_version": 1, **line.data})
             else:
+                self._last_line = line.text
                 self._board_say(line.text)
 
     def _tell_waiting(self, reason: str) -> None:
-        """Nothing can be done here for now; a person who looks on should know what for."""
+        """Nothing can be done here for now; a person who looks on should know what for, and reads it once."""
         if self.as_json:
             print_json({"schema_version": 1, "event": "waiting", "run": self.run, "reason": reason})
-        else:
+        elif not self._last_line.endswith(reason):
             self._board_say(f"waiting: {reason}")
 
     def _complain(self, problems: Sequence[Problem]) -> None:

@@ -173,7 +173,7 @@ class StepFinished(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StepDeferred(Event):
-    """A step was given back until a time, in seconds since the epoch: the quota of its agents is there again then."""
+    """A step was given back until a time, in seconds since the epoch: the quota of its agents resets then."""
 
     step: StepId
     until: float

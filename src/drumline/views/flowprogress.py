@@ -150,13 +150,14 @@ def _gate(event: ev.GateOpened) -> Line:
 
 def _answered(event: ev.GateAnswered) -> Line:
     who = f" by {flatten(event.by)}" if event.by else ""
-    text = f"{event.gate} answered {flatten(event.choice, 80)!r}{who}"
+    comment = f": {flatten(event.comment)}" if event.comment else ""
+    text = f"{event.gate} answered {flatten(event.choice, 80)!r}{who}{comment}"
     return _line("answered", text, gate=event.gate, choice=event.choice, comment=event.comment, by=event.by)
 
 
 def _parked(event: ev.RunParked) -> Line:
     waits = [f"{name_some(event.gates)} is answered"] if event.gates else []
-    waits += ["a quota is there again"] if event.until is not None else []
+    waits += ["a quota resets"] if event.until is not None else []
     text = f"parked: nothing can go on until {' or '.join(waits)}"
     return _line("parked", text, gates=list(event.gates), until=event.until)
 

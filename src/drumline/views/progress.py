@@ -207,7 +207,7 @@ def _answered(scene: _Scene, event: ev.GateAnswered) -> Told:
 
 def _parked(scene: _Scene, event: ev.RunParked) -> Told:
     waits = [f"{name_some(event.gates)} is answered"] if event.gates else []
-    waits += ["a quota is there again"] if event.until is not None else []
+    waits += ["a quota resets"] if event.until is not None else []
     text = f"parked: nothing can go on until {' or '.join(waits)}"
     return Told(event="parked", text=text, data={"gates": list(event.gates), "until": event.until})
 

@@ -71,7 +71,7 @@ def _parked_for(snapshot: Snapshot) -> str:
     waits = [f"waiting for an answer to {name_some(run.unanswered)}"] if run.unanswered else []
     if run.parked_until is not None:
         left = run.parked_until - snapshot.now
-        waits.append(f"waiting for a quota, {f'for another {duration(left)}' if left > 0 else 'which is there again'}")
+        waits.append(f"waiting for a quota, {f'for another {duration(left)}' if left > 0 else 'which has reset'}")
     return "; ".join(waits) or "waiting for an answer to an answered gate"
 
 
