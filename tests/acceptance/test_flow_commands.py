@@ -93,6 +93,15 @@ def test_an_invalid_flow_is_refused_with_everything_that_is_wrong(user: User) ->
     assert "drumline flow validate bad.yaml" in ran.err
 
 
+def test_one_error_and_one_warning_are_counted_in_the_singular(user: User) -> None:
+    lone = "name: one\nstart: a\nnodes:\n  a: {type: llm, promt: x, next: b}\n  b: {type: end, output: ok}\n"
+    (user.repo / "one.yaml").write_text(lone, encoding="utf-8")
+
+    ran = user.drumline("flow", "validate", "one.yaml")
+
+    assert "one.yaml: not valid (1 error, 1 warning)" in ran.out, ran.text
+
+
 def lay_out_kit(folder: Path, *, coder: str) -> None:
     """A graph with the agents, the skills and the servers it was written for, laid out as its installation has them."""
     files = {

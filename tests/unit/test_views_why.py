@@ -223,6 +223,10 @@ def test_a_step_outside_the_run_says_how_to_run_it() -> None:
             finish("step-1", proved=False, checks_total=2),
             "done: landed, but only 1 of its 2 checks could be run",
         ),
+        (
+            finish("step-1", proved=False, checks_passed=0, checks_total=2),
+            "done: landed, but none of its 2 checks could be run",
+        ),
         (finish("step-1", "skipped", reason="later"), "skipped: a person skipped it: later"),
         (finish("step-1", "failed"), "failed: no reason was recorded"),
         (

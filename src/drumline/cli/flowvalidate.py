@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 
 from drumline.cli.options import json_option
-from drumline.cli.output import SCHEMA_VERSION, print_json, problem_json, say, show_problems
-from drumline.core.plan import Severity
+from drumline.cli.output import SCHEMA_VERSION, count_problems, print_json, problem_json, say, show_problems
 from drumline.errors import InvalidInput
 from drumline.flowfiles import FlowReading
 from drumline.flowfiles.library import SHIPPED, locate_flow
@@ -68,8 +67,7 @@ def _show_verdict(reading: FlowReading, called: Sequence[FlowReading], file: Pat
 
 
 def _judge(reading: FlowReading) -> str:
-    warnings = sum(problem.severity is Severity.WARNING for problem in reading.problems)
-    return f"{'not valid' if reading.errors else 'valid'} ({len(reading.errors)} errors, {warnings} warnings)"
+    return f"{'not valid' if reading.errors else 'valid'} ({count_problems(reading.problems)})"
 
 
 def _name(reading: FlowReading) -> str:

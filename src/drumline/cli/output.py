@@ -11,7 +11,7 @@ from typing import TextIO, cast
 
 import click
 
-from drumline.core.plan import Problem
+from drumline.core.plan import Problem, Severity
 from drumline.errors import DrumlineError, InvalidFlow, InvalidPlan
 
 SCHEMA_VERSION = 1
@@ -113,6 +113,13 @@ def show_problems(problems: Sequence[Problem]) -> None:
         say(f"{problem.where}: {click.style(problem.severity.value, fg=colour)}: {problem.message} [{problem.code}]")
     if len(problems) > MOST_PROBLEMS:
         say(f"… and {len(problems) - MOST_PROBLEMS} more")
+
+
+def count_problems(problems: Sequence[Problem]) -> str:
+    """How many errors and warnings there are: `1 error, 0 warnings`."""
+    warnings = sum(problem.severity is Severity.WARNING for problem in problems)
+    counts = {"error": len(problems) - warnings, "warning": warnings}
+    return ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
 
 
 def problem_json(problem: Problem) -> dict[str, str]:

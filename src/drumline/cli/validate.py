@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from drumline.cli.options import format_option, json_option, plan_argument
-from drumline.cli.output import SCHEMA_VERSION, print_json, problem_json, say, show_problems
-from drumline.core.plan import Reading, Severity
+from drumline.cli.output import SCHEMA_VERSION, count_problems, print_json, problem_json, say, show_problems
+from drumline.core.plan import Reading
 from drumline.core.profile import profile, profile_json
 from drumline.views.explain import explain
 from drumline.wiring import open_site
@@ -56,11 +56,8 @@ def validation_json(reading: Reading, *, ok: bool) -> dict[str, object]:
 
 
 def _show_shape(reading: Reading, *, ok: bool) -> None:
-    errors = len(reading.errors)
-    warnings = sum(p.severity is Severity.WARNING for p in reading.problems)
-    verdict = "valid" if ok else "not valid"
-    found = f"{errors} {'error' if errors == 1 else 'errors'}, {warnings} {'warning' if warnings == 1 else 'warnings'}"
-    click.echo(f"{reading.plan.path}: {verdict} ({found}), format {reading.plan.format}")
+    verdict = f"{'valid' if ok else 'not valid'} ({count_problems(reading.problems)})"
+    click.echo(f"{reading.plan.path}: {verdict}, format {reading.plan.format}")
     if reading.errors:
         say("  next: fix the errors above, then: drumline validate " + reading.plan.path)
         return

@@ -61,7 +61,8 @@ def unproved(finished: StepFinished) -> str:
         return "landed, but it has no checks that could prove it"
     if finished.checks_passed < finished.checks_total:
         void = f" ({name_some(map(flatten, finished.void))} changes the tree)" if finished.void else ""
-        return f"landed, but only {finished.checks_passed} of its {finished.checks_total} checks could be run{void}"
+        some = f"only {finished.checks_passed}" if finished.checks_passed else "none"
+        return f"landed, but {some} of its {finished.checks_total} checks could be run{void}"
     return "landed by a merge; its checks ran on the tree before it"
 
 
