@@ -43,6 +43,9 @@ CLAUDE = {"claudeAiOauth": {"accessToken": "a1", "refreshToken": "r1", "expiresA
         pytest.param({"access": "a1"}, {"access": "a\n2"}, {"access": "a1"}, id="nothing but printable characters"),
         pytest.param({"access": "a1"}, {"access": "x" * (LONGEST + 1)}, {"access": "a1"}, id="nothing without end"),
         pytest.param({"expires": 1}, {"expires": True}, {"expires": 1}, id="no truth values"),
+        pytest.param({"expires": 1}, {"expires": float("nan")}, {"expires": 1}, id="nothing that is not JSON"),
+        pytest.param({"expires": 1}, {"expires": float("inf")}, {"expires": 1}, id="nothing infinite"),
+        pytest.param({"expires": 1}, {"expires": 10**400}, {"expires": 1}, id="nothing out of reach"),
         pytest.param(
             [{"token": {"accessToken": "a1"}}],
             [{"token": {"accessToken": "a2"}}],

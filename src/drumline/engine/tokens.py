@@ -38,6 +38,8 @@ FIELDS = frozenset(
 """What programs call a token, and when it ends."""
 LIMIT = 1 << 20
 LONGEST = 1 << 16
+MOST = 1 << 53
+"""A number from here on is no time, and one that not every program reads as it was written."""
 LOOK = 1.0
 MANIFEST = "homes.json"
 """In the folder of private homes, out of the programs' reach: whose copies they are, for who clears up after a kill."""
@@ -76,7 +78,8 @@ def _choose(key: str, own: Any, found: Mapping[str, Any]) -> Any:
 def _is_token(value: Any) -> bool:
     if isinstance(value, str):
         return 0 < len(value) <= LONGEST and value.isprintable()
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    # Python reads and writes NaN and Infinity; the program that owns the file could not read it any more.
+    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST < value < MOST
 
 
 class Keeper:
