@@ -17,6 +17,7 @@ from drumline.agents import open_agent
 from drumline.agents.command import CommandAgent
 from drumline.agents.jail import find_jail
 from drumline.core.ids import RunId, StepId
+from drumline.core.selfreport import find_denial
 from drumline.core.taxonomy import Failure
 from drumline.engine.outside import UNJAILED
 from drumline.errors import InvalidInput
@@ -216,6 +217,18 @@ def test_the_137_of_a_shell_that_no_sandbox_holds_is_the_commands_own(tmp_path: 
 
     assert (outcome.failure, outcome.message) == ("validation", "exit code 137")
     assert len(outcome.message) < 5000
+
+
+def test_a_long_last_word_of_a_command_is_heard_as_a_whole(tmp_path: Path) -> None:
+    said = json.dumps({"status": "blocked", "blocker": "no key", "summary": "x" * 5000})
+    ended = Ended(exit_code=0, seconds=0, output=f"working\n{said}\n")
+    agent = open_agent("command:x", processes=FakeProcesses(lambda _job: ended), base=tmp_path)
+
+    outcome = anyio.run(agent.work, assign(tmp_path))
+
+    denial = find_denial(outcome.message)
+    assert denial is not None
+    assert "no key" in denial.text
 
 
 def test_a_command_sees_harmless_variables_keys_of_models_and_what_it_is_lent(

@@ -44,6 +44,11 @@ def report(status: str = "success", validation: str = "pass", blockers: str = ""
 
 
 AGAINST = {
+    "an object in code after words": (
+        'I stopped.\n\n```json\n{"status": "blocked", "blocker": "no key"}\n```\n',
+        BLOCKED,
+        "no key",
+    ),
     "an object": ('{"status": "blocked", "summary": "s", "blocker": "Which port?"}', BLOCKED, "Which port?"),
     "an object after prose": ('I could not.\n\n{"status":"failed","error":"tests"}', FAILED, "tests"),
     "an object over lines": (

@@ -107,7 +107,8 @@ def describe(assignment: Assignment) -> Mapping[str, str]:
 
 def judge(ended: Ended, *, timeout: float | None = None, jailed: bool = False) -> Outcome:
     """The outcome of a command: done, or a failure class with the end of its output."""
-    said = strip_controls(ended.output).strip()[-TAIL:]
+    whole = strip_controls(ended.output).strip()
+    said = whole[-TAIL:]
     if ended.timed_out:
         limit = "" if timeout is None else f" after {timeout:g} s"
         return Outcome(failure=Failure.VALIDATION.value, message=_join(f"timed out{limit}", said))
@@ -116,7 +117,8 @@ def judge(ended: Ended, *, timeout: float | None = None, jailed: bool = False) -
     if ended.exit_code is None:
         return Outcome(failure=Failure.PERMANENT.value, message=f"could not be started: {ended.message}")
     if ended.exit_code == 0:
-        return Outcome(message=said)
+        # Not cut any more: it may end with an object that says what came of the work.
+        return Outcome(message=whole)
     return Outcome(failure=classify(ended.exit_code).value, message=_join(f"exit code {ended.exit_code}", said))
 
 

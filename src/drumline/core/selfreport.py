@@ -75,6 +75,9 @@ REPORT_FIELDS = frozenset(
 )
 """Fields that make a paragraph with a status a report."""
 
+OBJECT_FIELDS = frozenset({"blocker", "question", "summary", "filesChanged", "testsPassed"})
+"""Keys that make an object in a block of code, after other words, a report: without one it may be an example."""
+
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*")
@@ -142,8 +145,8 @@ def _parse_last(message: str) -> dict[str, Json] | None:
     if len(text) > LONGEST_OBJECT:
         text = text[-LONGEST_OBJECT:]
     lines = text.split("\n")
-    if len(lines) > 2 and _FENCE.match(lines[0]) and _FENCE.match(lines[-1]):
-        lines = lines[1:-1]
+    fence = _find_fence(lines)
+    lines = lines if fence is None else lines[fence + 1 : -1]
     if not lines[-1].rstrip().endswith("}"):
         return None
     starts = [number for number, line in enumerate(lines) if line.startswith("{")]
@@ -152,8 +155,17 @@ def _parse_last(message: str) -> dict[str, Json] | None:
             value: Json = json.loads("\n".join(lines[start:]))
         except (ValueError, RecursionError):
             continue
-        return dict(value) if isinstance(value, dict) else None
+        if not isinstance(value, dict) or (fence and not OBJECT_FIELDS & value.keys()):
+            return None
+        return dict(value)
     return None
+
+
+def _find_fence(lines: Sequence[str]) -> int | None:
+    """The line at which the block of code begins that the lines end with; None if they end with something else."""
+    if len(lines) < 3 or not _FENCE.fullmatch(lines[-1].rstrip()):
+        return None
+    return next((number for number in range(len(lines) - 2, -1, -1) if _FENCE.match(lines[number])), None)
 
 
 def _read_lines(message: str) -> Iterator[_Line]:
