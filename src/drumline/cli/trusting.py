@@ -20,7 +20,7 @@ from drumline.core.flow.model import Flow
 from drumline.core.plan import Step
 from drumline.core.schedule import settled
 from drumline.core.state import RunState
-from drumline.core.trust import AGENT, CHECK, GRANT, NOTIFY, SCRIPT, SERVER, SETUP, Brought
+from drumline.core.trust import AGENT, CHECK, GRANT, NOTIFY, SCRIPT, SERVER, SETUP, Brought, spell_out
 from drumline.engine.vetting import Vetting
 from drumline.errors import InvalidInput, NeedsPerson
 from drumline.protection import ASK, OFF
@@ -88,7 +88,7 @@ def ask_again(site: Site, run: RunState, *, as_json: bool) -> None:
     Steps that nobody can be asked about here, or that were refused, are left to the driver: they wait at gates.
     """
     trust = site.open_trust(asks=is_terminal() and not as_json)
-    Vetting(trust=trust).look(run)  # remembers what was answered at gates
+    Vetting(trust=trust, base=site.repository.top).look(run)  # remembers what was answered at gates
     begun = run.begun
     pinned = replace(site.settings, agent=begun.agent, fallback=begun.fallback, setup=begun.setup, checks=begun.checks)
     sources = replace(site.list_sources(), settings=pinned)
@@ -120,7 +120,7 @@ def open_trust(site: Site, *, as_json: bool, tell: Callable[[str], None] = say) 
 
 def describe(item: Brought, *, mark: str = "") -> str:
     """A command on one line, with where it is written."""
-    where = f"  ({item.place}{mark})" if item.place else ""
+    where = f"  ({spell_out(item.place)}{mark})" if item.place else ""
     return f"{LABELS[item.kind]}: {item.shown}{where}"
 
 
@@ -131,6 +131,7 @@ def list_commands(found: Sequence[Brought], *, place: str) -> None:
         count for count in (_count(checks, "different check"), _count(len(found) - checks, "other command")) if count
     ]
     say(f"nobody has accepted these commands of the repository yet; it will execute {' and '.join(counts)}:")
+    place = spell_out(place)
     for item in found[:MOST]:
         say(f"  {describe(item)}")
     if len(found) > MOST:

@@ -21,6 +21,14 @@ COMMANDS = ("command", "acp")
 SHORT = 8
 """Digits of a digest that people see."""
 _SPACES = re.compile(" {9,}")
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and signs that look like spaces."""
+
+
+def spell_out(text: str) -> str:
+    """A text of the repository on one line, with what a terminal would not show spelled out."""
+    seen = (c if c.isprintable() and c not in _BLANK else c.encode("unicode_escape").decode("ascii") for c in text)
+    return _SPACES.sub(lambda run: f" [{len(run[0])} spaces] ", "".join(seen))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,9 +58,8 @@ class Brought:
 
     @property
     def shown(self) -> str:
-        """Its text so that nothing in it can hide: on one line, with what a terminal would not show spelled out."""
-        text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in self.text)
-        return _SPACES.sub(lambda run: f" [{len(run[0])} spaces] ", text)
+        """Its text so that nothing in it can hide."""
+        return spell_out(self.text)
 
 
 def list_checks(steps: Iterable[Step]) -> list[Brought]:
@@ -68,21 +75,6 @@ def list_checks(steps: Iterable[Step]) -> list[Brought]:
 def find_spec(name: str, profiles: Mapping[str, Mapping[str, str]]) -> str:
     """The agent that a name stands for."""
     return profiles.get(name, {}).get("agent") or name
-
-
-def list_agents(steps: Iterable[Step], profiles: Mapping[str, Mapping[str, str]]) -> list[Brought]:
-    """The agents of steps that are commands."""
-    found = [(step, find_spec(step.agent, profiles)) for step in steps if step.agent and not step.elsewhere]
-    return [
-        Brought(kind=AGENT, text=spec, place=step.path or step.id)
-        for step, spec in found
-        if spec.partition(":")[0] in COMMANDS
-    ]
-
-
-def list_step_commands(step: Step, profiles: Mapping[str, Mapping[str, str]]) -> list[Brought]:
-    """What one step brings."""
-    return [*list_agents([step], profiles), *list_checks([step])]
 
 
 def distinct(found: Iterable[Brought]) -> list[Brought]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import drumline
 from drumline.core.flow.model import AgentNode, CheckNode, Flow, LlmNode, Node, ScriptNode
-from drumline.core.trust import AGENT, CHECK, COMMANDS, SCRIPT, Brought
+from drumline.core.plan import Step
+from drumline.core.trust import AGENT, CHECK, COMMANDS, SCRIPT, Brought, find_spec, list_checks
 
 SHIPPED = Path(drumline.__file__).parent / "flows"
 AGENT_MODEL = "agent:"
@@ -50,6 +51,14 @@ def describe_agent(spec: str, *, base: Path, place: str) -> list[Brought]:
     if kind == PLAYED and argument:
         return [Brought(kind=AGENT, text=spec, place=place, content=_digest(base / argument), slot=spec)]
     return []
+
+
+def list_step_commands(step: Step, profiles: Mapping[str, Mapping[str, str]], *, base: Path) -> list[Brought]:
+    """What one step brings: its agent, and its checks."""
+    if step.elsewhere:
+        return []
+    spec = find_spec(step.agent, profiles)
+    return [*describe_agent(spec, base=base, place=step.path or step.id), *list_checks([step])]
 
 
 def describe_model(model: str, *, base: Path, place: str) -> list[Brought]:

@@ -64,7 +64,7 @@ class Driver:
         self._walks: dict[StepId, anyio.CancelScope] = {}
         self._wakeup = Wakeup(clock=self.kit.clock, position=self.kit.store.position)
         self._outbox = Outbox(kit=self.kit, tell=self.complain)
-        self._books, self._vetting = Books(), Vetting(trust=self.kit.trust)
+        self._books, self._vetting = Books(), Vetting(trust=self.kit.trust, base=self.kit.base)
         self._branch = BranchWatch(workspaces=self.kit.workspaces)
         self._booked = 0
         self._waiting = ""

@@ -63,6 +63,7 @@ class Kit:
     check_timeout: float | None = None
     redaction: Redaction = field(default_factory=Redaction)
     trust: Trust = TRUSTING
+    base: Path = Path()
 
     def log(self, step: StepId, name: str) -> Path:
         """A fresh log file of a step; an older one of that name is kept aside."""

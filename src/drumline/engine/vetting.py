@@ -7,21 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from drumline.core import gates
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
 from drumline.core.schedule import settled
 from drumline.core.state import RunState
-from drumline.core.trust import Brought, list_step_commands
+from drumline.core.trust import Brought
+from drumline.engine.brought import list_step_commands
 from drumline.ports.trust import Trust
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Vetting:
-    """Looks at the commands of steps before these are claimed; a text that was found trusted is not looked at again."""
+    """Looks at the commands of steps before these are claimed; a text that was found trusted is not looked at again.
+
+    `base` is where the paths of agents start that play a file.
+    """
 
     trust: Trust
+    base: Path
     _trusted: set[tuple[StepId, str]] = field(default_factory=set)
 
     def look(self, run: RunState) -> Mapping[StepId, tuple[Brought, ...]]:
@@ -36,7 +42,7 @@ class Vetting:
         return found
 
     def _examine(self, run: RunState, step: Step) -> tuple[Brought, ...]:
-        commands = tuple(self.trust.find_untrusted(list_step_commands(step, run.begun.profiles)))
+        commands = tuple(self.trust.find_untrusted(list_step_commands(step, run.begun.profiles, base=self.base)))
         if not commands:
             return ()
         answer = run.answer(gates.trust_id(step, commands))
