@@ -319,20 +319,21 @@ class Site:
         def equip(driver: DriverId) -> tuple[Processes, OpenAgent]:
             return self._equip(driver, run)
 
+        planfiles = self.plan_of(run)
         configured = Path(self.settings.worktrees) if self.settings.worktrees else None
         workspaces = GitWorkspaces(
             self.repository,
             run=run.id,
             branch=run.begun.branch,
             root=self.repository.worktrees_root(configured),
-            plan_paths=plan_paths(run, self.repository.top),
+            plan_patterns=planfiles.patterns,
             started=int(started_at),
         )
         return Kit(
             store=store,
             roster=self.roster,
             workspaces=workspaces,
-            planfiles=self.plan_of(run),
+            planfiles=planfiles,
             clock=SystemClock(),
             logs=self.logs(run.id),
             equip=equip,
@@ -363,11 +364,3 @@ def open_site(here: Path | None = None) -> Site:
         config_path=path,
         here=folder,
     )
-
-
-def plan_paths(run: RunState, top: Path) -> list[str]:
-    """What step commits never contain: the plan's folder, or its files and what is kept beside them."""
-    if run.begun.plan != "." and (top / run.begun.plan).is_dir():
-        return [run.begun.plan]
-    files = {run.begun.plan, *run.digests} - {"."}
-    return sorted({*files, *(f"{file}.drumline.json" for file in files)})

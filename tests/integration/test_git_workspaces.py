@@ -59,10 +59,9 @@ class Site:
         """Git's record of the first step's worktree."""
         return Path(git(spaces.path(A), "rev-parse", "--absolute-git-dir"))
 
-    def open(self, start: Path | None = None, **options: int) -> GitWorkspaces:
-        return GitWorkspaces(
-            find_repository(start or self.top), run=RUN, branch=BRANCH, root=self.root, plan_paths=["plan"], **options
-        )
+    def open(self, start: Path | None = None, *, started: int = 0) -> GitWorkspaces:
+        found = find_repository(start or self.top)
+        return GitWorkspaces(found, run=RUN, branch=BRANCH, root=self.root, plan_paths=["plan"], started=started)
 
 
 @pytest.fixture

@@ -315,9 +315,8 @@ def _offer(request: Request, selection: tuple[StepId, ...] | None) -> Offer:
 
 
 def _plan_paths(reading: Reading) -> list[str]:
-    """The plan, and its files that lie beside it."""
-    path = reading.plan.path
-    return [] if path == "." else [path, *(file for file in reading.digests if not file.startswith(f"{path}/"))]
+    """The plan's files, those included that are written when they are first needed."""
+    return list(reading.digests)
 
 
 def _anchored(request: Request) -> str:

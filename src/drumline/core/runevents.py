@@ -146,7 +146,8 @@ class StepFinished(Event):
     `failure` is the class of check failure that blocks it, if that is the machine's and not the work's; `void` are the
     checks that passed but change the tree.
     `attempts`, `fixes`, `lost` attempts and `usage` are those of all its rounds.
-    `unchanged` says that it ended with the tree it began with: whatever its checks say, that proves nothing.
+    `unchanged` says that nothing landed but what was there when its agent began, or ignore files: whatever its checks
+    say, that proves nothing.
     """
 
     step: StepId

@@ -47,6 +47,7 @@ class StepState:
     base: Commit | None = None
     workspace: str = ""
     tree: Tree | None = None
+    ready: Tree | None = None
     fresh: bool = True
     attempts: int = 0
     reached: int = 0
@@ -183,7 +184,7 @@ def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
 
 
 def _ready(state: StepState, event: ev.WorkspaceReady, _: Phase) -> None:
-    state.tree = event.tree
+    state.tree = state.ready = event.tree
     state.fresh = True
     state.session = ""
 

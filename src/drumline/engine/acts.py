@@ -14,6 +14,7 @@ from drumline.core import gates
 from drumline.core.advance import Orders
 from drumline.core.checkfailure import CheckFailure
 from drumline.core.leftovers import sort_changes
+from drumline.core.products import is_productless
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, Role, find_role
 from drumline.core.routing import plan_rest, spell_agent
@@ -154,12 +155,13 @@ class Acts:
         return Note(step=[ev.StepReleased(reason=command.state)], run=[add_figures(finished, state)])
 
     async def _list_changes(self, state: StepState) -> tuple[dict[str, str], bool]:
-        """The files that the step changed, and whether it is known that there are none."""
+        """The files that the step changed, and whether it is known that none is a product of its own."""
         if state.base is None or state.tree is None:
             return {}, False
         with contextlib.suppress(GitError):  # for lack of a list of files no landed step becomes a blocked one
             changed = await self.kit.workspaces.changed(state.base, state.tree)
-            return {_readable(path): kind for path, kind in changed.items()}, not changed
+            productless = is_productless(changed, tree=state.tree, ready=state.ready)
+            return {_readable(path): kind for path, kind in changed.items()}, productless
         return {}, False
 
     async def _prepare(self, state: StepState) -> ev.Event:

@@ -18,7 +18,7 @@ from drumline.planfiles import sidecar, writing
 from drumline.planfiles.document import Dialect, DocumentFiles, Parsed, sort_problems
 from drumline.planfiles.drafts import until_settled
 from drumline.planfiles.sidecar import Added, Sidecar
-from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
+from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, escape_glob, read_bytes
 from drumline.planfiles.stepfile import replace_spans
 from drumline.ports.planfiles import Correction
 
@@ -51,6 +51,11 @@ class AnnotatedFiles(DocumentFiles):
         self._frugal = dialect
         self._beside = sidecar.sidecar_of(file)
         self._beside_path = self._path + sidecar.SUFFIX
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        """The paths that are the plan's, as patterns."""
+        return [escape_glob(path) for path in (self._path, self._beside_path)]
 
     def read(self, known: Reading | None = None) -> Reading:
         """Read the plan and collect every problem; unchanged files give back `known`."""

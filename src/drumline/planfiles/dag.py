@@ -34,6 +34,7 @@ class DagLayout:
     own_marks = True
     warnings: Sequence[str] = ("check_not_command", "missing_bucket", "boxes_ticked", "unknown_role")
     folders: Sequence[str] = ("",)
+    patterns: Sequence[str] = (ROOT, "step-*.md")
     needs_key = "depends_on"
     id_key = "id"
 

@@ -18,7 +18,7 @@ from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
 from drumline.planfiles.drafts import PlanLock, put_file, until_settled
-from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
+from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, escape_glob, read_bytes
 from drumline.planfiles.stepfile import replace_spans
 from drumline.ports.planfiles import Account, Correction
 
@@ -86,6 +86,11 @@ class DocumentFiles:
     def keeps_books(self) -> bool:
         """Whether the document has a place for more than marks."""
         return self._dialect.keeps_books
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        """The paths that are the plan's, as patterns."""
+        return [escape_glob(self._path)]
 
     def read(self, known: Reading | None = None) -> Reading:
         """Read the plan and collect every problem; an unchanged file gives back `known`."""

@@ -24,7 +24,7 @@ from drumline.planfiles.correction import add_need, newline_of, require_legal
 from drumline.planfiles.drafts import PlanLock, Seen, put_file, until_settled
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.known import Known
-from drumline.planfiles.source import BOM, NEWLINE, decode, digest, read_bytes
+from drumline.planfiles.source import BOM, NEWLINE, decode, digest, escape_glob, read_bytes
 from drumline.planfiles.stamps import Stamps
 from drumline.planfiles.stepfile import Form, StepFile, parse_marks
 from drumline.ports.planfiles import Account, Correction
@@ -69,6 +69,7 @@ class Layout(Protocol):
     own_marks: bool
     warnings: Sequence[str]
     folders: Sequence[str]
+    patterns: Sequence[str]
     needs_key: str
     id_key: str
 
@@ -149,6 +150,11 @@ class FolderFiles:
         self._stamps = Stamps(lock.with_suffix(".stamps") if lock else None)
         self._judged: object = None
         self._verdict: Sequence[Problem] = ()
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        """The paths that are the plan's, as patterns."""
+        return [escape_glob(self._prefix) + pattern for pattern in self._layout.patterns]
 
     def read(self, known: Reading | None = None) -> Reading:
         """Read the plan and collect every problem; parses only files whose digest is not in `known`."""

@@ -84,6 +84,7 @@ class PhasedLayout:
     own_marks = False
     warnings: Sequence[str] = ()
     folders: Sequence[str] = ("", STEPS, HANDOFFS)
+    patterns: Sequence[str] = (PLAN, NOTES, f"{STEPS}/[0-9]*.md", f"{STEPS}/R[0-9]*.md", f"{HANDOFFS}/*.md")
     needs_key = "depends_on"
     id_key = "step"
 

@@ -27,6 +27,11 @@ def digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
+def escape_glob(path: str) -> str:
+    """The glob pattern that matches this path alone."""
+    return re.sub(r"([*?\[\]\\])", r"\\\1", path)
+
+
 def read_bytes(file: Path | str, path: str, *, most: int = MAX_BYTES) -> bytes | Problem:
     """The bytes of a regular file of at most so many, or why it is refused; a symlink is never followed."""
     try:

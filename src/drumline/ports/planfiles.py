@@ -70,6 +70,14 @@ class PlanFiles(Protocol):
         """Whether the format has a place for more than marks."""
         ...
 
+    @property
+    def patterns(self) -> Sequence[str]:
+        """The paths in the repository that are the plan's, whether they exist or not, as glob patterns of git.
+
+        A star does not match a slash. No step's commit contains them.
+        """
+        ...
+
     def read(self, known: Reading | None = None) -> Reading:
         """Read the plan and collect every problem; parses only files whose digest is not in `known`."""
         ...

@@ -29,6 +29,11 @@ class FakePlanFiles:
         self.accounts: list[Account] = []
         self._told: dict[StepId, str] = {}
 
+    @property
+    def patterns(self) -> Sequence[str]:
+        """The paths of the steps."""
+        return [f"{self._plan.path}/*.md"]
+
     def read(self, known: Reading | None = None) -> Reading:
         """The plan as it is now; an unchanged plan gives back `known`."""
         digests = {self._path(step): self._digest(step.id) for step in self._plan.steps}

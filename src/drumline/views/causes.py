@@ -55,6 +55,8 @@ def unproved(finished: StepFinished) -> str:
     """Why a landed step is not proved; empty if it is."""
     if finished.state != "done" or finished.proved:
         return ""
+    if finished.unchanged and finished.files:
+        return f"landed only {name_some(map(flatten, finished.files))}, no product of its own: its checks prove nothing"
     if finished.unchanged:
         return "its work changed no file, so its checks prove nothing"
     if not finished.checks_total:

@@ -20,16 +20,20 @@ from drumline.core.leftovers import find_droppings
 from drumline.errors import GitError
 from drumline.workspace.git import Git
 from drumline.workspace.readable import clear_pipes, open_up, refuse_pipes
-from drumline.workspace.repository import exclude_path
+from drumline.workspace.repository import exclude_path, exclude_pattern
 
 LINK = "160000 "
 """How git lists an entry that is another repository."""
 
 
 class WorkFiles:
-    """The files at `path`; `aside` is a folder of ours outside of it."""
+    """The files at `path`; `aside` is a folder of ours outside of it.
 
-    def __init__(self, git: Git, path: Path, aside: Path) -> None:
+    What the glob `patterns` match is in every tree as it is in the base.
+    """
+
+    def __init__(self, git: Git, path: Path, aside: Path, *, patterns: Sequence[str] = ()) -> None:
+        self._patterns = patterns
         self.path = path
         self._aside = aside
         self._index = aside / "index"
@@ -76,7 +80,7 @@ class WorkFiles:
         links = await self._drop_gone(await self._list_links(spared))
         async with self._open_nested() as untracked:
             left_out = [] if whole else find_droppings(untracked)
-            paths = [".", *map(exclude_path, (*spared, *left_out, *links))]
+            paths = [".", *map(exclude_path, (*spared, *left_out, *links)), *map(exclude_pattern, self._patterns)]
             options = [
                 "--all",
                 *(["--ignore-errors"] if tolerant else []),

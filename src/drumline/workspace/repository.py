@@ -71,6 +71,11 @@ def exclude_path(path: str) -> str:
     return f":(top,exclude,literal){path}"
 
 
+def exclude_pattern(pattern: str) -> str:
+    """The pathspec that leaves out what the glob pattern matches."""
+    return f":(top,exclude,glob){pattern}"
+
+
 def find_repository(start: Path) -> Repository:
     """Find the repository whose checkout contains `start`: a subfolder and a linked worktree will do."""
     if not start.is_dir():

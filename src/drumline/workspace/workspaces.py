@@ -50,8 +50,8 @@ class _Desk:
 class GitWorkspaces:
     """The `Workspaces` port on a repository: worktrees below `root/<run>`, what is remembered of them beside it.
 
-    `plan_paths` are files or folders of the plan, relative to the repository; `started` is the run's start in seconds
-    since the epoch and becomes the date of its commits.
+    `plan_paths` are files or folders of the plan, relative to the repository, `plan_patterns` globs that match such;
+    `started` is the run's start in seconds since the epoch and becomes the date of its commits.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class GitWorkspaces:
         branch: str,
         root: Path,
         plan_paths: Sequence[str] = (),
+        plan_patterns: Sequence[str] = (),
         started: int = 0,
     ) -> None:
         self._git = Git(common_dir=repository.common_dir.resolve())
@@ -72,6 +73,7 @@ class GitWorkspaces:
         self._ref_lock = self._git.common_dir / "drumline" / "locks" / f"refs-{file_name(run)}"
         self._folder = self._root / file_name(run)
         self._aside = self._root / f"{file_name(run)}.aside"
+        self._patterns = tuple(plan_patterns)
         self._spared = (*map(_contain, plan_paths), _ENGINE_FOLDER)
 
     async def start(self, base: Commit) -> None:
@@ -239,7 +241,9 @@ class GitWorkspaces:
         aside = self._aside / file_name(step)
         async with hold(aside.with_name(f"{aside.name}.lock")) as lock:
             git = self._git.holding(lock)
-            yield _Desk(git=git, files=WorkFiles(git, self.path(step), aside), base_note=aside / "base")
+            yield _Desk(
+                git=git, files=WorkFiles(git, self.path(step), aside, patterns=self._patterns), base_note=aside / "base"
+            )
 
 
 async def _settle(desk: _Desk, base: Commit, tree: Tree) -> None:

@@ -1,0 +1,112 @@
+"""What a step makes lands, wherever the plan lies; a landing without a product is never proved, and is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.acceptance.userland import SCRIPTED, Ran, User, leaving_nothing, make_user, step_of, step_text, write_plan
+
+STEP = "step-1"
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[User]:
+    with leaving_nothing(tmp_path):
+        yield make_user(tmp_path)
+
+
+def drive(user: User, plan: str, *, check: str = "true", run: str = "", **env: str) -> Ran:
+    """Run a plan of one step, whose agent runs this line."""
+    if not (user.repo / plan).is_file():
+        write_plan(user.repo / plan, step_text(STEP, checks=(check,)))
+    (user.repo / "agent.yaml").write_text(f"default: {{run: {run!r}}}\n", encoding="utf-8")
+    user.commit_all("plan")
+    return user.drumline("run", plan, "--agent", SCRIPTED, "--autonomy", "autopilot", env=env)
+
+
+def landed(user: User) -> list[str]:
+    """The files of the step's commit."""
+    return user.git("show", "--name-only", "--format=", user.branch()).splitlines()
+
+
+def test_work_beside_the_plan_lands(user: User) -> None:
+    ran = drive(
+        user, "docs", check="test -f docs/api.md", run="mkdir -p docs/more; touch docs/api.md docs/more/step-1.md"
+    )
+
+    assert ran.code == 0, ran.text
+    assert landed(user) == ["docs/api.md", "docs/more/step-1.md"]
+    assert step_of(user.status(), STEP)["proved"] is True
+
+
+def test_work_beside_a_plan_in_one_file_lands(user: User) -> None:
+    (user.repo / "docs").mkdir()
+    text = (
+        "---\nstatus: in-progress\n---\n# A plan\n\n## Phase 1: One\n\n#### Automated Verification:\n- [ ] T: `true`\n"
+    )
+    (user.repo / "docs" / "plan.md").write_text(text, encoding="utf-8")
+
+    ran = drive(user, "docs/plan.md", run="echo more >> docs/plan.md; touch docs/api.md docs/plan.md.drumline.json")
+
+    assert ran.code == 0, ran.text
+    assert landed(user) == ["docs/api.md"]
+
+
+def test_work_on_the_plan_itself_does_not_land(user: User) -> None:
+    ran = drive(
+        user,
+        "[docs]",
+        run="echo x >> '[docs]/step-1.md'; echo x > '[docs]/step-9.md'; rm '[docs]/root.md'; touch a.txt",
+    )
+
+    assert ran.code == 0, ran.text
+    assert landed(user) == ["a.txt"]
+
+
+def test_a_step_that_only_writes_another_step_is_not_proved(user: User) -> None:
+    drive(user, "docs", run="echo x > docs/step-9.md")
+
+    assert_unproved(user)
+
+
+def assert_unproved(user: User) -> None:
+    assert step_of(user.status(), STEP)["proved"] is False
+    assert "prove nothing" in user.drumline("why", STEP).out
+
+
+def by_exclude_file(user: User) -> None:
+    (user.repo / ".git" / "info" / "exclude").write_text("out.txt\n", encoding="utf-8")
+
+
+def by_ignore_file(user: User) -> None:
+    (user.repo / ".gitignore").write_text("out.txt\n", encoding="utf-8")
+
+
+def by_own_configuration(user: User) -> None:
+    (user.folder / "excludes").write_text("out.txt\n", encoding="utf-8")
+    user.git("config", "core.excludesFile", str(user.folder / "excludes"))
+
+
+@pytest.mark.parametrize("hide", [by_exclude_file, by_ignore_file, by_own_configuration])
+def test_a_product_that_is_ignored_is_not_proved(user: User, hide: Callable[[User], None]) -> None:
+    hide(user)
+
+    drive(user, "plans/p", check="test -f out.txt", run="echo 1 > out.txt")
+
+    assert_unproved(user)
+
+
+def test_a_product_that_the_agent_hides_itself_is_not_proved(user: User) -> None:
+    drive(user, "plans/p", check="test -f out.txt", run="echo 1 > out.txt; echo out.txt > .gitignore")
+
+    assert_unproved(user)
+    assert "landed only .gitignore" in user.drumline("why", STEP).out
+
+
+def test_what_setup_makes_is_not_the_steps_product(user: User) -> None:
+    drive(user, "plans/p", check="test -f out.txt", run="true", DRUMLINE_SETUP="echo 1 > out.txt")
+
+    assert_unproved(user)
+    assert "landed only out.txt" in user.drumline("why", STEP).out
