@@ -234,6 +234,7 @@ def test_a_flow_without_a_terminal_lists_and_walks(user: User, cli: Cli) -> None
 
     assert (first[0], second[0]) == (0, 0), first[1]
     assert "it will execute 1 different check and 1 other command:" in first[1]
+    assert "  script: work.sh  (f.yaml)" in first[1]
     assert "it will execute" not in second[1]
 
 

@@ -120,7 +120,9 @@ def open_trust(site: Site, *, as_json: bool, tell: Callable[[str], None] = say) 
 
 def describe(item: Brought, *, mark: str = "") -> str:
     """A command on one line, with where it is written."""
-    where = f"  ({spell_out(item.place)}{mark})" if item.place else ""
+    here, place = Path.cwd(), Path(item.place)
+    shown = str(place.relative_to(here)) if place.is_relative_to(here) else item.place
+    where = f"  ({spell_out(shown)}{mark})" if item.place else ""
     return f"{LABELS[item.kind]}: {item.shown}{where}"
 
 
