@@ -127,6 +127,17 @@ def test_what_an_agent_drops_by_running_tests_itself_is_not_landed_either(tmp_pa
     assert not {".coverage", "__pycache__/a.pyc"} & {*landed}
 
 
+def test_a_check_cannot_pass_because_of_what_an_agent_dropped_and_does_not_land(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1", checks=("test -s .coverage",)))
+    user.play({"match": {"step": "step-1"}, "write": {"a.py": "x = 1\n", ".coverage": "1"}})
+
+    ran = user.run("--retries", "0")
+
+    assert ran.code != 0, ran.text
+    assert user.step("step-1")["state"] != "done"
+    assert "left files that git does not ignore" not in ran.text
+
+
 LITTER = flow_text(
     "look",
     {

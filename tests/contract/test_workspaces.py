@@ -356,6 +356,25 @@ def test_a_snapshot_leaves_out_what_tools_for_tests_drop_and_cleaning_removes_it
     run(body)
 
 
+def test_a_tidy_snapshot_removes_what_it_leaves_out_and_nothing_else(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.prepare(A, bench.base)
+        top = spaces.path(A)
+        (top / "new.py").write_text("1")
+        (top / "ignored").write_text("cache")
+        (top / "dir" / "__pycache__").mkdir()
+        (top / "dir" / "__pycache__" / "b.pyc").write_text("x")
+        (top / "mod.pyc").write_text("x")
+
+        tree = await spaces.snapshot(A, base=bench.base, tidy=True)
+
+        assert contents(top) == {**START, "new.py": "1", "ignored": "cache"}
+        assert await spaces.clean(A, tree, base=bench.base) == {}
+
+    run(body)
+
+
 def test_restoring_puts_folders_and_files_back_in_each_others_place(bench: Bench) -> None:
     async def body() -> None:
         spaces = bench.open()

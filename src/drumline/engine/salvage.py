@@ -25,7 +25,8 @@ class Work:
 async def read_work(workspaces: Workspaces, step: StepId, *, base: Commit) -> Work:
     """The work as a tree: all of it, or what can be read."""
     try:
-        return Work(tree=await workspaces.snapshot(step, base=base))
+        # A check that could see what the agent dropped would judge another tree than the one that lands.
+        return Work(tree=await workspaces.snapshot(step, base=base, tidy=True))
     except GitKilled:
         raise
     except (GitError, OSError) as error:

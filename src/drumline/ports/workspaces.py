@@ -46,10 +46,11 @@ class Workspaces(Protocol):
         """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree."""
         ...
 
-    async def snapshot(self, step: StepId, *, base: Commit) -> Tree:
+    async def snapshot(self, step: StepId, *, base: Commit, tidy: bool = False) -> Tree:
         """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`.
 
-        What tools for tests drop (`__pycache__`, `.coverage`) is left out where `base` does not have it.
+        What tools for tests drop (`__pycache__`, `.coverage`) is left out where `base` does not have it; `tidy` also
+        removes it from the workspace.
         """
         ...
 

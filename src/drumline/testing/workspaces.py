@@ -76,12 +76,16 @@ class FakeWorkspaces:
         await self.restore(step, self._commits[base].tree)
         return self._commits[base].tree
 
-    async def snapshot(self, step: StepId, *, base: Commit) -> Tree:
+    async def snapshot(self, step: StepId, *, base: Commit, tidy: bool = False) -> Tree:
         """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`.
 
-        What tools for tests drop (`__pycache__`, `.coverage`) is left out where `base` does not have it.
+        What tools for tests drop (`__pycache__`, `.coverage`) is left out where `base` does not have it; `tidy` also
+        removes it from the workspace.
         """
-        return self._read(step, base, whole=False)
+        tree = self._read(step, base, whole=False)
+        if tidy:
+            await self.restore(step, tree)
+        return tree
 
     async def salvage(self, step: StepId, *, base: Commit) -> Tree:
         """The tree of what can be read; here everything can."""

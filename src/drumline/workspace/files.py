@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 
@@ -67,11 +67,13 @@ class WorkFiles:
         await anyio.to_thread.run_sync(open_up, self.path)
         return await self.read(base, spared, tolerant=True)
 
-    async def read(self, base: Commit, spared: Sequence[str], *, whole: bool = False, tolerant: bool = False) -> Tree:
+    async def read(
+        self, base: Commit, spared: Sequence[str], *, whole: bool = False, tolerant: bool = False, tidy: bool = False
+    ) -> Tree:
         """The tree of everything not ignored, with what is in or below the `spared` paths as it is in `base`.
 
-        What tools for tests drop is left out where `base` does not have it, unless the tree is to be `whole`. With
-        `tolerant`, a file that cannot be read is as it is in `base`.
+        What tools for tests drop is left out where `base` does not have it, unless the tree is to be `whole`; `tidy`
+        removes what is left out. With `tolerant`, a file that cannot be read is as it is in `base`.
         """
         if self.path.is_symlink() or not self.path.is_dir():
             raise GitError(f"the workspace {str(self.path)!r} is gone", hint="drumline resume")
@@ -90,7 +92,18 @@ class WorkFiles:
             await self._git.run("add", *options, text=_join(paths), accept=(0, 1) if tolerant else (0,))
         if links:
             await self._git.run("update-index", "--remove", "-z", "--stdin", text=_join(links))
+        if tidy:
+            self._remove(left_out)
         return Tree((await self._git.run("write-tree")).line)
+
+    def _remove(self, names: Iterable[str]) -> None:
+        """Remove files, and their folders if those are empty then; links that lead out of the workspace stay."""
+        top = self.path.resolve()
+        for file in (self.path / name for name in names):
+            if file.parent.resolve().is_relative_to(top):
+                with suppress(OSError):
+                    file.unlink(missing_ok=True)
+                    file.parent.rmdir()
 
     async def _list_links(self, spared: Sequence[str]) -> dict[str, str]:
         """The submodules that the index knows, each with its commit, but for those in `spared` paths.

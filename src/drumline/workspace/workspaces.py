@@ -114,13 +114,14 @@ class GitWorkspaces:
             await _settle(desk, base, tree)
         return tree
 
-    async def snapshot(self, step: StepId, *, base: Commit) -> Tree:
+    async def snapshot(self, step: StepId, *, base: Commit, tidy: bool = False) -> Tree:
         """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`.
 
-        What tools for tests drop (`__pycache__`, `.coverage`) is left out where `base` does not have it.
+        What tools for tests drop (`__pycache__`, `.coverage`) is left out where `base` does not have it; `tidy` also
+        removes it from the workspace.
         """
         async with self._open(step) as desk:
-            return await desk.files.read(base, self._spared)
+            return await desk.files.read(base, self._spared, tidy=tidy)
 
     async def salvage(self, step: StepId, *, base: Commit) -> Tree:
         """The tree of what can be read where a snapshot fails; what cannot be read is as it is in `base`."""
