@@ -13,6 +13,7 @@ import pytest
 from tests.integration import acpactor
 from tests.supervision import supervise
 
+from drumline import extras
 from drumline.agents import open_agent
 from drumline.agents.acp import AcpAgent
 from drumline.agents.command import CommandAgent
@@ -53,6 +54,29 @@ def test_the_built_in_agent_can_be_used_with_any_providers_key(key: str) -> None
     assert (listed.usable, listed.fault, listed.next) == (True, "", "")
     assert all(listed.tiers.values())
     assert "sk-secret" not in repr(listed)
+
+
+@pytest.mark.parametrize(
+    ("environ", "said", "extra"),
+    [
+        (
+            {"OPENAI_API_KEY": "x"},
+            "the models of 'openai' need the package 'pydantic-ai', which is not installed",
+            "openai",
+        ),
+        ({}, "which is not installed; it also has no API key: set one of ANTHROPIC_API_KEY", "models"),
+    ],
+)
+def test_the_built_in_agent_without_its_library_cannot_be_used_and_says_what_to_install(
+    environ: dict[str, str], said: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: None)
+
+    listed = describe_builtin(environ)
+
+    assert not listed.usable
+    assert said in listed.fault
+    assert f"'drumline[{extra}]'" in listed.next
 
 
 def test_agents_that_cannot_be_used_come_last(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,8 @@ from drumline.core.taxonomy import Failure
 from drumline.engine.kit import Worker
 from drumline.engine.questions import AskingAgent
 from drumline.engine.redacted import RedactedAgent
-from drumline.errors import DrumlineError
+from drumline.errors import DrumlineError, InvalidInput
+from drumline.extras import require_provider
 from drumline.models.builtin import BuiltinAgent
 from drumline.models.tiers import KEYS, find_default
 from drumline.ports.agents import Agent, Assignment, Outcome
@@ -184,16 +185,20 @@ def _look_at(name: str) -> Listed:
 
 
 def describe_builtin(environ: Mapping[str, str]) -> Listed:
-    """The agent that is part of Drumline: it is always there, but works only with a provider's key."""
+    """The agent that is part of Drumline: it is always there, but works only with a provider's library and key."""
     tiers = {tier: find_default(tier, environ) for tier in TIERS}
-    ready = any(tiers.values())
+    fault, advice = ("", "") if any(tiers.values()) else (NO_KEY, SET_KEY)
+    try:
+        require_provider(tiers[CHEAPEST].partition(":")[0])
+    except InvalidInput as error:
+        fault, advice = f"{error}; it also {fault}" if fault else str(error), error.hint
     return Listed(
         name=BUILTIN,
         spec=f"{BUILTIN}[:PROVIDER:MODEL]",
         abilities=tuple(_name_abilities(BUILTIN_ABILITIES)),
         tiers=tiers,
-        fault="" if ready else NO_KEY,
-        next="" if ready else SET_KEY,
+        fault=fault,
+        next=advice,
     )
 
 
