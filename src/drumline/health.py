@@ -18,6 +18,7 @@ from drumline.engine.outside import UNHELD
 from drumline.errors import DrumlineError
 from drumline.ports.roster import Standing
 from drumline.profiles import read_profiles
+from drumline.protection import REQUIRED
 from drumline.wiring import STORE, Site, open_site
 from drumline.workspace.git import require_git
 from drumline.workspace.leftovers import clear_records, clear_ref_locks
@@ -49,7 +50,7 @@ def examine() -> list[Finding]:
         findings.append(Finding(name="repository", level="problem", text=str(error), hint=error.hint))
     if site is not None:
         findings += [_commit(site), _config(site), *_store(site), *_drivers(site), _worktrees(site), *_leftovers(site)]
-    return [*findings, *_agents(site), *_sandbox()]
+    return [*findings, *_agents(site), *_sandbox(site)]
 
 
 def _python() -> Finding:
@@ -173,13 +174,15 @@ def _agent(agent: Listed) -> Finding | None:
     return None
 
 
-def _sandbox() -> Iterator[Finding]:
+def _sandbox(site: Site | None) -> Iterator[Finding]:
     """Whether agents can be jailed and the jail holds: a bubblewrap that is there may be forbidden to do its work."""
     jail = find_jail()
     if jail is None:
         absence = explain_absence()
-        text = f"{absence.reason.removeprefix('bubblewrap ')}; {UNHELD}"
-        yield Finding(name="bubblewrap", level="note", text=text, hint=absence.hint)
+        required = _requires_sandbox(site)
+        then = f"no agent runs here, because sandbox = {REQUIRED!r}" if required else UNHELD
+        text = f"{absence.reason.removeprefix('bubblewrap ')}; {then}"
+        yield Finding(name="bubblewrap", level="problem" if required else "note", text=text, hint=absence.hint)
         return
     attempts = try_breaking_out(jail)
     opened = [attempt.tried for attempt in attempts if not attempt.held and attempt.name not in LIMITS]
@@ -190,6 +193,14 @@ def _sandbox() -> Iterator[Finding]:
         text = "works: agents can write only to their workspace and their own folders"
         yield Finding(name="bubblewrap", level="ok", text=text)
     yield from map(_attempt, attempts)
+
+
+def _requires_sandbox(site: Site | None) -> bool:
+    """Whether runs are refused here without it; no if the configuration is wrong, which is a finding of its own."""
+    try:
+        return site is not None and site.settings.sandbox == REQUIRED
+    except DrumlineError:
+        return False
 
 
 def _attempt(attempt: Attempt) -> Finding:

@@ -93,6 +93,16 @@ def test_bubblewrap_is_tried_not_looked_for(user: User, bwrap: str, words: str) 
     assert UNJAILED in told
 
 
+def test_a_sandbox_that_is_required_and_cannot_be_used_is_a_problem(user: User) -> None:
+    env = {**put_on_path(user, bwrap="#!/bin/bash\nexit 1\n"), "DRUMLINE_SANDBOX": "required"}
+
+    told = user.drumline("doctor", env=env)
+
+    assert told.code == 1
+    assert "✗ bubblewrap: is there but may not make namespaces here" in told.out
+    assert "no agent runs here, because sandbox = 'required'" in told.out
+
+
 @pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
 def test_the_doctor_tries_to_break_out_and_tells_what_held(user: User) -> None:
     told = user.drumline("doctor")

@@ -390,6 +390,18 @@ def test_verbose_autonomy_asks_before_landing() -> None:
     assert command == Park(gate=GateId("approve-a"), opens=gates.approval(ONE, 1))
 
 
+def test_an_approval_does_not_call_work_checked_that_nothing_proves() -> None:
+    bare = replace(ONE, checks=())
+    asked = [
+        next_command(ONE, [*prepared(), *attempted(1), *void()], run_of(ONE, autonomy="verbose")),
+        next_command(bare, [*prepared(), *attempted(1)], run_of(bare, autonomy="verbose")),
+    ]
+
+    questions = [command.opens.question for command in asked if isinstance(command, Park) and command.opens]
+    assert "is not proved: its check changes the tree (check 1). Land it?" in questions[0]
+    assert "has no checks: nothing proves it. Land it?" in questions[1]
+
+
 def test_an_unanswered_approval_is_not_asked_twice() -> None:
     run = run_of(ONE, gates.approval(ONE, 1), autonomy="verbose")
 

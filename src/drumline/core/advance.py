@@ -252,7 +252,8 @@ def _approved(orders: Orders, state: StepState, run: RunState) -> Command:
     step = orders.step
     asked = run.find_gate(gates.APPROVAL, step.id, state.attempts)
     if asked is None:
-        opens = gates.approval(step, state.attempts, asked=run.count_asked(gates.APPROVAL, step.id))
+        before = run.count_asked(gates.APPROVAL, step.id)
+        opens = gates.approval(step, state.attempts, asked=before, verdict=_tell_verdict(orders, state))
         return Park(gate=opens.gate, opens=opens)
     if asked.answer is None:
         return Park(gate=asked.opened.gate)
@@ -263,6 +264,14 @@ def _approved(orders: Orders, state: StepState, run: RunState) -> Command:
             return _attempt(orders, state, run, fixing=True)
         case _:
             return Finish(state="failed", reason=_rejection(asked.answer.comment), rejected=True)
+
+
+def _tell_verdict(orders: Orders, state: StepState) -> str:
+    """What the checks say about the work, for who decides whether it lands."""
+    if not orders.checks:
+        return "has no checks: nothing proves it"
+    void = ", ".join(ended.command for ended in state.void())
+    return f"is not proved: its check changes the tree ({void})" if void else gates.PASSED
 
 
 def _rejection(comment: str) -> str:

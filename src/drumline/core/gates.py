@@ -27,6 +27,7 @@ BUDGET, QUESTION = "budget", "question"
 """Kinds of gates that agents lead to."""
 APPROVAL, WAVE, REDO = "approve", "wave", "redo"
 """Kinds of gates about work that is done."""
+PASSED = "passed its checks"
 TYPO = 0.75
 """How alike a word and an option have to be for the word to be a slip."""
 
@@ -108,13 +109,13 @@ def proceed(step: Step, unmet: Sequence[StepId]) -> GateOpened:
     )
 
 
-def approval(step: Step, attempt: int, *, asked: int = 0) -> GateOpened:
+def approval(step: Step, attempt: int, *, asked: int = 0, verdict: str = PASSED) -> GateOpened:
     """Verbose autonomy: a person looks at each step before it lands, and again after a revision."""
     manual = "".join(f"\n  - {item}" for item in step.manual)
     return GateOpened(
         gate=name_gate(APPROVAL, step.id, asked),
         kind=APPROVAL,
-        question=f"{step.id} ({step.title}) passed its checks. Land it?"
+        question=f"{step.id} ({step.title}) {verdict}. Land it?"
         + (f" Please verify by hand:{manual}" if manual else ""),
         options=(APPROVE, REVISE, REJECT),
         step=step.id,
