@@ -5,6 +5,8 @@ The rule: whatever needs one of them asks here first, and who lacks it reads the
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -44,24 +46,42 @@ def find_missing(extra: str) -> tuple[str, ...]:
     return tuple(module for module in MODULES[extra] if not _is_there(module))
 
 
-def name_install(extra: str, *, prefix: str = sys.prefix, python: str = sys.executable, has_pip: bool = True) -> str:
-    """The command that adds an extra to the Drumline that lives in `prefix`, in the words of what installed it."""
+def name_install(
+    extra: str, *, prefix: str = sys.prefix, python: str = sys.executable, has_pip: bool = True, source: str = ""
+) -> str:
+    """The command that adds an extra to the Drumline that lives in `prefix`, in the words of what installed it.
+
+    What installs into an environment of its own has to be told the `source` again, if that is not an index.
+    """
     wanted = f"'drumline[{extra}]'"
+    again = shlex.quote(f"drumline[{extra}] @ {source}") if source else wanted
     places = Path(prefix).parts
     if "pipx" in places:
-        return f"pipx install --force {wanted}"
+        return f"pipx install --force {again}"
     if "uv" in places and "tools" in places:
-        return f"uv tool install --force {wanted}"
+        return f"uv tool install --force {again}"
     if "uv" in places:  # neither a tool nor anybody's environment: made for one command, in the cache
-        return f"uvx --from {wanted} drumline"
+        return f"uvx --from {again} drumline"
     return f"{python} -m pip install {wanted}" if has_pip else f"uv pip install --python {python} {wanted}"
+
+
+def find_source() -> str:
+    """The folder, archive or repository that Drumline was installed from, as a URL; empty if it was an index."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        found = json.loads(distribution("drumline").read_text("direct_url.json") or "{}")
+    except PackageNotFoundError:
+        return ""
+    vcs = found.get("vcs_info", {}).get("vcs", "")
+    return f"{vcs}+{found['url']}" if vcs else str(found.get("url", ""))
 
 
 def _require(extra: str, who: str) -> None:
     missing = find_missing(extra)
     if missing:
         message = f"{who} the package {missing[0].replace('_', '-')!r}, which is not installed"
-        raise InvalidInput(message, hint=name_install(extra, has_pip=_is_there("pip")))
+        raise InvalidInput(message, hint=name_install(extra, has_pip=_is_there("pip"), source=find_source()))
 
 
 def _is_there(module: str) -> bool:

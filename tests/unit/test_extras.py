@@ -18,7 +18,7 @@ from packaging.utils import canonicalize_name
 import drumline
 from drumline import extras
 from drumline.errors import InvalidInput
-from drumline.extras import MODULES, find_missing, name_install, require_provider, require_servers
+from drumline.extras import MODULES, find_missing, find_source, name_install, require_provider, require_servers
 
 ROOT = Path(drumline.__file__).parent
 PYTHON = "/home/kim/.venv/bin/python"
@@ -64,6 +64,39 @@ def lack(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
 )
 def test_the_command_is_in_the_words_of_what_installed_drumline(prefix: str, has_pip: bool, command: str) -> None:
     assert name_install("models", prefix=prefix, python=PYTHON, has_pip=has_pip) == command
+
+
+@pytest.mark.parametrize(
+    ("prefix", "command"),
+    [
+        ("/home/kim/.local/share/uv/tools/drumline", "uv tool install --force 'drumline[mcp] @ file:///src/drumline'"),
+        ("/home/kim/.local/share/pipx/venvs/drumline", "pipx install --force 'drumline[mcp] @ file:///src/drumline'"),
+        ("/home/kim/.venv", f"{PYTHON} -m pip install 'drumline[mcp]'"),
+    ],
+)
+def test_a_drumline_from_a_clone_gets_its_extra_from_there(prefix: str, command: str) -> None:
+    assert name_install("mcp", prefix=prefix, python=PYTHON, source="file:///src/drumline") == command
+
+
+@pytest.mark.parametrize(
+    ("record", "source"),
+    [
+        ('{"url": "file:///src/drumline", "dir_info": {}}', "file:///src/drumline"),
+        ('{"url": "https://example.org/d.git", "vcs_info": {"vcs": "git"}}', "git+https://example.org/d.git"),
+        ("", ""),
+    ],
+)
+def test_where_drumline_came_from_is_read_from_what_its_installer_wrote(
+    record: str, source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "drumline-0.1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: drumline\nVersion: 0.1.0\n")
+    if record:
+        (folder / "direct_url.json").write_text(record)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    assert find_source() == source
 
 
 @pytest.mark.parametrize(
