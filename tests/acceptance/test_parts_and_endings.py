@@ -92,6 +92,16 @@ def test_only_and_from_choose_steps(user: User) -> None:
     assert "not part of this run" in user.drumline("why", "step-2", "--run", str(_older(user))).out
 
 
+def test_a_fresh_run_names_what_counts_as_done_and_is_on_a_branch_that_was_not_merged(user: User) -> None:
+    first = user.run("--only", "step-1")
+    fresh = user.run("--new")
+
+    assert first.code == 0, first.text
+    assert "which this checkout does not contain" not in first.err
+    assert "the plan calls step-1 done; that work is on drumline/" in fresh.err
+    assert "which this checkout does not contain" in fresh.err
+
+
 def test_unmet_needs_of_a_named_step_are_asked_about_and_yes_goes_on(user: User) -> None:
     ran = user.run("--step", "step-2")
 

@@ -168,6 +168,7 @@ def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) ->
             return old, True
     elif not request.new:
         _refuse_unmerged(request, earlier)
+    _tell_missing(request, earlier)
     return _begin(request, store, earlier, selection), False
 
 
@@ -212,15 +213,31 @@ def _ask_to_resume(brief: RunBrief, request: Request) -> bool:
 
 def _refuse_unmerged(request: Request, earlier: list[RunBrief]) -> None:
     """Steps the plan calls done must be in the checkout, or the next steps would build on missing ground."""
-    commits = [commit for brief in earlier if (commit := last_landed(brief)) is not None]
-    contains = {commit: request.site.repository.contains(commit) for commit in commits}
-    found = unmerged(earlier, contains)
+    found = _find_unmerged(request, earlier)
     if found is not None:
         raise NeedsPerson(
             f"run {found.run} landed steps on {found.state.begun.branch}, which this checkout does not contain",
             hint=f"git merge {found.state.begun.branch}, or go on without it: "
             f"drumline run {request.reading.plan.path} --new",
         )
+
+
+def _tell_missing(request: Request, earlier: list[RunBrief]) -> None:
+    """Say which steps count as done although their work is not in the checkout: a fresh run does not do them again."""
+    found = _find_unmerged(request, earlier)
+    marks = request.reading.marks
+    finished = found.state.finished.values() if found else ()
+    missing = [f.step for f in finished if f.commit and f.step in marks and marks[f.step].status is Status.DONE]
+    if found is not None and missing:
+        branch = found.state.begun.branch
+        say(f"the plan calls {', '.join(missing)} done; that work is on {branch}, which this checkout does not contain")
+        say(f"  this run does not repeat it; next: git merge {branch}, or set the status to ready in the plan")
+
+
+def _find_unmerged(request: Request, earlier: list[RunBrief]) -> RunBrief | None:
+    commits = [commit for brief in earlier if (commit := last_landed(brief)) is not None]
+    contains = {commit: request.site.repository.contains(commit) for commit in commits}
+    return unmerged(earlier, contains)
 
 
 def _begin(
