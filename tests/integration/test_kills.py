@@ -46,10 +46,10 @@ class MortalGit(FakeWorkspaces):
         self._kill("prepare", step)
         return await super().prepare(step, base)
 
-    async def snapshot(self, step: StepId, *, base: Commit) -> Tree:
+    async def snapshot(self, step: StepId, *, base: Commit, tidy: bool = False) -> Tree:
         """Killed if that is the call."""
         self._kill("snapshot", step)
-        return await super().snapshot(step, base=base)
+        return await super().snapshot(step, base=base, tidy=tidy)
 
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> dict[str, str]:
         """Killed if that is the call."""
