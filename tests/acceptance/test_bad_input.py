@@ -18,7 +18,7 @@ def user(tmp_path: Path) -> Iterator[User]:
 
 
 def _malform(user: User) -> None:
-    user.edit("step-2", "name: Make step-2", "name: [unclosed")
+    user.edit("step-2", "depends_on: [step-1]", "depends_on: [step-1")
 
 
 def _remove_root(user: User) -> None:

@@ -316,4 +316,4 @@ def test_a_cancelled_run_asks_nothing_any_more(user: User) -> None:
 
     assert cancelled.code == 0
     assert (user.status()["state"], late.code) == ("cancelled", 3)
-    assert "drumline flow run flows/ask/graph.yaml" in late.err
+    assert "drumline resume" in late.err

@@ -201,11 +201,12 @@ def test_a_former_owner_that_wakes_after_the_end_is_refused_and_changes_nothing(
     assert world.wait_alone() == []
 
 
-def test_without_fencing_a_former_owner_that_wakes_after_the_end_finishes_a_landed_step_again(world: World) -> None:
+def test_without_fencing_a_former_owner_that_wakes_after_the_end_writes_on_and_breaks_down(world: World) -> None:
     owner = wake_a_former_owner_after_the_end(world, "--no-fencing")
 
     assert "stale: step 'step-1' is not claimed under token" in world.said(owner)
-    assert world.count("StepFinished")["step-1"] == 2
+    assert owner.returncode != 0
+    assert "Conflict" in world.said(owner)
 
 
 def test_a_former_owner_that_wakes_with_a_landing_in_its_hands_lands_nothing_twice(world: World) -> None:

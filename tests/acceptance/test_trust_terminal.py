@@ -60,6 +60,11 @@ def test_a_no_starts_nothing_and_is_remembered_until_it_is_taken_back(terminal: 
     assert "refused before" in asked
 
 
+def unwrap(screen: str) -> str:
+    """What was printed, without the breaks of a terminal that is narrower than the line."""
+    return screen.replace("\n", "")
+
+
 def test_only_what_changed_is_asked_about_again(terminal: Terminal) -> None:
     user = terminal.user
     (user.repo / "pack.sh").write_text("echo '{}'\n", encoding="utf-8")
@@ -79,8 +84,8 @@ def test_only_what_changed_is_asked_about_again(terminal: Terminal) -> None:
     terminal.await_text("exit=0")
 
     assert "script: pack.sh" in first
-    assert ", changed)" not in first
-    assert ", changed)" in second
+    assert ", changed)" not in unwrap(first)
+    assert ", changed)" in unwrap(second)
 
 
 def test_a_plan_edited_in_mid_run_is_asked_about_at_a_gate(terminal: Terminal) -> None:

@@ -99,10 +99,30 @@ def _read_patiently(text: str, path: str, starts: list[int]) -> Frontmatter:
             return _Reader(mask, path, starts).read()
         except _Malformed as error:
             first = first or error
-            number = line_at(starts, error.offset)
+            number = _find_culprit(mask, starts, line_at(starts, error.offset))
             if number < 2 or number >= len(starts) or not mask.hide(number, starts[number - 1], starts[number]):
                 break
     raise first or AssertionError("nothing was tried")
+
+
+def _find_culprit(mask: Mask, starts: list[int], number: int) -> int:
+    """The line to blame for an error that the parser met at a line: an unclosed value above it may be the cause.
+
+    A line that is YAML by itself is not hidden while a key above it has a value that is not.
+    """
+    if number >= len(starts) or not _is_yaml(mask.text[starts[number - 1] : starts[number]]):
+        return number
+    above = range(number - 1, 1, -1)
+    return next((n for n in above if not _is_yaml(mask.text[starts[n - 1] : starts[n]])), number)
+
+
+def _is_yaml(line: str) -> bool:
+    try:
+        for _ in yaml.parse(line, Loader=_LOADER):
+            pass
+    except yaml.YAMLError:
+        return False
+    return True
 
 
 def _fenced_starts(text: str) -> list[int]:
