@@ -17,6 +17,11 @@ from tests.acceptance.userland import User, leaving_nothing, standing_in, wait_f
 from drumline.cli.main import main
 
 
+def _write_line(args: tuple[str, ...], before: str = "") -> str:
+    command = before + shlex.join([sys.executable, "-m", "drumline", *args])
+    return f"trap : INT; {command}; echo exit=$?; sleep 600"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Terminal:
     """A window of 100 × 30 characters in which one command runs; its exit code appears as `exit=N`."""
@@ -37,9 +42,16 @@ class Terminal:
 
     def type_command(self, *args: str, before: str = "") -> None:
         """Run a Drumline command as if it were typed; `before` stands in front of it."""
-        command = before + shlex.join([sys.executable, "-m", "drumline", *args])
-        line = f"trap : INT; {command}; echo exit=$?; sleep 600"
+        line = _write_line(args, before)
         self.tmux("new-session", "-d", "-x", "100", "-y", "30", "-c", str(self.user.repo), "sh", "-c", line)
+
+    def type_another(self, *args: str) -> None:
+        """Run another command in the same window, with nothing of the first one on it.
+
+        A server that is stopped and started again could still be ending when it is asked for the new window.
+        """
+        line = _write_line(args)
+        self.tmux("respawn-pane", "-k", "-c", str(self.user.repo), "sh", "-c", line, ";", "clear-history")
 
     def press(self, *keys: str) -> None:
         """Press keys, named as tmux names them."""

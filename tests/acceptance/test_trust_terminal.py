@@ -22,19 +22,13 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
         yield made
 
 
-def again(terminal: Terminal, *words: str) -> None:
-    """Type another command in a fresh window."""
-    terminal.tmux("kill-server")
-    terminal.type_command(*words)
-
-
 def test_enter_accepts_the_commands_and_the_next_run_does_not_ask(terminal: Terminal) -> None:
     words = ("run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot")
     terminal.type_command(*words)
     asked = terminal.await_text(QUESTION)
     terminal.press("Enter")
     terminal.await_text("exit=0")
-    again(terminal, *words, "--new")
+    terminal.type_another(*words, "--new")
     second = terminal.await_text("exit=0")
 
     assert "this repository brings 2 commands that you have not accepted yet" in asked
@@ -49,7 +43,7 @@ def test_a_no_starts_nothing_and_is_remembered_until_it_is_taken_back(terminal: 
     terminal.press("n", "Enter")
     refused = terminal.await_text("exit=2")
     without = terminal.user.drumline(*words)
-    again(terminal, *words)
+    terminal.type_another(*words)
     asked = terminal.await_text(QUESTION)
     terminal.press("y", "Enter")
     terminal.await_text("exit=0")
@@ -78,7 +72,7 @@ def test_only_what_changed_is_asked_about_again(terminal: Terminal) -> None:
     terminal.press("Enter")
     terminal.await_text("exit=0")
     (user.repo / "pack.sh").write_text("echo '{\"more\": 1}'\n", encoding="utf-8")
-    again(terminal, "flow", "run", "f.yaml")
+    terminal.type_another("flow", "run", "f.yaml")
     second = terminal.await_text(QUESTION)
     terminal.press("Enter")
     terminal.await_text("exit=0")

@@ -108,12 +108,12 @@ def _read_patiently(text: str, path: str, starts: list[int]) -> Frontmatter:
 def _find_culprit(mask: Mask, starts: list[int], number: int) -> int:
     """The line to blame for an error that the parser met at a line: an unclosed value above it may be the cause.
 
-    A line that is YAML by itself is not hidden while a key above it has a value that is not.
+    A line that is YAML by itself is not hidden while a key above it has a value that is not. An id is never guessed.
     """
     if number >= len(starts) or not _is_yaml(mask.text[starts[number - 1] : starts[number]]):
         return number
-    above = range(number - 1, 1, -1)
-    return next((n for n in above if not _is_yaml(mask.text[starts[n - 1] : starts[n]])), number)
+    lines = ((n, mask.text[starts[n - 1] : starts[n]]) for n in range(number - 1, 1, -1))
+    return next((n for n, line in lines if not line.startswith("id:") and not _is_yaml(line)), number)
 
 
 def _is_yaml(line: str) -> bool:
