@@ -13,6 +13,7 @@
     ├── ChildKilled          exit 1   an agent, a check or its supervisor was killed from outside: do it again
     └── GitError             exit 1   git refused
         └── GitKilled        exit 1   git was ended by a signal: nobody refused anything, the same call may succeed
+            └── GitStuck     exit 1   …by ours, because it was stopped or hung
 
 A message says what was refused, the value and what would be legal; `hint` is the next command to type.
 Bugs are not in this tree and keep their traceback.
@@ -100,3 +101,7 @@ class GitError(DrumlineError):
 
 class GitKilled(GitError):
     """Git was ended by a signal from elsewhere."""
+
+
+class GitStuck(GitKilled):
+    """Git did not end in time and was killed."""

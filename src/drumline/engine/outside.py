@@ -21,6 +21,7 @@ from drumline.ports.agents import Assignment, Happening, Outcome
 T = TypeVar("T")
 MOST = 20
 MOST_WORKTREES = 8
+GIT_LIMIT = 120.0
 RECORDS = "/drumline/runs/"
 OURS = ("refs/heads/drumline/",)
 """Branches that runs move themselves."""
@@ -159,7 +160,8 @@ async def _ask_git(folder: Path, *words: str) -> str:
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     env["GIT_OPTIONAL_LOCKS"] = "0"
     try:
-        done = await anyio.run_process(["git", "-C", str(folder), *words], check=False, env=env)
-    except OSError:
+        with anyio.fail_after(GIT_LIMIT):
+            done = await anyio.run_process(["git", "-C", str(folder), *words], check=False, env=env)
+    except OSError:  # also a git that is stopped or hangs: TimeoutError is one
         return ""
     return done.stdout.decode("utf-8", "surrogateescape") if done.returncode == 0 else ""

@@ -34,6 +34,8 @@ OUTPUT_TAIL = 8 * 1024
 GRACE = 2.0
 # A supervisor told to stop needs milliseconds; longer means that something below it cannot be killed.
 STOP_WAIT = 15.0
+# A supervisor ends its command when its time is over; one that says nothing for so much longer is stopped or hangs.
+REPORT_WAIT = 30.0
 
 SOURCES = Path(__file__).resolve().parents[2]
 # Isolated and without site: a supervisor starts in a fraction of the time and cannot be led astray by the environment.
@@ -56,10 +58,11 @@ CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 class SupervisedProcesses:
     """Runs the commands of one driver; `driver_dir` takes the lock files of its supervisors."""
 
-    def __init__(self, driver_dir: Path, driver: DriverId) -> None:
+    def __init__(self, driver_dir: Path, driver: DriverId, *, report_wait: float = REPORT_WAIT) -> None:
         self._dir = driver_dir
         self._driver = driver
         self._numbers = itertools.count(1)
+        self._report_wait = report_wait
 
     async def run(self, job: Job) -> Ended:
         """Run to the end. When this returns, is cancelled, or our process dies, no process of the job is left."""
@@ -92,7 +95,7 @@ class SupervisedProcesses:
                 raise
 
             async def listen() -> Ended:
-                return _conclude(await _listen(process), job, mark, began=began)
+                return _conclude(await self._hear(process, job), job, mark, began=began)
 
             try:
                 pipes.hand_over()
@@ -103,13 +106,21 @@ class SupervisedProcesses:
                 with anyio.CancelScope(shield=True):
                     await _stop(process, mark)
 
-    async def _supervise(self, job: Job, mark: str, lock: int) -> bytes:
+    async def _hear(self, process: Process, job: Job, request: bytes = b"") -> bytes | None:
+        """What a supervisor says after it was told this; None if it is stopped or hangs and was killed."""
+        limit = None if job.timeout is None else job.timeout + GRACE + self._report_wait
+        with anyio.move_on_after(limit):
+            await _tell(process, request)
+            return await _listen(process)
+        process.kill()
+        return None
+
+    async def _supervise(self, job: Job, mark: str, lock: int) -> bytes | None:
         # Shielded: a start that is cancelled half-way would leave a supervisor that nobody waits for.
         with anyio.CancelScope(shield=True):
             process = await _start(lock)
         try:
-            await _tell(process, _write_request(job, mark))
-            return await _listen(process)
+            return await self._hear(process, job, _write_request(job, mark))
         finally:
             with anyio.CancelScope(shield=True):
                 await _stop(process, mark)
@@ -192,7 +203,7 @@ async def _start(lock: int, pipes: tuple[int, ...] = ()) -> Process:
 
 async def _tell(process: Process, request: bytes) -> None:
     """Hand over the job."""
-    if process.stdin is not None:
+    if process.stdin is not None and request:
         # If it died, the missing report says so.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
             await process.stdin.send(request)
@@ -208,8 +219,8 @@ async def _listen(process: Process) -> bytes:
     return said
 
 
-def _conclude(said: bytes, job: Job, mark: str, *, began: float) -> Ended:
-    report = _read_report(said, job.log)
+def _conclude(said: bytes | None, job: Job, mark: str, *, began: float) -> Ended:
+    report = _read_report(said or b"", job.log)
     if report is not None:
         return report
     # Its supervisor is gone without a word, so nobody but us ends what it had started.
@@ -220,7 +231,7 @@ def _conclude(said: bytes, job: Job, mark: str, *, began: float) -> Ended:
         seconds=seconds,
         output=read_tail(job.log),
         message=_explain_silence(said),
-        killed=not said.strip(),  # one that breaks down by itself leaves a traceback
+        killed=not (said or b"").strip(),  # one that breaks down by itself leaves a traceback
     )
 
 
@@ -257,6 +268,8 @@ def _read_report(said: bytes, log: Path) -> Ended | None:
         return None
 
 
-def _explain_silence(said: bytes) -> str:
+def _explain_silence(said: bytes | None) -> str:
+    if said is None:
+        return "the supervisor of this command did not end with it (it was stopped, or hangs) and was killed"
     text = strip_controls(said.decode("utf-8", "replace")).strip()
     return "the supervisor of this command died without a report" + (f": {text[-500:]}" if text else "")

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
+from anyio.abc import ByteReceiveStream, Process
 
-from drumline.errors import GitError, GitKilled, InvalidInput
+from drumline.errors import GitError, GitKilled, GitStuck, InvalidInput
 
 NEEDED = (2, 38)
 _INSTALL = "install git 2.38 or newer"
+
+LIMIT = 600.0
+"""How many seconds one git may take: far more than any needs, so that one that is stopped or hangs is noticed."""
+_KILL_WAIT = 10.0
 
 _SETTINGS = {
     "core.hooksPath": os.devnull,
@@ -79,28 +86,69 @@ async def run_git(
     text: bytes = b"",
     accept: Collection[int] = (0,),
     keep_open: Sequence[int] = (),
+    limit: float = LIMIT,
 ) -> Result:
     """Run git to its end, with `text` on its input; raise GitError unless its exit code is in `accept`.
 
-    When cancelled, the process is killed and waited for. Descriptors in `keep_open` are inherited, so that a lock held
+    When cancelled, or after `limit` seconds, git and what it started are killed and waited for.
+
+    Descriptors in `keep_open` are inherited, so that a lock held
     on one of them lasts as long as git runs, even if this process dies first.
     """
     with tempfile.TemporaryFile() as stdin:
         stdin.write(text)
         stdin.seek(0)
         try:
-            done = await anyio.run_process(
-                ["git", *_OPTIONS, *args],
-                stdin=stdin,
-                check=False,
-                cwd=cwd,
-                env=environment(env or {}),
-                start_new_session=True,  # a Ctrl-C at the terminal must not end git in the middle of a write
-                pass_fds=keep_open,
-            )
+            with anyio.CancelScope(shield=True):
+                process = await anyio.open_process(
+                    ["git", *_OPTIONS, *args],
+                    stdin=stdin,
+                    cwd=cwd,
+                    env=environment(env or {}),
+                    start_new_session=True,  # a Ctrl-C at the terminal must not end git in the middle of a write
+                    pass_fds=keep_open,
+                )
         except OSError as error:
             raise _explain_start(error, cwd) from error
+        done = await _wait_for(process, args, limit)
     return _judge(args, done, accept)
+
+
+async def _wait_for(process: Process, args: Sequence[str], limit: float) -> subprocess.CompletedProcess[bytes]:
+    """Everything git says until it ends; GitStuck if that takes too long."""
+    out, err = bytearray(), bytearray()
+    ended = False
+    try:
+        with anyio.move_on_after(limit):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_collect, process.stdout, out)
+                tasks.start_soon(_collect, process.stderr, err)
+            await process.wait()
+            ended = True
+    finally:
+        if not ended:
+            await _end(process)
+    if not ended:
+        raise _report_stuck(args, limit)
+    await process.aclose()
+    return subprocess.CompletedProcess(args, process.returncode or 0, bytes(out), bytes(err))
+
+
+async def _collect(stream: ByteReceiveStream | None, into: bytearray) -> None:
+    if stream is not None:
+        async for piece in stream:
+            into += piece
+
+
+async def _end(process: Process) -> None:
+    """Kill git and what it has started, which would keep our locks; one in the kernel's hands is not waited for."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with anyio.move_on_after(_KILL_WAIT, shield=True):
+        await process.wait()
+    if process.returncode is not None:
+        with anyio.CancelScope(shield=True):
+            await process.aclose()
 
 
 def ask_git(*args: str, cwd: Path, accept: Collection[int] = (0,), given: bytes = b"") -> Result:
@@ -113,9 +161,12 @@ def ask_git(*args: str, cwd: Path, accept: Collection[int] = (0,), given: bytes 
             check=False,
             cwd=cwd,
             env=environment({}),
+            timeout=LIMIT,
         )
     except OSError as error:
         raise _explain_start(error, cwd) from error
+    except subprocess.TimeoutExpired as error:
+        raise _report_stuck(args, LIMIT) from error
     return _judge(args, done, accept)
 
 
@@ -143,6 +194,13 @@ def _judge(args: Sequence[str], done: subprocess.CompletedProcess[bytes], accept
     return Result(code=done.returncode, out=done.stdout, err=err)
 
 
+def _report_stuck(args: Sequence[str], limit: float) -> GitStuck:
+    return GitStuck(
+        f"git {args[0]} did not end within {limit:g} s (it was stopped, or hangs) and was killed",
+        hint="see what keeps git from ending, then: drumline resume",
+    )
+
+
 def _explain_start(error: OSError, cwd: Path) -> GitError:
     if not cwd.is_dir():
         return GitError(f"git cannot run in {str(cwd)!r}: there is no such folder", hint="drumline resume")
@@ -157,6 +215,7 @@ class Git:
     cwd: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     keep_open: tuple[int, ...] = ()
+    limit: float = LIMIT
 
     def at(self, work_tree: Path, *, index: Path) -> Git:
         """The same git on a folder, through an index of ours: whatever `.git` says in there is not asked."""
@@ -182,6 +241,7 @@ class Git:
             text=text,
             accept=accept,
             keep_open=self.keep_open,
+            limit=self.limit,
         )
 
     async def find_commit(self, ref: str) -> str:

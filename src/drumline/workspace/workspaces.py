@@ -20,7 +20,7 @@ from drumline.ports.workspaces import Landing
 from drumline.workspace.branch import look_at_branch, settle_branch
 from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
 from drumline.workspace.files import WorkFiles
-from drumline.workspace.git import Git
+from drumline.workspace.git import LIMIT, Git
 from drumline.workspace.landing import Target, find_landing, land_commit
 from drumline.workspace.leftovers import clear_records
 from drumline.workspace.locks import hold, retry_busy
@@ -64,8 +64,9 @@ class GitWorkspaces:
         plan_paths: Sequence[str] = (),
         plan_patterns: Sequence[str] = (),
         started: int = 0,
+        git_limit: float = LIMIT,
     ) -> None:
-        self._git = Git(common_dir=repository.common_dir.resolve())
+        self._git = Git(common_dir=repository.common_dir.resolve(), limit=git_limit)
         self._run = run
         self._branch = branch
         self._started = started
