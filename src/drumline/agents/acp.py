@@ -149,7 +149,7 @@ async def _watch(desk: Desk, idle: float | None, scope: anyio.CancelScope) -> No
 
 @asynccontextmanager
 async def _count_at_end(assignment: Assignment, desk: Desk, talk: Talk) -> AsyncIterator[None]:
-    """If the talk in this block is cut short, what was used by then is told before anything else."""
+    """If the talk in this block is cut short, report what was used by then before anything else."""
     try:
         yield
     except anyio.get_cancelled_exc_class():

@@ -197,7 +197,7 @@ class _Watch:
 
     @asynccontextmanager
     async def guard(self) -> AsyncIterator[None]:
-        """If the work in this block is cut short, what was used by then is told before anything else."""
+        """If the work in this block is cut short, report what was used by then before anything else."""
         try:
             yield
         except anyio.get_cancelled_exc_class():

@@ -18,7 +18,7 @@ MS_REMOUNT_BIND = 32 | 4096
 CLONE_NEWUSER = 0x10000000
 KEYCTL = {"x86_64": 250, "aarch64": 219}
 OPEN = "open"
-"""What is told of an attempt that was not refused; of others, the word for the error."""
+"""What is said of an attempt that was not refused; of others, the word for the error."""
 
 
 def remount() -> str:

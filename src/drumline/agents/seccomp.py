@@ -113,7 +113,7 @@ def _judge(machine: Machine) -> Iterable[Step]:
     yield (LOAD, 0, 0, NUMBER)
     if machine is X86_64:
         yield from _refuse_if((AT_LEAST, FOREIGN), ENOSYS)
-    # Its flags are behind a pointer, which a filter cannot follow. Who is told that there is none takes `clone`.
+    # Its flags are behind a pointer, which a filter cannot follow. A caller that gets "no such call" uses `clone`.
     yield from _refuse_if((EQUAL, machine.clone3), ENOSYS)
     for numbers in REFUSED.values():
         number = numbers[machine.column]

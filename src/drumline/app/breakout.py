@@ -1,4 +1,4 @@
-"""Whether the jail of this machine holds: a program inside tries to break out, and what came of it is told.
+"""Whether the jail of this machine holds: a program inside tries to break out, and it reports what came of it.
 
 The rule: it is held exactly like an agent, by the same supervisor and the same jail.
 """

@@ -99,7 +99,7 @@ def _list_used(sources: Sources, own: str) -> list[Used]:
 
 
 def _list_agents(sources: Sources, used: Iterable[Used]) -> list[Brought]:
-    """Agents that are commands, and what the repository grants each agent beside its own, whoever chose it."""
+    """Agents that are commands, and what the repository grants each agent beside its own, no matter who chose it."""
     found: list[Brought] = []
     for name, place, brought in dict.fromkeys(used):
         spec = find_spec(name, sources.specs)

@@ -1,4 +1,4 @@
-"""A flow with the flows that it calls, checked as one: a mistake in a called flow is told before anything runs."""
+"""A flow with the flows that it calls, checked as one: it reports a mistake in a called flow before anything runs."""
 
 from __future__ import annotations
 

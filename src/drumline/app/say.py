@@ -162,7 +162,7 @@ def check_step(run: RunState, name: str) -> StepId:
 
 
 def _begin_again(run: RunState) -> str:
-    """The command that starts the same work again, or goes on with it if it was only cancelled."""
+    """The command that starts the same work again, or continues it if it was only cancelled."""
     if run.ended is not None and run.ended.state == "cancelled":
         return f"drumline resume {run.id}"
     place = quote(run.begun.plan)

@@ -109,7 +109,7 @@ def _read_todo(site: Site, run: RunState) -> list[Step]:
 
 
 def open_trust(site: Site, *, as_json: bool, tell: Callable[[str], None] = say) -> FileTrust:
-    """What decides in mid-run: a person at this terminal is asked, else what is new is told and executed."""
+    """What decides in mid-run: a person at this terminal is asked, else what is new is printed and executed."""
 
     def list_new(found: Sequence[Brought]) -> None:
         for item in found:

@@ -36,7 +36,7 @@ def sort_changes(changes: Iterable[tuple[str, str]]) -> Leftovers:
 
 
 def find_droppings(paths: Iterable[str]) -> list[str]:
-    """Those of the untracked paths that tools for tests drop, whoever runs them: they belong to no commit."""
+    """Those of the untracked paths that tools for tests drop, no matter who runs them: they belong to no commit."""
     return [path for path in paths if _is_dropping(path.split("/"))]
 
 
@@ -53,12 +53,12 @@ def name_created(names: Iterable[str]) -> str:
 
 
 def tell_created(command: str, names: Iterable[str]) -> str:
-    """What is told of the files that a check created in a workspace of ours."""
+    """What to say of the files that a check created in a workspace of ours."""
     return f"the check `{command}` left files that git does not ignore, which were removed: {name_created(names)}"
 
 
 def tell_altered(command: str, names: Iterable[str]) -> str:
-    """What is told of the files that a check changed in a workspace of ours."""
+    """What to say of the files that a check changed in a workspace of ours."""
     return f"the check `{command}` changes the tree, so it proves nothing; files restored: {_name_some(names)}"
 
 

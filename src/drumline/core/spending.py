@@ -44,7 +44,7 @@ def count_attempt(usage: Usage) -> dict[str, float]:
 
 
 def count_usage(step: StepId, agent: str, spent: Usage) -> list[UsageCounted]:
-    """What the run is told of all that an agent has used for a step; nothing while nobody counts it."""
+    """What the run records of all that an agent has used for a step; nothing while nobody counts it."""
     counted = spent.keys() - {ATTEMPTS, UNPRICED}
     return [UsageCounted(step=step, agent=agent, usage=spent)] if counted else []
 

@@ -281,9 +281,9 @@ def _parked(state: RunState, event: ev.RunParked) -> None:
 
 def _resumed(state: RunState, event: ev.RunResumed) -> None:
     if state.ended is not None and state.ended.state == "cancelled":
-        state.cancel = None  # whoever resumes it has changed their mind
+        state.cancel = None  # the person who resumes it has changed their mind
     state.parked = False
-    if state.ended is not None:  # who goes on with a run that was stopped at a wave no longer wants it stopped
+    if state.ended is not None:  # a person who resumes a run stopped at a wave no longer wants it stopped
         _take_back(state, gates.WAVE, gates.STOP)
     state.ended = None
 

@@ -103,7 +103,7 @@ class StepState:
         return tuple(v.ended for _, v in sorted(self.verdicts.items()) if v.ended.exit_code != 0)
 
     def faults(self) -> tuple[ev.CheckEnded, ...]:
-        """Failing checks that say something about the work: those the agent is told of."""
+        """Failing checks that say something about the work: those that go back to the agent."""
         return tuple(ended for ended in self.failing() if is_work(ended.failure))
 
     @property

@@ -1,4 +1,4 @@
-"""The figures with which a step finishes. The rule: whoever finishes it, they are those of all its rounds."""
+"""The figures with which a step finishes. The rule: they are those of all its rounds, no matter who finishes it."""
 
 from __future__ import annotations
 

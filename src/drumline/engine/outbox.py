@@ -40,7 +40,7 @@ def parse_iso(text: str) -> float | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outbox:
-    """Writes marks; the caller records the event it returns. What the machine refuses is told once and tried again."""
+    """Writes marks; the caller records the event it returns. What is refused is reported once and tried again."""
 
     kit: Kit
     tell: Callable[[Sequence[Problem]], None] = lambda problems: None

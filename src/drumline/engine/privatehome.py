@@ -131,7 +131,7 @@ def _show(copies: Sequence[_Copy]) -> PrivateHomes:
             (copy.copy / session).mkdir(mode=OWN, parents=True, exist_ok=True)
             places[copy.place / session] = copy.kept / session
         if copy.home.beside and not os.environ.get(copy.home.variable):
-            # What is beside the home is in the copy, where the program looks for it only if it is told the place.
+            # What is beside the home is in the copy, where the program looks for it only if it knows the place.
             env[copy.home.variable] = str(copy.place)
     sealed = tuple(copy.place / name for copy in copies for name in copy.large)
     return PrivateHomes(places=places, sealed=sealed, env=env)

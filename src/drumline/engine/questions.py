@@ -2,8 +2,8 @@
 
 It stands where all agents pass, of plans and of flows, so that none needs a word about it in its adapter. The rules: a
 question is read only out of the answer to a prompt that offered to ask; what an agent reports against itself is a
-question if it is blocked, and else a failed attempt. Whoever has a schema to fit answers by that alone, and a failure
-stays one: there the last message is not looked at.
+question if it is blocked, and else a failed attempt. An agent that has a schema to fit answers by that alone, and a
+failure stays one: there the last message is not looked at.
 """
 
 from __future__ import annotations

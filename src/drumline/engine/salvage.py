@@ -35,7 +35,7 @@ async def read_work(workspaces: Workspaces, step: StepId, *, base: Commit) -> Wo
 
 
 def explain_unreadable(why: str, *, kept: str) -> str:
-    """What an agent is told whose workspace could not be read."""
+    """What to say to an agent whose workspace could not be read."""
     return (
         f"Your changes were undone, because git could not read the workspace as you left it: {why}. "
         f"Leave only regular files, folders and links that can be read. What could be read is kept: git show {kept}"

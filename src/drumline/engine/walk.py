@@ -182,7 +182,7 @@ class Walk:
         await self.kit.workspaces.restore(self.step, state.tree)
 
     def _count_lost(self, events: list[ev.Event]) -> list[ev.Event]:
-        """What the run is told if one of these events, folded in already, ended an attempt before its time."""
+        """What the run records if one of these events, folded in already, ended an attempt before its time."""
         if not any(isinstance(event, ev.WorkLost) and event.what == Phase.WORKING.value for event in events):
             return []
         agent = self.state.agent

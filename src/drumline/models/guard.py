@@ -1,6 +1,6 @@
 """Looks at the work tree before and after an agent: one that may only read must not have changed it.
 
-The rule: what it did is told, and left as it is. Of one that may write, it is told if it changed nothing.
+The rule: it reports what the agent did and undoes nothing. Of one that may write, it reports if that changed nothing.
 
 The folder is a person's: undoing there could undo more than the agent did. Whoever else writes meanwhile is blamed on
 the agent, for nobody can tell them apart.

@@ -73,7 +73,7 @@ class PydanticModels:
     async def ask(self, question: Question) -> Answer:
         """The answer of the last turn; tools are used on the way, up to `max_iterations` turns.
 
-        Without a jail, what changes outside the workspace while it has commands or servers is told.
+        Without a jail, what changes outside the workspace while it has commands or servers is reported.
         """
         if self.jail is not None or not starts_commands(question):
             return await self._ask(question)

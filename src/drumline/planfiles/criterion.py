@@ -1,7 +1,7 @@
 """What an item of a list of checks says: one command, or why it is none.
 
 People write names, values, file names and sentences in backticks, too. The rule: only what reads as a command is run,
-and it is run as it is written; whatever else is told.
+and it is run as it is written; everything else is named as not run.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Notes:
 
 
 def read_checks(section: Section, notes: Notes) -> tuple[list[Check], list[str]]:
-    """The items that are commands; anything else is told and not run."""
+    """The items that are commands; anything else is named and not run."""
     checks: list[Check] = []
     not_run: list[str] = []
     for field in section.fields:

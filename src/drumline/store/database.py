@@ -33,7 +33,7 @@ _Identity = tuple[int, int] | None
 # Between two tries somebody may look who holds the lock; so SQLite itself waits only this long.
 _TRY_SECONDS = 0.25
 
-# Whoever deletes the log of a dead process takes at most what was written since: the rest is in the file.
+# Deleting the log of a dead process loses at most what was written since: the rest is in the file.
 _COPY_SECONDS = 2.0
 
 

@@ -347,7 +347,7 @@ def _check_ended(scene: _Scene, event: ev.CheckEnded) -> Told | None:
 
 
 def _left_behind(scene: _Scene, event: ev.CheckEnded) -> Told | None:
-    """What a check that passed did to the tree; each name is told once in a run."""
+    """What a check that passed did to the tree; it says each name once in a run."""
     created = [name for name in event.created if name not in scene.progress.named]
     scene.progress.named.update(created)
     told = [tell_created(event.command, created)] if created else []

@@ -1,4 +1,4 @@
-"""Landing: a step's commit reaches the run branch exactly once, by compare-and-set, whoever else lands meanwhile.
+"""Landing: a step's commit reaches the run branch exactly once, by compare-and-set, no matter who else lands.
 
 Landings of a run are made one at a time, under the lock that git inherits: what a dead driver's git still does is
 waited for. Before the branch moves, a ref of the step's own says which commit lands for which candidate; a landing is

@@ -28,7 +28,7 @@ def block_run(blocked: Mapping[Key, str]) -> ev.RunEnded:
 
 
 def is_over(run: RunState, stack: Stack, resumed: Sequence[ev.Event]) -> bool:
-    """Whether nothing is left to drive. A cancelled or blocked run goes on with its walk once it is resumed."""
+    """Whether nothing is left to drive. A cancelled or blocked run continues its walk once it is resumed."""
     if run.ended is not None and stack.is_open:
         fold_run(run, resumed)
     return run.ended is not None
