@@ -105,6 +105,7 @@ print(json.dumps({"length": len(state["blob"])}))
 """
 
 
+@pytest.mark.long
 def test_a_large_state_reaches_scripts_as_a_file_and_the_journal_as_a_blob(user: User) -> None:
     nodes = {
         "grow": {"type": "script", "script": "grow.py", "next": "weigh"},

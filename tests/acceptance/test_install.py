@@ -47,6 +47,10 @@ class Installed:
         return Ran(code=done.returncode, out=done.stdout, err=done.stderr)
 
 
+# Building and installing the wheel takes longer than anything else here; `test_extras.py` guards the imports each time.
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     folder = tmp_path_factory.mktemp("install")

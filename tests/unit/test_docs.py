@@ -62,6 +62,7 @@ def test_no_generated_page_is_stale() -> None:
     assert find_stale(TOP / "docs") == [], "run: make docs"
 
 
+@pytest.mark.long
 def test_a_page_that_says_something_else_is_found_and_written_anew(tmp_path: Path) -> None:
     write_pages(tmp_path)
     page = tmp_path / "reference" / "settings.md"
@@ -75,6 +76,7 @@ def test_a_page_that_says_something_else_is_found_and_written_anew(tmp_path: Pat
     assert find_stale(tmp_path) == []
 
 
+@pytest.mark.long
 def test_pages_do_not_depend_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     before = {name: render(name) for name in PAGES}
     for name, value in {"COLUMNS": "40", "NO_COLOR": "1", "TERM": "dumb", "FORCE_COLOR": "1"}.items():
