@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,7 @@ class Actor:
         call = {"toolCallId": "c1", **value}
         answer = await self._ask("session/request_permission", sessionId=session, toolCall=call, options=OPTIONS)
         chosen = answer["outcome"].get("optionId", "cancelled")
-        with Path("answers").open("a") as file:
+        with suppress(OSError), Path("answers").open("a") as file:  # where it may only read, the answer is not kept
             file.write(f"{chosen}\n")
 
     async def play_write(self, session: str, value: dict[str, str]) -> None:

@@ -322,6 +322,7 @@ def test_in_a_jail_who_may_only_read_may_run_commands_that_cannot_write(stage: S
 
     outcome = anyio.run(stage.open(jailed=True).work, memory)
 
+    assert (outcome.failure, outcome.message) == ("", "Tried.")
     assert not (stage.workspace / "inside.txt").exists()
     assert not any("not allowed" in notice for notice in outcome.notices)
 
