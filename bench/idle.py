@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
@@ -27,7 +28,7 @@ DRIVER = DriverId("bench-driver")
 COMMIT = Commit("c" * 40)
 TREE = Tree("d" * 40)
 CHECKS = 11
-NOWHERE = Path("/dev/null/bench")
+NOWHERE = Path(tempfile.gettempdir()) / "no-such-folder-of-the-bench"
 """No act of an idle walk touches a file; if one did, it would fail here."""
 
 
@@ -53,8 +54,11 @@ class IdleWorkspaces(FakeWorkspaces):
 class IdleActs(Acts):
     """Real intents; every act succeeds at once and changes nothing."""
 
-    def _pinned_text(self) -> str:
-        return ""
+    async def intend(self, command: cmd.Command, state: StepState) -> Note:
+        """What is recorded before an act; the text of the step, a file, is not kept."""
+        if isinstance(command, cmd.Prepare):
+            return Note(step=[ev.WorkspaceAssigned(path="workspace", base=COMMIT)])
+        return await super().intend(command, state)
 
     async def perform(self, command: cmd.Command, state: StepState) -> Note:
         """The outcome alone."""
