@@ -14,8 +14,8 @@ from drumline.agents.jail import find_jail
 from drumline.agents.sandbox import explain_absence
 from drumline.app.agents import UNCONFIGURED, Configured, Listed, list_agents
 from drumline.app.breakout import Attempt, try_breaking_out
-from drumline.engine.outside import UNHELD
 from drumline.errors import DrumlineError
+from drumline.isolation.outside import UNHELD
 from drumline.ports.roster import Standing
 from drumline.profiles import read_profiles
 from drumline.protection import REQUIRED

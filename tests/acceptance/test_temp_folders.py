@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance.flowland import flow_text, flow_user
 from tests.acceptance.userland import User, leaving_nothing, make_user, step_text, wait_for
 
-from drumline.engine.scratch import name_temp
+from drumline.isolation.scratch import name_temp
 
 NODES = {
     "work": {"type": "agent", "agent": "anybody", "prompt": "go", "next": "end"},

@@ -17,9 +17,9 @@ from tests.agents.seats import Office, open_office
 from drumline.agents import PROGRAMS, load
 from drumline.agents.jail import find_jail
 from drumline.agents.program import Program
-from drumline.engine.contained import fits
-from drumline.engine.homes import Home, describe_home, find_place
-from drumline.engine.scratch import HOMES, clear_scratches
+from drumline.isolation.contained import fits
+from drumline.isolation.homes import Home, describe_home, find_place
+from drumline.isolation.scratch import HOMES, clear_scratches
 from drumline.ports.agents import Happening
 from drumline.testing.modelserver import Hang, ModelServer, Run, Scenario, Turn
 

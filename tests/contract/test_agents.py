@@ -19,8 +19,8 @@ from drumline.agents.jail import find_jail
 from drumline.core.ids import RunId, StepId
 from drumline.core.selfreport import find_denial
 from drumline.core.taxonomy import Failure
-from drumline.engine.outside import UNJAILED
 from drumline.errors import InvalidInput
+from drumline.isolation.outside import UNJAILED
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import Loan

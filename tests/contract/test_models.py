@@ -18,7 +18,7 @@ from tests.supervision import supervise
 from drumline.agents import open_agent
 from drumline.agents.jail import find_jail
 from drumline.core.ids import RunId
-from drumline.engine.scratch import name_temp
+from drumline.isolation.scratch import name_temp
 from drumline.models.agency import AgentModels, ScriptedModels
 from drumline.models.providers import PydanticModels
 from drumline.ports.agents import Agent

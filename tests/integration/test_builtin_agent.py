@@ -20,8 +20,8 @@ from tests.supervision import supervise
 from drumline.agents import open_agent
 from drumline.agents.jail import find_jail
 from drumline.core.ids import RunId, StepId
-from drumline.engine.outside import UNJAILED
 from drumline.errors import InvalidInput
+from drumline.isolation.outside import UNJAILED
 from drumline.models.builtin import BuiltinAgent
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.profiles import Loan, McpServer

@@ -24,8 +24,8 @@ from drumline.agents.verdicts import explain_end
 from drumline.app.agents import ask_version, list_agents, try_agent
 from drumline.core.flow.model import Json
 from drumline.core.ids import RunId, StepId
-from drumline.engine.scratch import name_temp
 from drumline.errors import InvalidInput
+from drumline.isolation.scratch import name_temp
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.processes.supervised import SupervisedProcesses

@@ -17,8 +17,8 @@ import anyio
 import pytest
 
 from drumline.core.ids import Commit, RunId, StepId
-from drumline.engine.outside import read_checkout
 from drumline.errors import GitError, InvalidInput
+from drumline.isolation.outside import read_checkout
 from drumline.models.witness import look
 from drumline.workspace.fingerprint import take_fingerprint
 from drumline.workspace.locks import hold

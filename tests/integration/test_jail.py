@@ -19,7 +19,7 @@ import pytest
 from tests.integration.attacks import ATTACKS, OPEN
 from tests.integration.jailed import BECOME, ORDINARY, USERS, Cell, find_python, open_cell
 
-from drumline.engine.homes import find_sealed
+from drumline.isolation.homes import find_sealed
 
 SECRET = "hush-hush-4711"  # noqa: S105 - a made-up one
 SLEEP = "300.4711"

@@ -17,7 +17,7 @@ from drumline.agents.cli import CliAgent
 from drumline.agents.command import CommandAgent
 from drumline.agents.jail import find_jail
 from drumline.agents.program import Program
-from drumline.engine.homes import Home, describe_home
+from drumline.isolation.homes import Home, describe_home
 from drumline.models.confined import confine
 from drumline.ports.processes import Job
 

@@ -16,7 +16,7 @@ from tests.supervision import supervise
 
 from drumline.agents.command import CommandAgent
 from drumline.core.ids import RunId, StepId
-from drumline.engine.watched import mark_file
+from drumline.isolation.watched import mark_file
 from drumline.models.providers import PydanticModels
 from drumline.ports.agents import Assignment
 from drumline.ports.models import Question

@@ -27,11 +27,11 @@ from drumline.agents.cli import CliAgent
 from drumline.agents.command import CommandAgent
 from drumline.agents.jail import find_jail
 from drumline.agents.program import Program
-from drumline.engine import homecopy
-from drumline.engine.contained import name_draft
-from drumline.engine.homes import Home, describe_home, find_place
-from drumline.engine.scratch import HOMES, clear_scratches
-from drumline.engine.tokens import Keeper, Login, write_manifest
+from drumline.isolation import homecopy
+from drumline.isolation.contained import name_draft
+from drumline.isolation.homes import Home, describe_home, find_place
+from drumline.isolation.scratch import HOMES, clear_scratches
+from drumline.isolation.tokens import Keeper, Login, write_manifest
 from drumline.ports.agents import Outcome
 
 NAMES = [name for name in PROGRAMS if name != "builtin"]

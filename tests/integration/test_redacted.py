@@ -12,7 +12,7 @@ from tests.supervision import supervise
 from drumline.core.ids import RunId, StepId
 from drumline.core.redaction import HIDDEN, Redaction, Secrets
 from drumline.engine.redacted import RedactedAgent, RedactedModels, RedactedProcesses
-from drumline.engine.transcripts import SMALL, list_logs, redact_file
+from drumline.isolation.transcripts import SMALL, list_logs, redact_file
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.models import Answer, Question
 from drumline.ports.processes import Job

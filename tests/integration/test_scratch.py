@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from drumline.engine.scratch import clear_scratches, name_temp, open_scratch, open_temp
+from drumline.isolation.scratch import clear_scratches, name_temp, open_scratch, open_temp
 
 
 @pytest.fixture

@@ -15,11 +15,12 @@ ROOT = Path(drumline.__file__).parent
 LAYERS = (
     {"errors"},
     {"core", "extras"},
-    {"configfiles"},
+    {"configfiles", "garbage"},
     {"protection"},
     {"ports", "views", "settings", "profiles"},
-    {"engine"},
+    {"isolation"},
     {
+        "engine",
         "store",
         "agents",
         "workspace",
@@ -72,6 +73,41 @@ def find_violations(root: Path) -> list[str]:
             if reason := refuse(importer, target):
                 found.append(f"{place}:{line}: {reason}")
     return found
+
+
+def find_knots(root: Path) -> list[list[str]]:
+    """Modules of the package at `root` that import each other, directly or through others, also for types only."""
+    modules = {name_module(path, root): path for path in sorted(root.rglob("*.py"))}
+    graph = {name: list_targets(path, root, set(modules) - {name}) for name, path in modules.items()}
+    knots: list[list[str]] = []
+    while graph:
+        free = {name for name, targets in graph.items() if not targets & graph.keys()}
+        wanted = set().union(*graph.values())
+        free |= graph.keys() - wanted
+        if not free:
+            knots.append(sorted(graph))
+            break
+        graph = {name: targets for name, targets in graph.items() if name not in free}
+    return knots
+
+
+def name_module(path: Path, root: Path) -> str:
+    """The dotted name by which a file of the package is imported."""
+    parts = ("drumline", *path.relative_to(root).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def list_targets(path: Path, root: Path, modules: set[str]) -> set[str]:
+    """The modules of the package that a file imports, wherever in the file."""
+    targets: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            targets.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = absolute(node, path, root)
+            names = (f"{module}.{alias.name}" for alias in node.names)
+            targets.update(name if name in modules else module for name in names)
+    return targets & modules
 
 
 def refuse(importer: str, target: str) -> str:
@@ -149,6 +185,24 @@ def test_imports_go_down_only() -> None:
     assert find_violations(ROOT) == []
 
 
+def test_no_module_imports_itself_through_others() -> None:
+    assert find_knots(ROOT) == []
+
+
+def test_modules_that_import_each_other_are_found(tmp_path: Path) -> None:
+    root = write_package(
+        tmp_path / "drumline",
+        {
+            "models/builtin.py": "def late():\n    from drumline.models.errand import Errand\n",
+            "models/errand.py": FOR_TYPES + "    from drumline.models.builtin import Agent\n",
+            "models/tiers.py": "import json\n",
+            "wiring.py": "from drumline.models import builtin, tiers\n",
+        },
+    )
+
+    assert find_knots(root) == [["drumline.models.builtin", "drumline.models.errand"]]
+
+
 def test_every_module_has_a_place_in_the_layers() -> None:
     names = {path.relative_to(ROOT).with_suffix("").parts[0] for path in ROOT.rglob("*.py")}
 
@@ -163,6 +217,7 @@ def test_an_import_that_goes_up_or_sideways_is_found(tmp_path: Path) -> None:
             "agents/one.py": "import drumline.processes.children\n",
             "views/board.py": "from ..ports import clock\n",
             "engine/driver.py": "from drumline import wiring\n",
+            "models/one.py": "from drumline.engine.driver import Driver\n",
             "wiring.py": "from drumline.odd import x\n",
             "settings.py": FOR_TYPES + "    from drumline.ports import agents\n",
             "__init__.py": "from drumline.errors import DrumlineError\n",
@@ -176,6 +231,7 @@ def test_an_import_that_goes_up_or_sideways_is_found(tmp_path: Path) -> None:
         "agents/one.py:1: agents imports processes",
         "core/plan.py:2: core imports store",
         "engine/driver.py:1: engine imports wiring",
+        "models/one.py:1: models imports engine",
         "settings.py:3: settings imports ports",
         "views/board.py:1: views imports ports",
         "wiring.py:1: odd has no place in the layers",

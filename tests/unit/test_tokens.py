@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from drumline.engine.tokens import LONGEST, refresh
+from drumline.isolation.tokens import LONGEST, refresh
 
 CLAUDE = {"claudeAiOauth": {"accessToken": "a1", "refreshToken": "r1", "expiresAt": 1, "scopes": ["user"]}}
 

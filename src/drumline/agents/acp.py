@@ -22,9 +22,9 @@ from drumline.agents.jail import Jail
 from drumline.agents.silence import describe_silence
 from drumline.agents.verdicts import discard_overlong
 from drumline.core.taxonomy import Failure
-from drumline.engine.outside import look_on
-from drumline.engine.privatehome import open_homes
 from drumline.errors import InvalidInput
+from drumline.isolation.outside import look_on
+from drumline.isolation.privatehome import open_homes
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Conversation, Job, Processes
 from drumline.profiles import NOTHING, Loan, McpServer

@@ -15,8 +15,8 @@ from drumline.agents.acp_leave import LONGEST, find_answer, write_question
 from drumline.agents.acp_updates import EDITS, find_command, find_paths
 from drumline.agents.reading import read_map, read_text
 from drumline.core.flow.model import Json
-from drumline.engine.containment import contain
 from drumline.errors import InvalidInput
+from drumline.isolation.containment import contain
 
 LOOKING = ("read", "search", "think", "fetch")
 TOOL = r"[\w.-]+"

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from drumline.agents import PROGRAMS, load
 from drumline.agents.hidden import CREDENTIALS, ELSEWHERE
 from drumline.agents.program import Program
-from drumline.engine.homes import Home, describe_home
+from drumline.isolation.homes import Home, describe_home
 
 LAUNCHERS = frozenset({"node", "npx", "bun", "bunx", "deno", "uvx", "uv", "env", "python", "python3", "exec", "run"})
 ENDINGS = re.compile(r"(?:\.[cm]?js|\.py|@[^/]*|-acp|-agent|-code|-cli)+$")

@@ -15,8 +15,8 @@ from typing import Protocol
 from drumline.agents import load
 from drumline.core.blocked import OFFER, find_question
 from drumline.core.taxonomy import Failure
-from drumline.engine.scratch import open_scratch
 from drumline.errors import InvalidInput
+from drumline.isolation.scratch import open_scratch
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.profiles import McpServer
 

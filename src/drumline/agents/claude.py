@@ -21,8 +21,8 @@ from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
 from drumline.core.spending import add_up
 from drumline.core.taxonomy import Failure
-from drumline.engine.homes import Home
-from drumline.engine.privatehome import find_files
+from drumline.isolation.homes import Home
+from drumline.isolation.privatehome import find_files
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 

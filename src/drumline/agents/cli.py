@@ -28,10 +28,10 @@ from drumline.agents.verdicts import discard_overlong
 from drumline.core.login import ask_login, blame_keys
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
-from drumline.engine.homes import describe_home
-from drumline.engine.outside import look_on
-from drumline.engine.privatehome import PrivateHomes, open_homes
 from drumline.errors import InvalidInput
+from drumline.isolation.homes import describe_home
+from drumline.isolation.outside import look_on
+from drumline.isolation.privatehome import PrivateHomes, open_homes
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended, Job, Processes
 from drumline.profiles import McpServer

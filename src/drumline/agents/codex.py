@@ -19,8 +19,8 @@ from drumline.agents.reading import read_list, read_map, read_number, read_text
 from drumline.agents.strictness import fits_strict_mode
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
-from drumline.engine.homes import Home
-from drumline.engine.privatehome import find_files
+from drumline.isolation.homes import Home
+from drumline.isolation.privatehome import find_files
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 

@@ -18,9 +18,9 @@ from drumline.agents.kills import describe_kill, was_killed
 from drumline.agents.silence import describe_silence, run_heard
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
-from drumline.engine.outside import look_on
-from drumline.engine.privatehome import open_homes
 from drumline.errors import InvalidInput
+from drumline.isolation.outside import look_on
+from drumline.isolation.privatehome import open_homes
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.processes import Ended, Job, Processes
 from drumline.profiles import NOTHING, Loan, McpServer

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.agents.jail import Jail
-from drumline.engine.gitguard import guard_git
-from drumline.engine.homes import LOGINS, find_homes, find_named, find_records, find_repository, find_sealed
-from drumline.engine.privatehome import NONE, PrivateHomes
-from drumline.engine.scratch import LINK, open_scratch, open_temp
+from drumline.isolation.gitguard import guard_git
+from drumline.isolation.homes import LOGINS, find_homes, find_named, find_records, find_repository, find_sealed
+from drumline.isolation.privatehome import NONE, PrivateHomes
+from drumline.isolation.scratch import LINK, open_scratch, open_temp
 from drumline.ports.agents import Assignment
 from drumline.ports.jail import Bounds
 from drumline.ports.processes import HARMLESS, Job

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from drumline.engine.homes import find_repository
+from drumline.isolation.homes import find_repository
 from drumline.ports.processes import Job
 
 SHARED = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 - nothing is written there: they are replaced

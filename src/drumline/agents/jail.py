@@ -19,7 +19,7 @@ from drumline.agents.mounts import Layout, write_words
 from drumline.agents.seccomp import build_filter
 from drumline.agents.sockets import find_sockets
 from drumline.core.secretlines import leave_out_secrets
-from drumline.engine.homes import find_homes
+from drumline.isolation.homes import find_homes
 from drumline.ports.jail import Bounds
 from drumline.ports.processes import HANDED, Job
 from drumline.profiles import Loan

@@ -20,7 +20,7 @@ from drumline.agents.reading import read_list, read_map, read_number, read_text,
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
 from drumline.core.taxonomy import Failure
-from drumline.engine.homes import Home
+from drumline.isolation.homes import Home
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import McpServer

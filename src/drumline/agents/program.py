@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from drumline.core.flow.model import Json
-from drumline.engine.homes import Home
+from drumline.isolation.homes import Home
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import McpServer

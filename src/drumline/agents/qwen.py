@@ -21,7 +21,7 @@ from drumline.agents.resultstream import Ends, describe_use, explain_limit, find
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
 from drumline.core.taxonomy import Failure
-from drumline.engine.homes import Home
+from drumline.isolation.homes import Home
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 

@@ -14,8 +14,8 @@ from drumline.agents.command import describe, judge
 from drumline.agents.patching import apply_patch
 from drumline.agents.script import Act, Script, read_script
 from drumline.core.taxonomy import Failure
-from drumline.engine.containment import contain
 from drumline.errors import InvalidInput
+from drumline.isolation.containment import contain
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Job, Processes
 

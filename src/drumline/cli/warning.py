@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from drumline.cli.output import say
 from drumline.core.plan import Step
-from drumline.engine.outside import UNHELD
+from drumline.isolation.outside import UNHELD
 from drumline.protection import OFF
 
 OWN = ("scripted",)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from drumline.core.ids import DriverId, StepId
 from drumline.core.redaction import Redaction
-from drumline.engine.transcripts import OWN
+from drumline.isolation.transcripts import OWN
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
 from drumline.ports.journal import Recorded, Store

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from drumline.core import checkpoint
 from drumline.core.ids import RunId, Stream
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState, fold_run
+from drumline.garbage import uncollected
 from drumline.ports.journal import Checkpoint, Journal
 
 EVERY = 800
@@ -38,23 +37,6 @@ def load_run(store: Journal, run: RunId, *, whole: bool = False) -> Loaded:
     fold_run(state, [entry.event for entry in recorded])
     seq = recorded[-1].seq if recorded else kept.seq if kept else 0
     return Loaded(state=state, recorded=recorded, seq=seq, checked=kept.version if kept else 0)
-
-
-@contextlib.contextmanager
-def uncollected(*, freeze: bool = False) -> Iterator[None]:
-    """Events and folds hold no cycles: looking for some while they are built would cost more than building them.
-
-    With `freeze`, what is there by then is never looked at again: it stays as long as the process.
-    """
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if freeze:
-            gc.freeze()
-        if collects:
-            gc.enable()
 
 
 def keep_checkpoint(store: Journal, state: RunState, *, seq: int, checked: int, every: int = EVERY) -> int:

@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from drumline.core.plan import Step
 from drumline.engine.kit import Kit
-from drumline.engine.transcripts import OWN
+from drumline.isolation.transcripts import OWN
 
 
 def read_pinned(kit: Kit, step: Step) -> str:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from drumline.core.redaction import Redaction
-from drumline.engine.transcripts import list_logs, redact_files
+from drumline.isolation.transcripts import list_logs, redact_files
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.processes import Conversation, Ended, Job, Processes

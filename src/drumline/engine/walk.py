@@ -28,8 +28,8 @@ from drumline.engine.kills import KILL_WAIT, repeat_killed
 from drumline.engine.kit import Kit
 from drumline.engine.refusals import explain_refusal, find_refusal
 from drumline.engine.salvage import read_work
-from drumline.engine.scratch import take_over_logs
 from drumline.errors import ChildKilled, Conflict, GitError, GitKilled, InvalidInput
+from drumline.isolation.scratch import take_over_logs
 from drumline.ports.journal import Addition
 
 Recover = Callable[[StepState, DriverId], list[ev.Event]]

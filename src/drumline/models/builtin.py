@@ -15,9 +15,9 @@ import anyio
 
 from drumline.core.redaction import find_secrets
 from drumline.core.taxonomy import Failure
-from drumline.engine.outside import look_on
 from drumline.errors import InvalidInput
 from drumline.extras import require_provider
+from drumline.isolation.outside import look_on
 from drumline.models.tiers import ALIASES, KEYS, PROVIDERS, find_default
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.jail import Wrapper
@@ -59,10 +59,18 @@ class BuiltinAgent:
         return assignment.model or self.model or self.tiers.get(tier) or find_default(tier, self.environ)
 
     async def _work(self, assignment: Assignment, model: str) -> Outcome:
-        from drumline.models.errand import Errand
+        from drumline.models.errand import Equipment, Errand
 
         secrets = find_secrets(self.environ, *(server.env.values() for server in self.servers.values()))
-        errand = Errand(self, assignment, model=model, secrets=secrets)
+        equipment = Equipment(
+            model=model,
+            secrets=secrets,
+            processes=self.processes,
+            jail=self.jail,
+            loan=self.loan,
+            servers=self.servers,
+        )
+        errand = Errand(assignment, equipment)
         found: list[Outcome] = []
         silent = False
         async with anyio.create_task_group() as tasks:

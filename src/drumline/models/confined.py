@@ -7,9 +7,9 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from drumline.engine.gitguard import guard_git
-from drumline.engine.homes import LOGINS, find_homes, find_named, find_records, find_repository, find_sealed
-from drumline.engine.scratch import open_scratch, open_temp
+from drumline.isolation.gitguard import guard_git
+from drumline.isolation.homes import LOGINS, find_homes, find_named, find_records, find_repository, find_sealed
+from drumline.isolation.scratch import open_scratch, open_temp
 from drumline.ports.jail import Bounds, Wrapper
 from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
 from drumline.profiles import NOTHING, Loan

@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import anyio
 from pydantic_ai import Agent, ModelRetry, StructuredDict, Tool
@@ -35,9 +35,9 @@ from drumline.models.tiers import spell
 from drumline.models.toolbox import LOOKING, build_tools, choose_tools, name_servers
 from drumline.models.transcript import Transcript
 from drumline.ports.agents import Assignment, Outcome
-
-if TYPE_CHECKING:
-    from drumline.models.builtin import BuiltinAgent
+from drumline.ports.jail import Wrapper
+from drumline.ports.processes import Processes
+from drumline.profiles import Loan, McpServer
 
 TURNS = 200
 """Turns that it may take; a budget or a timeout ends it sooner."""
@@ -68,13 +68,26 @@ class Spent(Exception):
     """The budget is used up."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Equipment:
+    """What an agent works with: a model, what starts its commands and servers, and what limits those."""
+
+    model: str
+    secrets: Secrets
+    processes: Processes
+    jail: Wrapper | None
+    loan: Loan
+    servers: Mapping[str, McpServer]
+
+
 class Errand:
     """Runs one assignment; `heard` is when something happened last."""
 
-    def __init__(self, agent: BuiltinAgent, assignment: Assignment, *, model: str, secrets: Secrets) -> None:
-        self._agent = agent
+    def __init__(self, assignment: Assignment, equipment: Equipment) -> None:
+        secrets = equipment.secrets
+        self._equipment = equipment
         self._assignment = assignment
-        self._model = model
+        self._model = equipment.model
         self._secrets = secrets
         self._usage = RunUsage()
         self._memory = Memory(assignment, secrets)
@@ -118,7 +131,7 @@ class Errand:
 
     async def _converse(self) -> Outcome:
         assignment, memory = self._assignment, self._memory
-        known = list(self._agent.servers.values())
+        known = list(self._equipment.servers.values())
         servers = choose_servers(name_servers(assignment.tools or (), assignment.mcp_servers), known)
         async with AsyncExitStack() as stack:
             processes = stack.enter_context(self._confine())
@@ -186,19 +199,19 @@ class Errand:
 
     def _confine(self) -> AbstractContextManager[ConfinedProcesses]:
         """What holds all that it starts, its commands and its servers."""
-        agent, assignment = self._agent, self._assignment
+        equipment, assignment = self._equipment, self._assignment
         return confine(
-            agent.processes,
-            jail=agent.jail,
+            equipment.processes,
+            jail=equipment.jail,
             workspace=assignment.workspace,
             log=assignment.log,
-            loan=agent.loan,
+            loan=equipment.loan,
             writable=assignment.writable,
             read_only=assignment.read_only,
         )
 
     def _build_tools(self, processes: ConfinedProcesses) -> list[Tool[None]]:
-        assignment, jail = self._assignment, self._agent.jail
+        assignment, jail = self._assignment, self._equipment.jail
         chosen = list(NAMES) if assignment.tools is None else choose_tools(assignment.tools)
         if assignment.read_only:
             # In a jail the kernel keeps commands from writing.

@@ -12,8 +12,8 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
-from drumline.engine.containment import contain
 from drumline.errors import InvalidInput
+from drumline.isolation.containment import contain
 
 ANSWER = 48 * 1024
 """Characters that a tool answers with at most."""

@@ -26,9 +26,9 @@ from pydantic_ai.usage import RunUsage, UsageLimits
 
 from drumline.core.redaction import Secrets
 from drumline.core.taxonomy import Failure
-from drumline.engine.homes import find_homes
-from drumline.engine.outside import Watch, watch_over
 from drumline.errors import InvalidInput
+from drumline.isolation.homes import find_homes
+from drumline.isolation.outside import Watch, watch_over
 from drumline.models.confined import confine
 from drumline.models.faults import blame, judge
 from drumline.models.filetools import FileTools

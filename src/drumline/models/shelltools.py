@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from drumline.engine.containment import contain
+from drumline.isolation.containment import contain
 from drumline.models.filetools import ANSWER
 from drumline.ports.processes import HARMLESS, Ended, Job, Processes
 

@@ -16,8 +16,8 @@ from typing import Self
 from drumline.core import codec
 from drumline.core.events import Event
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
-from drumline.engine.loading import uncollected
 from drumline.errors import Conflict, StaleToken, StoreError
+from drumline.garbage import uncollected
 from drumline.ports.journal import Addition, Checkpoint, Claim, Message, Recorded
 from drumline.store.database import Database
 from drumline.store.faults import report_damage

@@ -32,8 +32,8 @@ from drumline.engine.flow.stack import Move, Question, Stack
 from drumline.engine.flow.visit import Visit
 from drumline.engine.flow.worktime import WorkTime
 from drumline.engine.messages import take_answer
-from drumline.engine.scratch import take_over_logs
 from drumline.errors import Conflict, DrumlineError, InvalidInput, NotAllowed, StaleToken
+from drumline.isolation.scratch import take_over_logs
 from drumline.ports.journal import Addition
 
 POLL = 0.2

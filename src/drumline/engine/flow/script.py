@@ -17,8 +17,8 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.values import render
 from drumline.engine.flow.interpreters import build_argv
 from drumline.engine.flow.visit import Visit
-from drumline.engine.scratch import open_scratch
 from drumline.errors import InvalidInput
+from drumline.isolation.scratch import open_scratch
 from drumline.ports.processes import PRINTED_LIMIT, Ended, Job, Processes
 
 # A state up to this size is handed over inside the environment, a larger one as a file.

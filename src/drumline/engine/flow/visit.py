@@ -14,7 +14,7 @@ from drumline.core.flow.relay import Relay
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
 from drumline.core.ids import RunId
-from drumline.engine.transcripts import OWN
+from drumline.isolation.transcripts import OWN
 
 LONGEST = 160
 """Bytes of a visit's name in the name of a log."""

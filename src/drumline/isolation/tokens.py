@@ -17,7 +17,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from drumline.engine.contained import (
+from drumline.isolation.contained import (
     Stamp,
     lock_folder,
     name_draft,

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from drumline.core.redaction import Redaction
-from drumline.engine.tokens import salvage_logins
-from drumline.engine.transcripts import OWN, list_logs, redact_files
+from drumline.isolation.tokens import salvage_logins
+from drumline.isolation.transcripts import OWN, list_logs, redact_files
 
 PREFIX = "drumline-"
 DIGITS = 12

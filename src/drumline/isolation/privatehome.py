@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 
-from drumline.engine.homecopy import copy_entries
-from drumline.engine.homes import Home, find_homes, find_place
-from drumline.engine.keptsessions import fetch_session, find_kept, return_sessions
-from drumline.engine.scratch import HOMES, open_scratch
-from drumline.engine.tokens import Login, keep_in_step, salvage_logins, write_manifest
-from drumline.engine.transcripts import OWN
+from drumline.isolation.homecopy import copy_entries
+from drumline.isolation.homes import Home, find_homes, find_place
+from drumline.isolation.keptsessions import fetch_session, find_kept, return_sessions
+from drumline.isolation.scratch import HOMES, open_scratch
+from drumline.isolation.tokens import Login, keep_in_step, salvage_logins, write_manifest
+from drumline.isolation.transcripts import OWN
 from drumline.ports.agents import Assignment
 
 

@@ -13,9 +13,9 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from drumline.engine.contained import CHUNK, lock_folder, walk_contained, write_at
-from drumline.engine.homes import Home
-from drumline.engine.transcripts import OWN
+from drumline.isolation.contained import CHUNK, lock_folder, walk_contained, write_at
+from drumline.isolation.homes import Home
+from drumline.isolation.transcripts import OWN
 
 KEPT = "sessions"
 LIMIT = 256 << 20

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from drumline.engine.contained import open_folder, write_at
-from drumline.engine.transcripts import OWN
+from drumline.isolation.contained import open_folder, write_at
+from drumline.isolation.transcripts import OWN
 
 LARGE = 16 << 20
 MANY = 2000

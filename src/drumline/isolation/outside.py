@@ -15,7 +15,7 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from drumline.engine.watched import mark_file, read_git_places, read_records, read_user_places
+from drumline.isolation.watched import mark_file, read_git_places, read_records, read_user_places
 from drumline.ports.agents import Assignment, Happening, Outcome
 
 T = TypeVar("T")

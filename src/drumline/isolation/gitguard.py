@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from drumline.engine.homes import SEALED
+from drumline.isolation.homes import SEALED
 
 WAYS = (".git", ".git/commondir", *(f".git/{name}" for name in SEALED))
 """In a workspace: `commondir` says where git finds its configuration and hooks instead."""
