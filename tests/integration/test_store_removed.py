@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,4 +115,26 @@ def test_the_log_of_a_killed_process_can_be_deleted_without_losing_the_run(tmp_p
 
     store = SqliteStore.open(file)
     assert len(store.tail(RUN)) == 20
+    store.close()
+
+
+def move_aside(file: Path) -> None:
+    file.rename(file.with_name("aside"))
+
+
+def move_folder_aside(file: Path) -> None:
+    file.parent.rename(file.parent.with_name("aside"))
+
+
+@pytest.mark.parametrize("lose", [move_aside, move_folder_aside])
+def test_a_store_that_was_moved_is_noticed_soon(tmp_path: Path, lose: Callable[[Path], None]) -> None:
+    file = tmp_path / "state" / "state.db"
+    store = SqliteStore.open(file)
+    anyio.run(append, store)
+
+    lose(file)
+    time.sleep(0.05)
+
+    with pytest.raises(StoreError, match=r"was removed|was replaced"):
+        anyio.run(append, store)
     store.close()

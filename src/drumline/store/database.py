@@ -36,6 +36,9 @@ _TRY_SECONDS = 0.25
 # Deleting the log of a dead process loses at most what was written since: the rest is in the file.
 _COPY_SECONDS = 2.0
 
+# A file that was deleted is noticed at once, by its open descriptor; one that was moved by looking at the path.
+_LOOK_SECONDS = 0.02
+
 
 class Database:
     """A connection for one process and one thread. Errors of SQLite leave it only as StoreError."""
@@ -49,8 +52,9 @@ class Database:
         self._connection = connection
         self._on_busy = on_busy
         self._busy_limit = busy_limit
-        self._file: _Identity = None
-        self._log: _Identity = None
+        self._file = _Place(str(path))
+        self._log: _Place | None = None
+        self._looked = 0.0
         self._copied = 0.0
         self._behind = False
 
@@ -63,17 +67,16 @@ class Database:
         connection = _connect(path, mode="ro" if read_only else "rw")
         database = cls(connection, path, on_busy=on_busy, busy_limit=busy_limit)
         try:
-            database._file = _identify(str(path))
             database.patiently(lambda: _prepare(connection, read_only=read_only))
-            database._log = None if read_only else _identify(f"{path}-wal")
+            database._log = None if read_only else _Place(f"{path}-wal")
         except BaseException:
-            connection.close()
+            database.close()
             raise
         return database
 
     def fetch(self, statement: str, values: Sequence[object] = ()) -> list[Any]:
         """All rows of a query."""
-        self._require_place()
+        self._require_place(time.monotonic())
         return self.patiently(lambda: self.execute(statement, tuple(values)).fetchall())
 
     def transact_unsynced(self, work: Callable[[], T]) -> T:
@@ -138,7 +141,7 @@ class Database:
 
     def position(self) -> int:
         """Grows with every commit: SQLite counts those of other connections, we count our own."""
-        self._copy_log()
+        self._copy_log(time.monotonic())
         ((foreign,),) = self.fetch("PRAGMA data_version")
         return int(foreign) + self.commits
 
@@ -155,27 +158,33 @@ class Database:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
+        self._file.close()
+        if self._log is not None:
+            self._log.close()
 
     def _note_commit(self) -> None:
         """Count a commit, and refuse to believe it if it went into a file that nobody will find."""
         self.commits += 1
         self._behind = True
-        self._require_place()
-        self._copy_log()
+        now = time.monotonic()
+        self._require_place(now)
+        self._copy_log(now)
 
-    def _require_place(self) -> None:
+    def _require_place(self, now: float) -> None:
         """Refuse to go on if the file or its log is not what was opened: SQLite would write on into nothing."""
-        if _identify(str(self.path)) != self._file:
+        look = now - self._looked >= _LOOK_SECONDS
+        if look:
+            self._looked = now
+        if not self._file.holds(look=look):
             raise report_replaced(self.path)
-        if self._log is not None and _identify(f"{self.path}-wal") != self._log:
+        if self._log is not None and not self._log.holds(look=look):
             # Our connection is one of the last that still have what the log held.
             with suppress(sqlite3.Error):
                 self.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
             raise report_lost_log(self.path)
 
-    def _copy_log(self) -> None:
+    def _copy_log(self, now: float) -> None:
         """Copy the log into the file every now and then, so that the file alone has nearly everything."""
-        now = time.monotonic()
         if self._behind and now - self._copied >= _COPY_SECONDS:
             self._behind, self._copied = False, now
             # A refusal loses nothing: the log still has it all, and the next commit tells of a disk that is full.
@@ -183,10 +192,43 @@ class Database:
                 self.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
+class _Place:
+    """A path and the file that was there when SQLite opened it.
+
+    The descriptor is opened with O_PATH: closing a descriptor that can read would drop SQLite's locks on the file.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._identity = _identify(path)
+        self._descriptor = _open_path(path)
+
+    def holds(self, *, look: bool) -> bool:
+        """Whether the file still exists and, with `look`, is still at its path."""
+        if self._descriptor is not None and not os.fstat(self._descriptor).st_nlink:
+            return False
+        return (self._descriptor is not None and not look) or _identify(self._path) == self._identity
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _open_path(path: str) -> int | None:
+    """A descriptor that only names the file; None where the system has none or there is no file."""
+    if not hasattr(os, "O_PATH"):
+        return None
+    try:
+        return os.open(path, os.O_PATH)
+    except OSError:
+        return None
+
+
 def _identify(path: str) -> _Identity:
     """Which file is at this path; None if there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - asked before every read; a Path costs more than the question
+        found = os.stat(path)  # noqa: PTH116 - asked before many reads; a Path costs more than the question
     except OSError:
         return None
     return found.st_dev, found.st_ino
