@@ -106,7 +106,7 @@ $(PEERS)/.installed: bench/requirements-peers.lock
 	@touch $@
 
 docs: $(STAMP)
-	$(BIN)/python -m drumline.docs
+	$(BIN)/python -m tools.docs
 
 # Universal: one file for every supported Python and platform. The flags keep host names out of it.
 COMPILE := compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \

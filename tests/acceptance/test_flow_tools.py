@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.acceptance.flowland import flow_text, flow_user, write_files
 from tests.acceptance.userland import Ran, User
+from tests.modelserver import ModelServer, Scenario, Turn, Use
 
 from drumline.agents.jail import find_jail
-from drumline.testing.modelserver import ModelServer, Scenario, Turn, Use
 
 JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")
 FLOW = flow_text(

@@ -15,6 +15,7 @@ import anyio
 import psutil
 import pytest
 from tests.agents.programs import LAUNCHES, SECRET, Seat, find_entry, launch_copilot
+from tests.modelserver import ModelServer
 from tests.supervision import supervise
 
 from drumline.agents import open_agent
@@ -24,7 +25,6 @@ from drumline.agents.program import Abilities
 from drumline.core.ids import RunId, StepId
 from drumline.models.builtin import BuiltinAgent
 from drumline.ports.agents import Assignment, Outcome
-from drumline.testing.modelserver import ModelServer
 
 Held = CliAgent | AcpAgent | BuiltinAgent
 """Agents that work in a jail, and take MCP servers."""

@@ -18,12 +18,12 @@ from tests.agents.seats import (
     make_nap,
     wait_for_processes,
 )
+from tests.modelserver import ModelServer, Refuse, Run, Scenario, Turn, Write
 from tests.supervision import supervise
 
 from drumline.agents import open_agent
 from drumline.agents.jail import find_jail
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
-from drumline.testing.modelserver import ModelServer, Refuse, Run, Scenario, Turn, Write
 
 JAILED = pytest.mark.skipif(
     find_jail() is None, reason="bubblewrap does not work here: install it, see drumline doctor"

@@ -8,10 +8,10 @@ from pathlib import Path
 import anyio
 import pytest
 from tests.agents.test_acp import NAMES, Place
+from tests.modelserver import Cut, ModelServer, Refuse, Run, Scenario, Turn, Write
 
 from drumline.agents.acp import AcpAgent
 from drumline.ports.agents import Outcome
-from drumline.testing.modelserver import Cut, ModelServer, Refuse, Run, Scenario, Turn, Write
 
 EDIT = Turn(text="I begin.", calls=(Write(path="hello.txt", content="hello\n"),))
 SHELL = Turn(calls=(Run(command="echo x > shell.txt"),))

@@ -12,13 +12,13 @@ from tests.acceptance.userland import User, gates_of, leaving_nothing, make_user
 from tests.agents.seats import assign, open_office
 from tests.agents.test_conformance import SUBJECTS
 from tests.agents.test_end_to_end import equip
+from tests.modelserver import ModelServer, Run, Scenario, Turn, Use, Write
 
 from drumline.agents.asking import ConnectedAgent
 from drumline.core.blocked import OFFER
 from drumline.engine.questions import AskingAgent
 from drumline.ports.agents import Agent
 from drumline.profiles import McpServer
-from drumline.testing.modelserver import ModelServer, Run, Scenario, Turn, Use, Write
 
 NAMES = ("claude", "codex")
 OFFERING = {"claude": "claude", "codex": "codex:scripted"}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.agents.seats import open_office
+from tests.modelserver import ModelServer, Run, Scenario, Turn, Use, Write
 
 from drumline.core.flow.model import Json
 from drumline.ports.agents import Outcome
-from drumline.testing.modelserver import ModelServer, Run, Scenario, Turn, Use, Write
 
 DONE = Turn(text="Done.")
 CHOICE: Json = {

@@ -29,13 +29,13 @@ from tests.agents.seats import (
     read_command_lines,
     wait_for_processes,
 )
+from tests.modelserver import Answer, Cut, Hang, ModelServer, Refuse, Run, Scenario, Turn, Use, Write
 
 from drumline.agents.jail import find_jail
 from drumline.core.flow.model import Json
 from drumline.ports.agents import Happening, Outcome
 from drumline.profiles import McpServer
 from drumline.schemas.checking import JsonSchemas
-from drumline.testing.modelserver import Answer, Cut, Hang, ModelServer, Refuse, Run, Scenario, Turn, Use, Write
 
 JAILED = pytest.mark.skipif(
     find_jail() is None, reason="bubblewrap does not work here: install it, see drumline doctor"

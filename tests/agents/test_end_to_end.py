@@ -12,8 +12,7 @@ from tests.acceptance.test_record import move_to_a_fresh_clone, tree_of
 from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, states_of, step_of, step_text, wait_for
 from tests.agents.programs import LAUNCHES, Seat, find_entry
 from tests.agents.seats import count_processes, make_nap
-
-from drumline.testing.modelserver import ModelServer, Run, Scenario, Turn, Write
+from tests.modelserver import ModelServer, Run, Scenario, Turn, Write
 
 NAMES = ("claude", "codex")
 FIXED = "An earlier attempt failed this check"

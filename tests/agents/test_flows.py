@@ -9,9 +9,9 @@ import pytest
 from tests.acceptance.flowland import flow_text, flow_user, read_journal
 from tests.acceptance.userland import User
 from tests.agents.test_end_to_end import NAMES, equip, write_file
+from tests.modelserver import ModelServer, Scenario, Turn
 
 from drumline.core.flow.events import AgentAsked
-from drumline.testing.modelserver import ModelServer, Scenario, Turn
 
 FLOW = flow_text(
     "work",

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.agents.seats import Office, open_office
+from tests.modelserver import Hang, ModelServer, Run, Scenario, Turn
 
 from drumline.agents import PROGRAMS, load
 from drumline.agents.jail import find_jail
@@ -21,7 +22,6 @@ from drumline.isolation.contained import fits
 from drumline.isolation.homes import Home, describe_home, find_place
 from drumline.isolation.scratch import HOMES, clear_scratches
 from drumline.ports.agents import Happening
-from drumline.testing.modelserver import Hang, ModelServer, Run, Scenario, Turn
 
 NAMES = tuple(name for name in PROGRAMS if name != "builtin")
 JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.agents.seats import open_office
-
-from drumline.testing.modelserver import ModelServer, Scenario, Turn
+from tests.modelserver import ModelServer, Scenario, Turn
 
 MARK = "always whistle quietly before lunch"
 READ = [

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, states_of, step_text
 from tests.agents.test_end_to_end import equip, list_landed, write_file
-
-from drumline.testing.modelserver import ModelServer, Refuse, Scenario, Turn
+from tests.modelserver import ModelServer, Refuse, Scenario, Turn
 
 HOURS = 2.5 * 3600
 EXHAUSTED = Refuse(status=429, message="Rate limit reached for this model. Please try again in 2h 30m.")

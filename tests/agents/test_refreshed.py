@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from tests.agents.programs import CODEX_CONFIG
 from tests.agents.seats import open_office
+from tests.modelserver import ModelServer, Scenario, Turn
 
 from drumline.agents.cli import CliAgent
 from drumline.agents.jail import find_jail
-from drumline.testing.modelserver import ModelServer, Scenario, Turn
 
 OVERRIDE = "CODEX_REFRESH_TOKEN_URL_OVERRIDE"
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.agents.programs import LAUNCHES, SECRET, run_program, take_seat
-
-from drumline.testing.modelserver import Answer, Cut, ModelServer, Read, Refuse, Run, Scenario, Turn, Write
+from tests.modelserver import Answer, Cut, ModelServer, Read, Refuse, Run, Scenario, Turn, Write
 
 WORK = Scenario(
     name="work",

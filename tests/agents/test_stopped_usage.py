@@ -8,9 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 from tests.agents.seats import Office, assign, open_office
+from tests.modelserver import Hang, ModelServer, Scenario, Turn, Usage, Write
 
 from drumline.ports.agents import Happening, Outcome
-from drumline.testing.modelserver import Hang, ModelServer, Scenario, Turn, Usage, Write
 
 NAMES = ("claude", "codex")
 SILENCE = 5.0

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.agents.seats import isolate
+from tests.modelserver import ModelServer, Refuse, Scenario, Turn, Write
 
 from drumline.cli.main import main
-from drumline.testing.modelserver import ModelServer, Refuse, Scenario, Turn, Write
 
 READY = (Turn(calls=(Write(path="hello.txt", content="ready\n"),)), Turn(text="done"))
 

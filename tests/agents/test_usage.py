@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.agents.seats import open_office
-
-from drumline.testing.modelserver import ModelServer, Scenario, Turn, Usage, Write
+from tests.modelserver import ModelServer, Scenario, Turn, Usage, Write
 
 NAMES = ("claude", "codex", "gemini", "opencode", "qwen", "goose", "builtin")
 WORK = Scenario(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.integration import acpactor
+from tests.modelserver import ModelServer, Scenario, Turn, Write
 from tests.supervision import supervise
 
 from drumline import extras
@@ -24,7 +25,6 @@ from drumline.core.taxonomy import Failure
 from drumline.models.builtin import BuiltinAgent
 from drumline.models.tiers import KEYS
 from drumline.ports.agents import Outcome
-from drumline.testing.modelserver import ModelServer, Scenario, Turn, Write
 
 HELD = ("acp", "builtin", "command")
 READY = (Turn(calls=(Write(path="hello.txt", content="ready\n"),)), Turn(text="done"))

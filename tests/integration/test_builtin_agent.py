@@ -15,6 +15,7 @@ import anyio
 import psutil
 import pytest
 from tests.agents.seats import make_checkout, make_nap
+from tests.modelserver import Answer, Cut, Hang, ModelServer, Read, Refuse, Run, Scenario, Turn, Use, Write
 from tests.supervision import supervise
 
 from drumline.agents import open_agent
@@ -25,7 +26,6 @@ from drumline.isolation.outside import UNJAILED
 from drumline.models.builtin import BuiltinAgent
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.profiles import Loan, McpServer
-from drumline.testing.modelserver import Answer, Cut, Hang, ModelServer, Read, Refuse, Run, Scenario, Turn, Use, Write
 
 KEY = "sk-not-for-the-records"
 JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tools.docs.flowformat import EXAMPLE
 
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.flow.model import (
@@ -28,7 +29,6 @@ from drumline.core.flow.model import (
     SetNode,
     Variable,
 )
-from drumline.docs.flowformat import EXAMPLE
 from drumline.flowfiles import FlowReading, check_flow, read_flow
 
 SIMPLE = """\

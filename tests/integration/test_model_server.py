@@ -11,9 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-
-from drumline.errors import InvalidInput
-from drumline.testing.modelserver import (
+from tests.modelserver import (
     Answer,
     Cut,
     Hang,
@@ -28,6 +26,8 @@ from drumline.testing.modelserver import (
     Write,
     read_scenarios,
 )
+
+from drumline.errors import InvalidInput
 
 DIALECTS = ("anthropic", "responses", "chat", "gemini")
 PATH = {"type": "object", "properties": {"file_path": {}, "content": {}}, "required": ["file_path", "content"]}

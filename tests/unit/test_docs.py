@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tools.docs.__main__ import PAGES, find_stale, render, write_pages
+from tools.docs.contracts import PROGRESS
+from tools.docs.problems import FORMAT_PROBLEMS, PROBLEMS
+from tools.docs.specimens import SPECIMENS, read_word
 
 import drumline
 from drumline.core.plan import Status
-from drumline.docs.__main__ import PAGES, find_stale, render, write_pages
-from drumline.docs.contracts import PROGRESS
-from drumline.docs.problems import FORMAT_PROBLEMS, PROBLEMS
-from drumline.docs.specimens import SPECIMENS, read_word
 from drumline.planfiles import FORMATS
 
 SOURCE = Path(drumline.__file__).parent

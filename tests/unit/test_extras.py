@@ -30,8 +30,7 @@ from importlib import import_module
 for name in {SDKS!r}:
     sys.modules[name] = None
 import drumline
-skipped = ("drumline.models.", "drumline.__main__", "drumline.demo.__main__", "drumline.docs.__main__")
-skipped += ("drumline.testing.modelserver.__main__", "drumline.flows")
+skipped = ("drumline.models.", "drumline.__main__", "drumline.demo.__main__", "drumline.flows")
 names = [found.name for found in pkgutil.walk_packages(drumline.__path__, "drumline.", onerror=print)]
 for name in names:
     if not name.startswith(skipped):

@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from tools.docs.flowproblems import FLOW_PROBLEMS
 
 import drumline
 from drumline.core.flow.edges import EdgeKind, edges_of, fan_out, plain_cycles, reachable
@@ -38,7 +39,6 @@ from drumline.core.flow.model import (
 from drumline.core.flow.schema import flow_schema, render_schema
 from drumline.core.flow.validation import validate
 from drumline.core.plan import Problem, Severity
-from drumline.docs.flowproblems import FLOW_PROBLEMS
 
 SOURCE = Path(drumline.__file__).parent
 OBJECT: Mapping[str, Json] = {"type": "object", "properties": {"summary": {"type": "string"}}}

@@ -11,7 +11,7 @@ import drumline
 
 ROOT = Path(drumline.__file__).parent
 
-# Lowest first. `demo` and `docs` stand above the faces because they show and describe them.
+# Lowest first. `demo` stands above the faces because it shows them.
 LAYERS = (
     {"errors"},
     {"core", "extras"},
@@ -39,7 +39,7 @@ LAYERS = (
     {"flowwiring"},
     {"health"},
     {"cli", "web", "mcp"},
-    {"demo", "docs", "__main__"},
+    {"demo", "__main__"},
 )
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}
 
@@ -262,7 +262,7 @@ def test_imports_that_go_down_are_left_alone(tmp_path: Path) -> None:
             "agents/one.py": "from drumline.ports.agents import Agent\nfrom . import two\nimport yaml\n",
             "cli/main.py": "from drumline import __version__, wiring\nfrom drumline.app import start\n",
             "wiring.py": "import drumline.agents\n",
-            "docs.py": "from drumline.cli import main\n",
+            "demo.py": "from drumline.cli import main\n",
         },
     )
 

@@ -20,6 +20,7 @@ from tests.unit.flowscenes import (
     history_of,
     seen,
 )
+from tools.docs.contracts import FLOW_PROGRESS
 
 from drumline.core import events as ev
 from drumline.core.flow.chart import Chart
@@ -29,7 +30,6 @@ from drumline.core.flow.questions import FLOW
 from drumline.core.flow.state import Key
 from drumline.core.ids import GateId, Stream
 from drumline.core.recorded import Recorded
-from drumline.docs.contracts import FLOW_PROGRESS
 from drumline.errors import InvalidInput
 from drumline.views.cells import width
 from drumline.views.flowboard import flow_board, flow_segments

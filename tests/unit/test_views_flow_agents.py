@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from tests.unit.flows import end, flow
 from tests.unit.flowscenes import STARTED, begin_main, call, history_of, seen
+from tools.docs.contracts import FLOW_PROGRESS
 
 from drumline.app.flowsay import check_rest
 from drumline.core import events as ev
@@ -15,7 +16,6 @@ from drumline.core.flow.model import NodeId
 from drumline.core.flow.state import Key
 from drumline.core.ids import GateId
 from drumline.core.state import fold_run
-from drumline.docs.contracts import FLOW_PROGRESS
 from drumline.errors import InvalidInput
 from drumline.views.flowboard import flow_board
 from drumline.views.flowlogs import head_lines

@@ -1,4 +1,4 @@
-"""Plays a file of scenarios until it is interrupted: `python -m drumline.testing.modelserver FILE [PORT]`."""
+"""Plays a file of scenarios until it is interrupted: `python -m tests.modelserver FILE [PORT]`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import signal
 import sys
 from pathlib import Path
 
+from tests.modelserver.scenariofile import read_scenarios
+from tests.modelserver.server import ModelServer
+
 from drumline.errors import DrumlineError
-from drumline.testing.modelserver.scenariofile import read_scenarios
-from drumline.testing.modelserver.server import ModelServer
 
 
 def main(arguments: list[str]) -> int:

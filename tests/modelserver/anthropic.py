@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from drumline.core.flow.model import Json
-from drumline.testing.modelserver.conversation import (
+from tests.modelserver.conversation import (
     Ask,
     Entry,
     Reply,
@@ -18,6 +17,8 @@ from drumline.testing.modelserver.conversation import (
     slices,
     told,
 )
+
+from drumline.core.flow.model import Json
 
 REASONS = {400: "invalid_request_error", 401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error"}
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+from tools.docs.specimens import SPECIMENS, Specimen, Written, insert_step, read_word, write_marks
+from tools.docs.tables import join, table
+
 from drumline.app.finding import PLACES
 from drumline.core.plan import Marks, Status
 from drumline.core.roles import ROLES, Role
-from drumline.docs.specimens import SPECIMENS, Specimen, Written, insert_step, read_word, write_marks
-from drumline.docs.tables import join, table
 from drumline.planfiles import FORMATS
 from drumline.planfiles.maestro_phases import PHASE_LIMITS, WORDS
 from drumline.planfiles.phased import RESULTS, form_for

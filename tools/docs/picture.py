@@ -7,10 +7,10 @@ import io
 from rich.console import Console
 from rich.terminal_theme import SVG_EXPORT_THEME
 from rich.text import Text
+from tools.docs.sample import sample_snapshot
 
 from drumline.cli.live import STYLES
-from drumline.docs.sample import sample_snapshot
-from drumline.views.board import board, board_segments
+from drumline.views.board import board_segments
 
 WIDTH, HEIGHT = 100, 20
 # The exporter's own frame asks another host for its font; this one takes what the reader's machine has.
@@ -49,8 +49,3 @@ def board_svg() -> str:
         console.print(Text.assemble(*[(part, STYLES.get(style, "")) for part, style in row]), soft_wrap=True)
     drawn = console.export_svg(title="drumline", theme=SVG_EXPORT_THEME, code_format=FRAME, unique_id="board")
     return "\n".join(line.rstrip() for line in drawn.splitlines()) + "\n"
-
-
-def board_text() -> str:
-    """The board of the sample run as text."""
-    return "\n".join(board(sample_snapshot(), width=WIDTH, height=HEIGHT, tick=0))

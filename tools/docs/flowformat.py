@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from tools.docs.flowproblems import FLOW_PROBLEMS
+from tools.docs.tables import join, table
+
 from drumline.core.flow.ends import STATUS_WORDS
 from drumline.core.flow.fields import (
     CASE_FIELDS,
@@ -19,8 +22,6 @@ from drumline.core.flow.fields import (
     default_of,
 )
 from drumline.core.flow.model import REDUCERS, VERSION, Case, Flow, FlowSettings, Node, Variable
-from drumline.docs.flowproblems import FLOW_PROBLEMS
-from drumline.docs.tables import join, table
 
 EXAMPLE = """\
 ```yaml

@@ -4,9 +4,9 @@ Enter a `ModelServer` with scenarios and point a program at its `url`. A scenari
 the server says it in the wire format and the tool names of the program that asks.
 """
 
-from drumline.testing.modelserver.conversation import Usage
-from drumline.testing.modelserver.records import Request
-from drumline.testing.modelserver.scenario import (
+from tests.modelserver.conversation import Usage
+from tests.modelserver.records import Request
+from tests.modelserver.scenario import (
     Answer,
     Cut,
     Hang,
@@ -18,8 +18,8 @@ from drumline.testing.modelserver.scenario import (
     Use,
     Write,
 )
-from drumline.testing.modelserver.scenariofile import read_scenarios
-from drumline.testing.modelserver.server import ModelServer
+from tests.modelserver.scenariofile import read_scenarios
+from tests.modelserver.server import ModelServer
 
 __all__ = [
     "Answer",

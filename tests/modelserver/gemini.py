@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from drumline.core.flow.model import Json
-from drumline.testing.modelserver.conversation import (
+from tests.modelserver.conversation import (
     Ask,
     Entry,
     Reply,
@@ -18,6 +17,8 @@ from drumline.testing.modelserver.conversation import (
     slices,
     told,
 )
+
+from drumline.core.flow.model import Json
 
 STATES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 429: "RESOURCE_EXHAUSTED"}
 

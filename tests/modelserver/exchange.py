@@ -11,14 +11,15 @@ from socketserver import BaseServer
 from threading import Event
 from typing import assert_never
 
+from tests.modelserver.conversation import Ask, Reply, as_map
+from tests.modelserver.dialect import Dialect, count_tokens, find_dialect, list_models
+from tests.modelserver.records import Records, Request, hide_headers, hide_query
+from tests.modelserver.scenario import Cut, Fault, Hang, Refuse, Turn
+from tests.modelserver.script import Script, is_aside
+from tests.modelserver.spelling import spell
+
 from drumline.core.flow.model import Json
 from drumline.errors import InvalidInput
-from drumline.testing.modelserver.conversation import Ask, Reply, as_map
-from drumline.testing.modelserver.dialect import Dialect, count_tokens, find_dialect, list_models
-from drumline.testing.modelserver.records import Records, Request, hide_headers, hide_query
-from drumline.testing.modelserver.scenario import Cut, Fault, Hang, Refuse, Turn
-from drumline.testing.modelserver.script import Script, is_aside
-from drumline.testing.modelserver.spelling import spell
 
 ASIDE = Turn(text="A small task")
 

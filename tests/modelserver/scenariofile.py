@@ -21,10 +21,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from drumline.core.flow.model import Json
-from drumline.errors import InvalidInput
-from drumline.testing.modelserver.conversation import Usage, as_list, as_map
-from drumline.testing.modelserver.scenario import (
+from tests.modelserver.conversation import Usage, as_list, as_map
+from tests.modelserver.scenario import (
     Answer,
     Cut,
     Fault,
@@ -38,6 +36,9 @@ from drumline.testing.modelserver.scenario import (
     Use,
     Write,
 )
+
+from drumline.core.flow.model import Json
+from drumline.errors import InvalidInput
 
 Record = TypeVar("Record")
 

@@ -10,10 +10,10 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self
 
-from drumline.testing.modelserver.exchange import Exchange, Stage
-from drumline.testing.modelserver.records import Request
-from drumline.testing.modelserver.scenario import Scenario
-from drumline.testing.modelserver.script import Script
+from tests.modelserver.exchange import Exchange, Stage
+from tests.modelserver.records import Request
+from tests.modelserver.scenario import Scenario
+from tests.modelserver.script import Script
 
 
 class ModelServer:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from tests.modelserver.conversation import Usage
+
 from drumline.core.flow.model import Json
-from drumline.testing.modelserver.conversation import Usage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

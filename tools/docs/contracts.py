@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 
+from tools.docs.flowsample import sample_flow_events, sample_flow_snapshot
+from tools.docs.sample import sample_history, sample_reading, sample_snapshot
+from tools.docs.tables import join, table
+
 from drumline.cli.flowvalidate import flow_validation_json
 from drumline.cli.validate import validation_json
 from drumline.core.flow.edges import EdgeKind
 from drumline.core.flow.model import AgentNode, EndNode, Flow, NodeId
 from drumline.core.ids import StepId
-from drumline.docs.flowsample import sample_flow_events, sample_flow_snapshot
-from drumline.docs.sample import sample_history, sample_reading, sample_snapshot
-from drumline.docs.tables import join, table
 from drumline.flowfiles import FlowReading
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowstatus import flow_status_json

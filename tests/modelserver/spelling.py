@@ -8,10 +8,11 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 
+from tests.modelserver.conversation import Ask, Call, Reply, Tool, as_map
+from tests.modelserver.scenario import Answer, Intent, Read, Run, Turn, Use, Write
+
 from drumline.core.flow.model import Json
 from drumline.errors import InvalidInput
-from drumline.testing.modelserver.conversation import Ask, Call, Reply, Tool, as_map
-from drumline.testing.modelserver.scenario import Answer, Intent, Read, Run, Turn, Use, Write
 
 # Best first: where a program offers several, its own model would take the first.
 WRITERS = ("Write", "apply_patch", "write_file", "write", "create")

@@ -6,12 +6,13 @@ import dataclasses
 import inspect
 from collections.abc import Iterable, Sequence
 
+from tools.docs.problems import FORMAT_PROBLEMS, PROBLEMS
+
 from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES
 from drumline.core.codec import FLOW_KINDS, KINDS, VERSION
 from drumline.core.life import OPEN, TRANSITIONS
 from drumline.core.taxonomy import RULES, WAITS
-from drumline.docs.problems import FORMAT_PROBLEMS, PROBLEMS
 from drumline.errors import DrumlineError
 from drumline.profiles import TABLES
 from drumline.settings import settings_table

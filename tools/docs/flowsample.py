@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tools.docs.sample import RUN, STARTED
+
 from drumline.core import events as ev
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import FlowStarted, NodeEnded, NodeStarted
@@ -10,7 +12,6 @@ from drumline.core.flow.questions import FLOW
 from drumline.core.ids import NO_STEP, Commit, GateId, StepId, Stream
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
-from drumline.docs.sample import RUN, STARTED
 from drumline.views.flowhistory import FlowHistory
 from drumline.views.flowsnapshot import FlowSnapshot
 

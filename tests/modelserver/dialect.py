@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
+from tests.modelserver.anthropic import Anthropic
+from tests.modelserver.chat import Chat
+from tests.modelserver.conversation import Ask, Reply
+from tests.modelserver.gemini import Gemini
+from tests.modelserver.responses import Responses
+
 from drumline.core.flow.model import Json
-from drumline.testing.modelserver.anthropic import Anthropic
-from drumline.testing.modelserver.chat import Chat
-from drumline.testing.modelserver.conversation import Ask, Reply
-from drumline.testing.modelserver.gemini import Gemini
-from drumline.testing.modelserver.responses import Responses
 
 MODELS = ("claude-sonnet-4-5", "gpt-5.5", "gemini-2.5-flash", "scripted")
 

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from drumline.core.flow.model import Json
-from drumline.testing.modelserver.conversation import (
+from tests.modelserver.conversation import (
     Ask,
     Call,
     Entry,
@@ -20,6 +19,8 @@ from drumline.testing.modelserver.conversation import (
     slices,
     told,
 )
+
+from drumline.core.flow.model import Json
 
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
 

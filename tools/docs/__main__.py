@@ -1,4 +1,4 @@
-"""`python -m drumline.docs`: writes the generated pages below `docs`, or says which of them are stale."""
+"""`python -m tools.docs`: writes the generated pages below `docs`, or says which of them are stale."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
-
-from drumline.docs.commands import commands_page
-from drumline.docs.contracts import contracts_page
-from drumline.docs.flowformat import flow_format_page
-from drumline.docs.formats import formats_page
-from drumline.docs.picture import board_svg
-from drumline.docs.tables import events_page, exit_codes_page, failures_page, life_page, problems_page, settings_page
+from tools.docs.commands import commands_page
+from tools.docs.contracts import contracts_page
+from tools.docs.flowformat import flow_format_page
+from tools.docs.formats import formats_page
+from tools.docs.picture import board_svg
+from tools.docs.tables import events_page, exit_codes_page, failures_page, life_page, problems_page, settings_page
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "reference/cli.md": commands_page,

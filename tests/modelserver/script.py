@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from threading import Lock
 
+from tests.modelserver.conversation import Ask, Entry
+from tests.modelserver.scenario import Fault, Scenario, Turn
+
 from drumline.errors import InvalidInput
-from drumline.testing.modelserver.conversation import Ask, Entry
-from drumline.testing.modelserver.scenario import Fault, Scenario, Turn
 
 # Programs also ask for a title of the session, or what to remember of it: in the user's words, but not for the user.
 ASIDES = ("You are a title generator", "Generate a short title", "You are now acting as the managed memory extraction")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import click
+from tools.docs.tables import join
 
 from drumline.cli.main import cli
-from drumline.docs.tables import join
 
 WIDTH = 100
 
