@@ -17,6 +17,7 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.state import Key
 from drumline.core.flow.values import overlay
 from drumline.core.ids import DriverId, RunId
+from drumline.core.taxonomy import MOST_KILLS
 from drumline.engine.flow.interpreters import NODE_ABILITIES
 from drumline.engine.flow.script import INLINE_LIMIT, run_script
 from drumline.engine.flow.visit import Visit
@@ -27,6 +28,10 @@ from drumline.processes.supervised import LOG_HEAD, LOG_TAIL, SupervisedProcesse
 
 DEADLINE = 30.0
 TELL = 'printf \'{"told": "%s"}\' "$TOLD"'
+
+
+async def _do_not_sleep(seconds: float) -> None:
+    """Tests wait for nothing."""
 
 
 class Stage:
@@ -71,7 +76,7 @@ class Stage:
     def run(self, script: str, visit: Visit | None = None, *, timeout: float = 20.0) -> Outcome:
         """What came of the script."""
         node = ScriptNode(id=NodeId("work"), script=script, timeout=timeout)
-        return anyio.run(run_script, node, visit or self.visit(), self.processes)
+        return anyio.run(run_script, node, visit or self.visit(), self.processes, _do_not_sleep)
 
     def run_bash(self, text: str, visit: Visit | None = None, *, timeout: float = 20.0) -> Outcome:
         """What came of these lines of bash."""
@@ -301,7 +306,7 @@ def test_what_a_killed_visit_left_does_not_keep_the_next_from_running(stage: Sta
         ('printf \'{"a": "\\xff"}\'', "not UTF-8: byte 0xff"),
         ("echo bad happened >&2; exit 3", "failed with exit code 3; its stderr ends with: bad happened"),
         ("echo '{}'; exit 7", "failed with exit code 7"),
-        ("kill -9 $$", "failed with exit code 137"),
+        ("bash -c 'kill -9 $$'", "failed with exit code 137"),
         ("echo bad >&2; head -c 100000 /dev/zero | tr '\\0' x; exit 3", "its stderr ends with: bad"),
     ],
 )
@@ -423,7 +428,7 @@ def test_a_cancelled_script_leaves_no_process_and_no_state(stage: Stage, driver:
 
     async def cancel_midway() -> None:
         async with anyio.create_task_group() as group:
-            group.start_soon(run_script, node, visit, stage.processes)
+            group.start_soon(run_script, node, visit, stage.processes, _do_not_sleep)
             await anyio.to_thread.run_sync(wait_until, (stage.folder / "born").exists)
             seen.append((stage.logs / "work#2.script.tmp" / "state.json").exists())
             group.cancel_scope.cancel()
@@ -433,6 +438,36 @@ def test_a_cancelled_script_leaves_no_process_and_no_state(stage: Stage, driver:
     assert seen == [True]
     assert census.marked(driver) == []
     assert sorted(path.name for path in stage.logs.iterdir()) == ["data", "work#2.script.log"]
+
+
+# --- killed from outside ----------------------------------------------------------------------------------------
+
+KILLED_AT_FIRST = "echo x >> tries; [ $(wc -l < tries) -gt {times} ] || kill -9 $$; echo '{{\"tries\": 1}}'"
+
+
+@pytest.mark.parametrize("who", ["$$", "$PPID"])
+def test_a_script_that_is_killed_runs_again_and_its_failure_is_not_the_works(stage: Stage, who: str) -> None:
+    script = KILLED_AT_FIRST.format(times=MOST_KILLS - 1).replace("$$;", f"{who};")
+
+    outcome = stage.run_bash(script)
+
+    assert (outcome.output, outcome.failure, outcome.blocked) == ({"tries": 1}, "", "")
+
+
+def test_a_script_that_is_killed_every_time_is_blocked_with_that_reason(stage: Stage) -> None:
+    outcome = stage.run_bash("echo x >> tries; kill -9 $$")
+
+    assert outcome.blocked.startswith("killed from outside 3 times in a row: script 'work.sh'")
+    assert (outcome.failure, outcome.failure_class) == ("", "killed")
+    assert (stage.folder / "tries").read_text(encoding="utf-8") == "x\n" * MOST_KILLS
+
+
+@pytest.mark.parametrize("ends", ["exit 137", "kill -SEGV $$", "bash -c 'kill -9 $$'"])
+def test_a_script_that_ends_badly_by_itself_has_failed(stage: Stage, ends: str) -> None:
+    outcome = stage.run_bash(f"echo x >> tries; {ends}")
+
+    assert (outcome.blocked, outcome.failure != "") == ("", True)
+    assert (stage.folder / "tries").read_text(encoding="utf-8") == "x\n"
 
 
 @pytest.mark.usefixtures("only_bash")

@@ -38,7 +38,7 @@ class FlowActs:
             return Outcome(blocked=refusal, failure_class=Failure.PERMANENT.value)
         match node:
             case ScriptNode():
-                return await run_script(node, visit, self.hands.processes)
+                return await run_script(node, visit, self.hands.processes, self.kit.clock.sleep)
             case CheckNode():
                 scene = Scene(
                     commands=self.kit.commands, sleep=self.kit.clock.sleep, watch=self.kit.watch, warn=self.warn

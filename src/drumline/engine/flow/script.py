@@ -1,6 +1,7 @@
 """Script nodes: a program reads the state from its environment and prints one JSON object.
 
-Whatever a script does is an outcome, never an exception; nothing it started and no copy of the state outlives it.
+Whatever a script does is an outcome, never an exception; nothing it started and no copy of the state outlives it. One
+that is killed from outside has neither worked nor failed: it runs again, and blocks the run if that happens every time.
 """
 
 from __future__ import annotations
@@ -8,15 +9,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
+from drumline.core.advance import explain_kills
 from drumline.core.flow.extraction import read_object
 from drumline.core.flow.model import Json, ScriptNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.values import render
+from drumline.core.taxonomy import MOST_KILLS, Failure
 from drumline.engine.flow.interpreters import build_argv
 from drumline.engine.flow.visit import Visit
+from drumline.engine.kills import KILL_WAIT
 from drumline.errors import InvalidInput
 from drumline.isolation.scratch import open_scratch
 from drumline.ports.processes import PRINTED_LIMIT, Ended, Job, Processes
@@ -29,32 +33,46 @@ PROMPT_UTILS = Path(__file__).resolve().parents[2] / "flows" / "prompt-utils.sh"
 STDERR_SHOWN = 2_000
 PROBE_TIMEOUT = 10.0
 
+Sleep = Callable[[float], Awaitable[None]]
+
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NOT_IN_A_NAME = re.compile("[^A-Z0-9_]")
 
 
-async def run_script(node: ScriptNode, visit: Visit, processes: Processes) -> Outcome:
+async def run_script(node: ScriptNode, visit: Visit, processes: Processes, sleep: Sleep) -> Outcome:
     """The object that the script printed, `_next` included, or why there is none."""
+    named = f"script '{node.script}'"
     try:
-        script = _find_script(node, visit)
-        log = visit.log("script")
-        with open_scratch(log.with_suffix(".tmp")) as scratch:
-            argv = await build_argv(script, folder=visit.folder, ask=_Prober(processes, scratch).ask)
-            job = Job(
-                argv=argv,
-                cwd=visit.folder,
-                log=log,
-                env=_describe(visit) | _hand_over(visit.values, scratch),
-                # Where a script of one flow runs another, the state of the outer one must not shine through.
-                unset=(STATE, STATE_FILE),
-                timeout=min(node.timeout, node.timeout if visit.timeout is None else visit.timeout),
-                printed=scratch / "printed",
-            )
-            return Outcome(output=_read_answer(job, scratch / "printed", await processes.run(job)))
+        for _ in range(MOST_KILLS):
+            answer = await _run_once(node, visit, processes)
+            if answer is not None:
+                return Outcome(output=answer)
+            await sleep(KILL_WAIT)
     except InvalidInput as refusal:
-        return Outcome(failure=f"script '{node.script}': {refusal}")
+        return Outcome(failure=f"{named}: {refusal}")
     except OSError as error:
-        return Outcome(failure=f"script '{node.script}': its files cannot be used: {error}")
+        return Outcome(failure=f"{named}: its files cannot be used: {error}")
+    return Outcome(blocked=explain_kills(MOST_KILLS, named), failure_class=Failure.KILLED.value)
+
+
+async def _run_once(node: ScriptNode, visit: Visit, processes: Processes) -> Mapping[str, Json] | None:
+    """What the script printed; None if it was killed from outside, which says nothing about it."""
+    script = _find_script(node, visit)
+    log = visit.log("script")
+    with open_scratch(log.with_suffix(".tmp")) as scratch:
+        argv = await build_argv(script, folder=visit.folder, ask=_Prober(processes, scratch).ask)
+        job = Job(
+            argv=argv,
+            cwd=visit.folder,
+            log=log,
+            env=_describe(visit) | _hand_over(visit.values, scratch),
+            # Where a script of one flow runs another, the state of the outer one must not shine through.
+            unset=(STATE, STATE_FILE),
+            timeout=min(node.timeout, node.timeout if visit.timeout is None else visit.timeout),
+            printed=scratch / "printed",
+        )
+        ended = await processes.run(job)
+        return None if ended.killed else _read_answer(job, scratch / "printed", ended)
 
 
 def _find_script(node: ScriptNode, visit: Visit) -> Path:
