@@ -643,9 +643,15 @@ def leave_a_pipe_that_git_would_wait_for(path: Path, record: Path) -> None:
     os.mkfifo(path / ".gitignore")
 
 
+def leave_a_pipe_further_down(path: Path, record: Path) -> None:
+    (path / "plan" / "deep").mkdir()
+    os.mkfifo(path / "plan" / "deep" / ".gitignore")
+
+
 LEFTOVERS: list[Break] = [
     leave_a_pipe_in_place_of_a_file,
     leave_a_pipe_that_git_would_wait_for,
+    leave_a_pipe_further_down,
     leave_a_folder_without_record,
     leave_a_record_without_folder,
     leave_a_locked_record_without_folder,
@@ -710,7 +716,11 @@ def test_removing_tolerates_whatever_is_left(site: Site, leave: Break) -> None:
     assert f"{spaces.path(A)}\n" not in git(site.top, "worktree", "list", "--porcelain")
 
 
-UNREADABLE: list[Break] = [leave_a_pipe_in_place_of_a_file, leave_a_pipe_that_git_would_wait_for]
+UNREADABLE: list[Break] = [
+    leave_a_pipe_in_place_of_a_file,
+    leave_a_pipe_that_git_would_wait_for,
+    leave_a_pipe_further_down,
+]
 
 
 @pytest.mark.parametrize("leave", UNREADABLE)

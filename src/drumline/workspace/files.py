@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path, PurePosixPath
 
@@ -18,12 +18,14 @@ import anyio
 from drumline.core.ids import Commit, Tree
 from drumline.core.leftovers import find_droppings
 from drumline.errors import GitError
-from drumline.workspace.git import Git
-from drumline.workspace.readable import clear_pipes, open_up, refuse_pipes
+from drumline.workspace.git import Git, Result
+from drumline.workspace.readable import clear_pipes, find_pipes, open_up, refuse_pipe, refuse_pipes
 from drumline.workspace.repository import exclude_path, exclude_pattern
 
 LINK = "160000 "
 """How git lists an entry that is another repository."""
+SLOW = 2.0
+"""Seconds after which git may be waiting for a pipe: looking for one in every call would cost more than git itself."""
 
 
 class WorkFiles:
@@ -42,6 +44,30 @@ class WorkFiles:
         # The step's lock is ours, so the owner of this one is dead.
         (aside / "index.lock").unlink(missing_ok=True)
 
+    async def _run(self, *args: str, text: bytes = b"", accept: Collection[int] = (0,)) -> Result:
+        """Run git on the files. If it takes long, look whether it waits for a pipe; then it is killed and GitError."""
+        found: list[Path] = []
+        done: list[Result | GitError] = []
+        async with anyio.create_task_group() as tasks:
+
+            async def work() -> None:
+                try:
+                    done.append(await self._git.run(*args, text=text, accept=accept))
+                except GitError as error:  # a task group would wrap it
+                    done.append(error)
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(work)
+            await anyio.sleep(SLOW)
+            found += await anyio.to_thread.run_sync(find_pipes, self.path)
+            if found:
+                tasks.cancel_scope.cancel()
+        if not done:
+            raise refuse_pipe(found[0])
+        if isinstance(done[0], GitError):
+            raise done[0]
+        return done[0]
+
     def forget(self) -> None:
         """Drop what is remembered of the files."""
         self._index.unlink(missing_ok=True)
@@ -54,8 +80,8 @@ class WorkFiles:
     async def fill(self, tree: Tree) -> None:
         """Make the files exactly `tree`, ignored ones aside."""
         clear_pipes(self.path)
-        await self._git.run("read-tree", "--reset", "-u", tree)
-        await self._git.run("clean", "-ffdq")
+        await self._run("read-tree", "--reset", "-u", tree)
+        await self._run("clean", "-ffdq")
 
     async def salvage(self, base: Commit, spared: Sequence[str]) -> Tree:
         """The tree of what can be read where not everything can; the rest is as it is in `base`.
@@ -63,7 +89,7 @@ class WorkFiles:
         What is ours is made readable first; pipes, sockets and devices, which git does not know, are removed.
         """
         if self.path.is_symlink() or not self.path.is_dir():
-            return Tree((await self._git.run("rev-parse", f"{base}^{{tree}}")).line)
+            return Tree((await self._run("rev-parse", f"{base}^{{tree}}")).line)
         await anyio.to_thread.run_sync(open_up, self.path)
         return await self.read(base, spared, tolerant=True)
 
@@ -89,12 +115,12 @@ class WorkFiles:
                 "--pathspec-from-file=-",
                 "--pathspec-file-nul",
             ]
-            await self._git.run("add", *options, text=_join(paths), accept=(0, 1) if tolerant else (0,))
+            await self._run("add", *options, text=_join(paths), accept=(0, 1) if tolerant else (0,))
         if links:
-            await self._git.run("update-index", "--remove", "-z", "--stdin", text=_join(links))
+            await self._run("update-index", "--remove", "-z", "--stdin", text=_join(links))
         if tidy:
             self._remove(left_out)
-        return Tree((await self._git.run("write-tree")).line)
+        return Tree((await self._run("write-tree")).line)
 
     def _remove(self, names: Iterable[str]) -> None:
         """Remove files, and their folders if those are empty then; links that lead out of the workspace stay."""
@@ -111,7 +137,7 @@ class WorkFiles:
         `git add` and `git status` would start a git of its own in each of them, which does what the configuration in
         there says: programs that an agent has named, outside its jail. `git update-index` only reads its HEAD.
         """
-        listed = (await self._git.run("ls-files", "--stage", "-z")).items
+        listed = (await self._run("ls-files", "--stage", "-z")).items
         links = (item.split("\t", 1) for item in listed if item.startswith(LINK))
         return {path: words.split()[1] for words, path in links if not _is_spared(path, spared)}
 
@@ -119,15 +145,15 @@ class WorkFiles:
         """Take submodules out of the index that are not there any more; the paths of the others."""
         there = [path for path in links if _is_there(self.path, path)]
         if gone := [f"0 {links[path]}\t{path}" for path in links if path not in there]:
-            await self._git.run("update-index", "-z", "--index-info", text=_join(gone))
+            await self._run("update-index", "-z", "--index-info", text=_join(gone))
         return there
 
     async def _load(self, base: Commit) -> None:
         try:
-            await self._git.run("read-tree", "--reset", base)
+            await self._run("read-tree", "--reset", base)
         except GitError:
             self.forget()
-            await self._git.run("read-tree", "--reset", base)
+            await self._run("read-tree", "--reset", base)
 
     @asynccontextmanager
     async def _open_nested(self) -> AsyncIterator[list[str]]:
@@ -153,7 +179,7 @@ class WorkFiles:
                     hidden.rename(original)
 
     async def _list_untracked(self) -> list[str]:
-        return (await self._git.run("ls-files", "--others", "--exclude-standard", "-z")).items
+        return (await self._run("ls-files", "--others", "--exclude-standard", "-z")).items
 
     async def _find_nested(self, untracked: Sequence[str]) -> list[Path]:
         """Repositories inside the workspace that `base` does not know and `.gitmodules` does not name."""
@@ -165,7 +191,7 @@ class WorkFiles:
         if not (self.path / ".gitmodules").is_file():
             return frozenset()
         query = ("config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
-        return frozenset(item.partition("\n")[2] for item in (await self._git.run(*query, accept=(0, 1))).items)
+        return frozenset(item.partition("\n")[2] for item in (await self._run(*query, accept=(0, 1))).items)
 
 
 def _join(items: Sequence[str]) -> bytes:

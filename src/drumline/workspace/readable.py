@@ -13,24 +13,34 @@ from pathlib import Path
 from drumline.errors import GitError
 
 _OPENED = (".gitignore", ".gitattributes", ".gitmodules")
-"""Files at the top that git opens whatever they are: a pipe in the place of one of them would make it wait for ever."""
+"""Files that git opens whatever they are: a pipe in the place of one of them would make it wait for ever."""
 
 
 def find_pipes(folder: Path) -> list[Path]:
-    """Pipes where git expects one of its own files."""
-    return [path for name in _OPENED if _is_special(path := folder / name)]
+    """Pipes in the folder or below it where git expects one of its own files; looks into every folder."""
+    places = (Path(place) for place, _folders, _files in os.walk(folder))
+    return [pipe for place in places for pipe in _find_here(place)]
 
 
 def refuse_pipes(folder: Path) -> None:
-    """Raise GitError where git would wait for ever."""
-    if found := find_pipes(folder):
-        raise GitError(f"{str(found[0])!r} is not a regular file", hint="drumline retry STEP")
+    """Raise GitError where git would wait for ever at once: at the top, which is looked at without a search."""
+    if found := _find_here(folder):
+        raise refuse_pipe(found[0])
+
+
+def refuse_pipe(pipe: Path) -> GitError:
+    """What to raise about a pipe that git waits for."""
+    return GitError(f"{str(pipe)!r} is not a regular file", hint="drumline retry STEP")
 
 
 def clear_pipes(folder: Path) -> None:
-    """Remove what git would wait for."""
-    for path in find_pipes(folder):
+    """Remove what git would wait for at the top."""
+    for path in _find_here(folder):
         path.unlink(missing_ok=True)
+
+
+def _find_here(folder: Path) -> list[Path]:
+    return [path for name in _OPENED if _is_special(path := folder / name)]
 
 
 def open_up(folder: Path) -> None:

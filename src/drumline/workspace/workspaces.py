@@ -152,7 +152,8 @@ class GitWorkspaces:
 
     async def _clean_anew(self, desk: _Desk, tree: Tree, base: Commit) -> Mapping[str, str]:
         """Remake a workspace that git cannot read; the paths that can be told to have been changed."""
-        pipes = {path.name: "modified" for path in find_pipes(desk.path)}
+        found_pipes = await anyio.to_thread.run_sync(find_pipes, desk.path)
+        pipes = {str(path.relative_to(desk.path)): "modified" for path in found_pipes}
         found = await desk.files.salvage(base, self._spared)
         await discard_worktree(desk.git, desk.path)
         await _settle(desk, base, tree)
