@@ -358,6 +358,7 @@ def flow_workspaces(site: Site, run: RunState, *, started_at: float) -> GitWorks
         root=site.repository.worktrees_root(_configured(site)),
         plan_paths=[],
         started=int(started_at),
+        git_limit=site.settings.git_timeout,
     )
 
 

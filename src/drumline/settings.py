@@ -46,6 +46,7 @@ class Settings:
     questions: str = "line"
     budget: float | None = None
     check_timeout: float = 1200.0
+    git_timeout: float = 600.0
     setup: str = ""
     checks: tuple[str, ...] = ()
     worktrees: str = ""
@@ -127,18 +128,13 @@ def settings_table() -> list[Setting]:
 
 def parse_duration(value: object) -> float:
     """Seconds, from a number or from text such as `90`, `90s`, `15m` or `1h`."""
+    seconds = value
     if isinstance(value, str):
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", value.strip(), re.ASCII)
-        if found is None:
-            raise ValueError(f"not legal: {value!r}")
-        seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        seconds = float(value)
-    else:
+        seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else None
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not (0 < seconds < math.inf):
         raise ValueError(f"not legal: {value!r}")
-    if not (0 < seconds < math.inf):
-        raise ValueError(f"not legal: {value!r}")
-    return seconds
+    return float(seconds)
 
 
 def _parse_money(value: object) -> float | None:
@@ -296,6 +292,13 @@ TABLE: tuple[Setting, ...] = (
         legal=_DURATION,
         default="20m",
         help="How long one check may take.",
+    ),
+    Setting(
+        key="git_timeout",
+        parse=parse_duration,
+        legal=_DURATION,
+        default="10m",
+        help="How long one git that Drumline starts may take before it counts as stuck and is killed.",
     ),
     Setting(
         key="setup",

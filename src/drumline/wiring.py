@@ -328,6 +328,7 @@ class Site:
             root=self.repository.worktrees_root(configured),
             plan_patterns=planfiles.patterns,
             started=int(started_at),
+            git_limit=self.settings.git_timeout,
         )
         return Kit(
             store=store,

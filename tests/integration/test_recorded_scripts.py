@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -116,6 +118,32 @@ def test_a_patch_reaches_nothing_outside_and_nothing_of_git(tmp_path: Path, path
     assert not (tmp_path / "out.txt").exists()
     assert list((tmp_path / "beside").iterdir()) == []
     assert not (tmp_path / "work/.git/hooks/post-checkout").exists()
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        ("kill -STOP $$", "git apply did not end within 1 s (it was stopped, or hangs) and was killed"),
+        ("exec sleep 1000", "git apply did not end within 1 s"),
+        ("kill -9 $$", "git apply was killed by signal 9"),
+    ],
+)
+def test_a_git_that_hangs_or_is_killed_over_a_patch_is_lost_not_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: str, said: str
+) -> None:
+    git = shutil.which("git")
+    shim = tmp_path / "bin" / "git"
+    shim.parent.mkdir()
+    lines = f'for word in "$@"; do if [ "$word" = apply ]; then {act}; exit 1; fi; done; exec {git} "$@"'
+    shim.write_text(f"#!/bin/bash\n{lines}\n", encoding="utf-8")
+    shim.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr("drumline.agents.patching.LIMIT", 1.0)
+
+    outcome = play(tmp_path, write_script("a.txt"))
+
+    assert outcome.failure == "killed"
+    assert outcome.message.startswith(said)
 
 
 def test_what_is_no_patch_of_gits_is_told_when_the_script_is_opened(tmp_path: Path) -> None:

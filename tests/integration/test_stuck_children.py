@@ -10,6 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.acceptance.userland import make_user, step_text
 
 from drumline.core.ids import Commit, DriverId, RunId, StepId
 from drumline.errors import GitStuck
@@ -115,3 +116,23 @@ def test_a_check_that_is_stopped_ends_with_its_time(tmp_path: Path) -> None:
     ended = anyio.run(processes.run, job)
 
     assert ended.timed_out
+
+
+def test_a_git_that_hangs_is_the_reason_of_its_step_and_a_resume_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = make_user(tmp_path, step_text("step-1"))
+    path = os.environ["PATH"]
+    put_shim(tmp_path, "add", STOPS, monkeypatch)
+
+    stuck = user.run(env={"DRUMLINE_GIT_TIMEOUT": "1s", "PATH": os.environ["PATH"]})
+    groups = set((tmp_path / "pids").read_text().split())
+    left = [stat for stat in read_stats() if stat[2] in groups and stat[0] != "Z"]
+    resumed = user.drumline("resume", env={"PATH": path})
+
+    assert stuck.code == 2, stuck.text
+    assert "git add did not end within 1 s (it was stopped, or hangs) and was killed" in stuck.text
+    assert "Traceback" not in stuck.text
+    assert left == []
+    assert resumed.code == 0, resumed.text
+    assert user.landed("step-1.txt") == "1"

@@ -14,7 +14,7 @@ from drumline.agents.command import describe, judge
 from drumline.agents.patching import apply_patch
 from drumline.agents.script import Act, Script, read_script
 from drumline.core.taxonomy import Failure
-from drumline.errors import InvalidInput
+from drumline.errors import GitKilled, InvalidInput
 from drumline.isolation.containment import contain
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Job, Processes
@@ -62,6 +62,8 @@ class ScriptedAgent:
             if act.patch:
                 say("patch" if await apply_patch(act.patch, assignment.workspace) else "patch: its changes are here")
             _change_files(act, assignment.workspace, say)
+        except GitKilled as error:
+            return Outcome(failure=Failure.KILLED.value, message=str(error), usage=act.usage)
         except (OSError, InvalidInput) as error:
             return Outcome(failure=Failure.PERMANENT.value, message=str(error), usage=act.usage)
         if act.run and (failed := await self._run(act, assignment, say)):
