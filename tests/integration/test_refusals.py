@@ -11,6 +11,7 @@ import pytest
 from tests.acceptance.userland import PLAN, User, make_user, states_of, step_text
 from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
 
+from drumline.core import events as ev
 from drumline.core.branch import Branch
 from drumline.core.ids import Commit, StepId
 from drumline.core.plan import Marks, Plan, Problem, Reading, Status, Step
@@ -153,7 +154,7 @@ def test_a_mark_that_cannot_be_written_is_told_once_and_written_when_it_can(tmp_
     assert files.read().marks[A].status is Status.DONE
 
 
-def test_a_plan_that_vanishes_ends_the_run_with_that_reason_and_is_not_written_to(tmp_path: Path) -> None:
+def test_a_plan_that_vanishes_parks_the_run_with_that_reason_and_is_not_written_to(tmp_path: Path) -> None:
     world, files = world_of(tmp_path)
     world.agent = ActingAgent(lambda: setattr(files, "gone", True))
 
@@ -161,8 +162,10 @@ def test_a_plan_that_vanishes_ends_the_run_with_that_reason_and_is_not_written_t
     files.gone = False
     resumed = world.drive()
 
-    ends = [r.event for r in world.store.tail(RUN) if type(r.event).__name__ == "RunEnded"]
-    assert "the plan plan is gone: restore it" in getattr(ends[0], "reason", "")
+    parked, ended = [r.event for r in world.store.tail(RUN) if isinstance(r.event, ev.RunParked | ev.RunEnded)]
+    assert isinstance(parked, ev.RunParked)
+    assert "the plan plan is gone: restore it" in parked.reason
+    assert isinstance(ended, ev.RunEnded)
     assert states(resumed) == {"a": "done", "b": "done"}
     assert {files.read().marks[name].status for name in (A, B)} == {Status.DONE}
 
@@ -200,12 +203,17 @@ def test_a_stashed_plan_stops_the_run_and_comes_back_with_it(tmp_path: Path) -> 
     user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "1\n"}, "run": f"mv {plan} {away}"})
 
     gone = user.run()
+    seen = user.status()
+    why = user.type("why", "step-2")
     written = plan.exists()
     away.rename(plan)
     back = user.drumline("resume")
 
     assert gone.code == 2, gone.text
     assert "is gone: restore it" in gone.text
+    assert "drumline resume" in gone.out.split("Next")[-1]
+    assert (seen["state"], "is gone: restore it" in str(seen["reason"])) == ("parked", True)
+    assert "is gone: restore it" in why.text
     assert not written
     assert back.code == 0, back.text
     assert states_of(user.status()) == {"step-1": "done", "step-2": "done"}

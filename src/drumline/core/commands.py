@@ -169,10 +169,11 @@ class Adopt(Command):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParkRun(Command):
-    """Nothing can go on until one of these gates is answered, or until a time."""
+    """Nothing can go on until one of these gates is answered, or until a time, or until `reason` does not hold."""
 
     gates: tuple[GateId, ...]
     until: float | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -26,7 +26,7 @@ from drumline.core.schedule import (
 from drumline.core.state import RunState
 
 GONE_GRACE = 3.0
-"""Seconds that a plan may be gone before the run ends with that reason."""
+"""Seconds that a plan may be gone before the run is parked with that reason."""
 
 
 def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
@@ -63,7 +63,7 @@ def _without_plan(run: RunState, around: Surroundings, gone: float) -> Command:
     if around.claimed or gone < GONE_GRACE:
         return Linger(reason=f"the plan {plan} is gone", until=around.now + GONE_GRACE)
     reason = f"the plan {plan} is gone: restore it (git stash pop, git checkout -- {plan}), then drumline resume"
-    return EndRun(state="blocked", reason=reason)
+    return ParkRun(gates=tuple(gate.opened.gate for gate in run.open_gates), reason=reason)
 
 
 def take_up(run: RunState) -> list[StepReopened]:

@@ -242,10 +242,14 @@ class CancelRequested(Event):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunParked(Event):
-    """Nothing can go on until a gate is answered, or `until` a time; no process and no claim is left."""
+    """Nothing can go on until a gate is answered, or `until` a time, or a person does what `reason` says.
+
+    No process and no claim is left.
+    """
 
     gates: tuple[GateId, ...]
     until: float | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -68,6 +68,7 @@ class RunState:
     cancel: ev.CancelRequested | None = None
     parked: bool = False
     parked_until: float | None = None
+    parked_for: str = ""
     ended: ev.RunEnded | None = None
 
     @property
@@ -277,6 +278,7 @@ def _cancel(state: RunState, event: ev.CancelRequested) -> None:
 def _parked(state: RunState, event: ev.RunParked) -> None:
     state.parked = True
     state.parked_until = event.until
+    state.parked_for = event.reason
 
 
 def _resumed(state: RunState, event: ev.RunResumed) -> None:

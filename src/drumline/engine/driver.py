@@ -285,8 +285,8 @@ class Driver:
                     step=command.step, state=command.state, reason=command.reason, rejected=command.rejected
                 )
                 await self._append(complete(self.kit.store, self.run_id, [finished]))
-            case cmd.ParkRun(gates=gates, until=until):
-                await self._append([ev.RunParked(gates=gates, until=until)])
+            case cmd.ParkRun(gates=gates, until=until, reason=reason):
+                await self._append([ev.RunParked(gates=gates, until=until, reason=reason)])
             case cmd.Adopt():
                 await self._append([record_adoption(command)])
             case cmd.SettleBranch():

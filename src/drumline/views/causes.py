@@ -221,6 +221,8 @@ def _idle(snapshot: Snapshot) -> Cause:
         case "interrupted":
             text = "no driver is running: the run was interrupted"
             return Cause(kind=BLOCKER, text=text, hint="drumline resume")
+        case "parked" if run.parked_for:
+            return Cause(kind=BLOCKER, text=f"the run is parked: {run.parked_for}", hint="drumline resume")
         case "parked":
             first = next(iter(run.unanswered.values()), None)
             resting = find_resting(snapshot)

@@ -208,8 +208,9 @@ def _answered(scene: _Scene, event: ev.GateAnswered) -> Told:
 def _parked(scene: _Scene, event: ev.RunParked) -> Told:
     waits = [f"{name_some(event.gates)} is answered"] if event.gates else []
     waits += ["a quota resets"] if event.until is not None else []
-    text = f"parked: nothing can go on until {' or '.join(waits)}"
-    return Told(event="parked", text=text, data={"gates": list(event.gates), "until": event.until})
+    text = f"parked: {event.reason or 'nothing can go on until ' + ' or '.join(waits)}"
+    data = {"gates": list(event.gates), "until": event.until, "reason": event.reason}
+    return Told(event="parked", text=text, data=data)
 
 
 def _resumed(scene: _Scene, event: ev.RunResumed) -> Told:

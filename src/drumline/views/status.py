@@ -68,6 +68,8 @@ def run_reason(snapshot: Snapshot) -> str:
 
 def _parked_for(snapshot: Snapshot) -> str:
     run = snapshot.run
+    if run.parked_for:
+        return run.parked_for
     waits = [f"waiting for an answer to {name_some(run.unanswered)}"] if run.unanswered else []
     if run.parked_until is not None:
         left = run.parked_until - snapshot.now

@@ -191,7 +191,7 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     look = [f"drumline status {snapshot.run.id}"]
     state = run_state(snapshot)
     match state:
-        case "parked" if snapshot.run.open_gates:
+        case "parked" if snapshot.run.open_gates and not snapshot.run.parked_for:
             look += [answer_hint(gate.opened, driven=False) for gate in snapshot.run.open_gates[:1]]
         case "parked" if resting := find_resting(snapshot):
             look.append(retry_hint(resting))
