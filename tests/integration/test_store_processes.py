@@ -17,7 +17,7 @@ from drumline.core.events import ModeChanged
 from drumline.core.ids import StepId, Stream
 from drumline.errors import Conflict, StoreError
 from drumline.ports.journal import Addition, Claim, Store
-from drumline.store.locks import find_writer
+from drumline.store.faults import find_writer
 from drumline.store.sqlite import SqliteStore
 
 

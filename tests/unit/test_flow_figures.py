@@ -15,7 +15,7 @@ from drumline.core.flow.state import Key
 from drumline.core.ids import GateId
 from drumline.core.spending import ATTEMPTS, COST, UNPRICED, Leave, count_allowed
 from drumline.views.cost import describe_cost, usage_json
-from drumline.views.flowmeter import FlowMeter
+from drumline.views.flowhistory import FlowMeter
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowstatus import flow_status_json, flow_summary_lines
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drumline.agents.keys import list_keys
+from drumline.agents.cli import list_keys
 from drumline.core.login import blame_keys, find_login
 from drumline.core.taxonomy import RULES, Failure
 from drumline.models.faults import blame

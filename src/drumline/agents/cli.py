@@ -5,11 +5,14 @@ The rule: the exit code alone decides nothing. A program that ends without its f
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +21,6 @@ import anyio
 from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.follow import Follower
 from drumline.agents.jail import Jail
-from drumline.agents.keys import list_keys
 from drumline.agents.kills import describe_kill
 from drumline.agents.outage import Outage
 from drumline.agents.program import Launch, Program, Reader, Setting, Talk
@@ -36,6 +38,7 @@ from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended, Job, Processes
 from drumline.profiles import McpServer
 
+KEY = re.compile(r"(?:_|^)(?:API_KEY|AUTH_TOKEN|OAUTH_TOKEN|BEARER_TOKEN|ACCESS_TOKEN)(?:_|$)")
 STREAM_LIMIT = 64 << 20
 ACTS = ("tool", "command", "edit")
 IDLED = "it ended without a word, and did nothing"
@@ -327,3 +330,9 @@ def open_program(
         tiers=tiers or {},
         servers=servers or {},
     )
+
+
+def list_keys(patterns: Sequence[str]) -> list[str]:
+    """The variables that are set, may be seen by a program with these patterns, and hold a key by their name."""
+    seen = (name for name, value in sorted(os.environ.items()) if value and KEY.search(name))
+    return [name for name in seen if any(fnmatchcase(name, pattern) for pattern in patterns)]

@@ -18,6 +18,7 @@ from drumline.errors import Conflict, InvalidInput
 from drumline.ports.journal import Addition, Message, Store
 from drumline.ports.roster import Roster
 from drumline.views.causes import answer_hint
+from drumline.views.flowsnapshot import FlowSnapshot
 
 TRIES = 20
 
@@ -167,3 +168,18 @@ def _begin_again(run: RunState) -> str:
         return f"drumline resume {run.id}"
     place = quote(run.begun.plan)
     return f"drumline flow run {place}" if run.flow is not None else f"drumline run {place} --new"
+
+
+def check_rest(snapshot: FlowSnapshot, name: str) -> str:
+    """Return the visit that is called so and waits for a time; refuse any other with what it waits for instead."""
+    from drumline.views.flowplaces import list_rests
+    from drumline.views.flowvisits import find_place, visit_name
+    from drumline.views.flowwhy import flow_why
+
+    key = find_place(snapshot, name)
+    if any(rest.key == key for rest in list_rests(snapshot)):
+        return visit_name(key)
+    found = flow_why(snapshot, name)
+    raise InvalidInput(
+        f"in a flow, only a visit that waits for a quota can be retried; {found.sentence}", hint=found.hint
+    )

@@ -14,7 +14,7 @@ import click
 
 from drumline.app.catalog import find_asking_run, find_run, read_run
 from drumline.app.foreign import foreign_jobs
-from drumline.app.say import check_open, name_person, say
+from drumline.app.say import check_open, check_rest, name_person, say
 from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.cli.output import say as tell_person
 from drumline.cli.recordings import record_flow, record_plan
@@ -57,8 +57,6 @@ def open_session(site: Site, store: SqliteStore, run: RunState, *, as_json: bool
 def _find_subject(site: Site, store: SqliteStore, run: RunState, wish: Wish) -> str:
     """What the message is about by its whole name, or the refusal of it."""
     if run.flow is not None and wish.message.kind == "retry":
-        from drumline.app.flowsay import check_rest
-
         return check_rest(site.flow_watcher(store, run.id).look(time.time()), wish.message.subject)
     return wish.check(run) or wish.message.subject
 

@@ -28,7 +28,6 @@ from drumline.engine.checking import run_check
 from drumline.engine.figures import add_figures
 from drumline.engine.kit import Kit, OpenAgent, Worker
 from drumline.engine.metering import Meter, add_price
-from drumline.engine.pinned import read_pinned
 from drumline.engine.salvage import explain_unreadable, read_work
 from drumline.errors import ChildKilled, GitError, InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome, Report
@@ -82,9 +81,8 @@ class Acts:
             case cmd.Recheck(round=number):
                 return Note(step=[ev.StepRechecked(round=number)])
             case cmd.Prepare():
-                read_pinned(
-                    self.kit, self.orders.step
-                )  # a slow setup must not let an edit slip in under the old text's name
+                # A slow setup must not let an edit slip in under the old text's name.
+                self.kit.read_pinned(self.orders.step)
                 base = await self.kit.workspaces.head()
                 path = str(self.kit.workspaces.path(step))
                 return Note(step=[ev.WorkspaceAssigned(path=path, base=base)])
@@ -300,7 +298,7 @@ class Acts:
         step = self.orders.step
         brief = Brief(
             step=step,
-            text=read_pinned(self.kit, step),
+            text=self.kit.read_pinned(step),
             plan_title=self.run.plan.title or self.run.plan.name,
             checks=self.orders.checks,
             attempt=command.attempt,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 
 from drumline.core.ids import DriverId, StepId
+from drumline.core.plan import Step
 from drumline.core.redaction import Redaction
 from drumline.isolation.transcripts import OWN
 from drumline.ports.agents import Agent
@@ -74,3 +76,13 @@ class Kit:
             aside = sum(1 for _ in folder.glob(f"{path.stem}.lost-*"))
             path.rename(folder / f"{path.stem}.lost-{aside + 1}{path.suffix}")
         return path
+
+    def read_pinned(self, step: Step) -> str:
+        """The text of a step as it was when work on it began: an edit in mid-work counts only after its gate."""
+        folder = self.logs / step.id
+        name = blake2b(step.text_digest.encode(), digest_size=4).hexdigest()
+        kept = folder / f"step-{name}.md"
+        if not kept.exists():
+            folder.mkdir(mode=OWN, parents=True, exist_ok=True)
+            kept.write_text(self.planfiles.text(step), encoding="utf-8")
+        return kept.read_text(encoding="utf-8")
