@@ -12,6 +12,7 @@ from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState, fold_step
 from drumline.ports.journal import Recorded
+from drumline.views.board import Row
 from drumline.views.snapshot import Snapshot
 
 RUN = RunId("r1")
@@ -21,6 +22,11 @@ COMMIT = Commit("0123456789abcdef0123456789abcdef01234567")
 BASE = Commit("b" * 40)
 TREE = Tree("t" * 40)
 TREE_2 = Tree("u" * 40)
+
+
+def join(rows: Sequence[Row]) -> list[str]:
+    """The rows of a board as plain lines."""
+    return ["".join(text for text, _ in row).rstrip() for row in rows]
 
 
 def step_of(name: str, *needs: str, title: str = "", checks: int = 1, manual: Sequence[str] = ()) -> Step:

@@ -78,7 +78,7 @@ def test_a_field_this_version_does_not_know_stops_the_reader() -> None:
     [
         (call_scope("", NodeId("fix"), 2), "fix#2"),
         (call_scope("each#1[3]", NodeId("coder"), 1), "each#1[3]/coder#1"),
-        (item_scope("a#1", NodeId("each"), 1, index=3), "a#1/each#1[3]"),
+        (item_scope("a#1/each#1", 3), "a#1/each#1[3]"),
         (call_scope("", NodeId("a/b#[%"), 1), "a%2Fb%23%5B%25#1"),
     ],
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from tests.unit.builders import STARTED, TREE, Scene, attempted, finish, prepared, record, step_of
+from tests.unit.builders import STARTED, TREE, Scene, attempted, finish, join, prepared, record, step_of
 
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import StepId
-from drumline.views.board import board
+from drumline.views.board import board_segments
 from drumline.views.cost import describe_cost, usage_json
 from drumline.views.progress import Progress
 from drumline.views.report import report_lines, step_report
@@ -46,7 +46,7 @@ def test_a_step_without_quota_is_parked_with_a_time() -> None:
     assert (found.kind, found.until, found.hint) == ("timer", WAITS.until, "drumline status")
     assert found.sentence == "a is parked: the agent's quota is used up: limit; it goes on in 10m 00s"
     assert (step_json(status, "a")["state"], step_json(status, "a")["until"]) == ("parked", WAITS.until)
-    assert any("quota in 10m 00s" in line for line in board(snapshot, width=80, height=20, tick=0))
+    assert any("quota in 10m 00s" in line for line in join(board_segments(snapshot, width=80, height=20, tick=0)))
 
 
 def test_a_step_whose_quota_is_there_again_is_ready() -> None:
@@ -83,7 +83,10 @@ def test_a_question_is_shown_with_the_command_that_takes_any_text() -> None:
 
     assert "asks: Tabs or spaces? (any text)" in found.sentence
     assert found.hint == "drumline answer question-a TEXT"
-    assert any("drumline answer question-a TEXT" in line for line in board(snapshot, width=80, height=20, tick=0))
+    assert any(
+        "drumline answer question-a TEXT" in line
+        for line in join(board_segments(snapshot, width=80, height=20, tick=0))
+    )
 
 
 def test_handing_over_waiting_and_asking_are_told_as_they_happen() -> None:

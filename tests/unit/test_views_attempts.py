@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tests.unit.builders import TREE, Scene, prepared, step_of
+from tests.unit.builders import TREE, Scene, join, prepared, step_of
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.views.attempts import attempt_json, attempt_lines, list_attempts, list_lost
-from drumline.views.board import board
+from drumline.views.board import board_segments
 from drumline.views.status import status_json
 from drumline.views.why import why
 
@@ -79,7 +79,9 @@ def test_the_board_tells_what_a_run_has_cost_so_far_and_nothing_where_nobody_cou
     counts = [{"cost_usd": 0.5, "attempts": 1.0}, {"input": 3.0, "attempts": 1.0, "unpriced": 1.0}]
     events = [ev.UsageCounted(step=A, agent=f"{number}", usage=usage) for number, usage in enumerate(counts)]
 
-    dear, free = (board(scene(events=told).snapshot(), width=100, height=10, tick=0)[-1] for told in (events, []))
+    dear, free = (
+        join(board_segments(scene(events=told).snapshot(), width=100, height=10, tick=0))[-1] for told in (events, [])
+    )
 
     assert "· $0.50 and 1 attempt unpriced · drumline/" in dear
     assert "unpriced" not in free

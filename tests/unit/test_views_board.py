@@ -16,6 +16,7 @@ from tests.unit.builders import (
     checked,
     finish,
     gate_for,
+    join,
     prepared,
     step_of,
 )
@@ -23,7 +24,7 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status
-from drumline.views.board import SPINNER, SYMBOLS, board, board_segments
+from drumline.views.board import SPINNER, SYMBOLS, board_segments
 from drumline.views.cells import cut, fit, flatten, width
 from drumline.views.states import RUN_STATES, STEP_STATES
 
@@ -48,7 +49,7 @@ SMALL = Scene(
 
 def draw(scene: Scene, *, wide: int = 80, high: int = 24, tick: int = 0) -> list[str]:
     """The scene's board."""
-    return board(scene.snapshot(), width=wide, height=high, tick=tick)
+    return join(board_segments(scene.snapshot(), width=wide, height=high, tick=tick))
 
 
 def spread(left: str, right: str) -> str:

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.builders import join
 from tests.unit.flows import end, flow, script
 from tests.unit.flowscenes import (
     CODER,
@@ -32,7 +33,7 @@ from drumline.core.ids import GateId, Stream
 from drumline.core.recorded import Recorded
 from drumline.errors import InvalidInput
 from drumline.views.cells import width
-from drumline.views.flowboard import flow_board, flow_segments
+from drumline.views.flowboard import flow_segments
 from drumline.views.flowlogs import head_lines, match_logs, replay, state_lines
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowsnapshot import FlowSnapshot
@@ -122,7 +123,7 @@ EVERY = [
 
 def draw(snapshot: FlowSnapshot, *, wide: int = 80, high: int = 24, tick: int = 0) -> list[str]:
     """The board as lines."""
-    return flow_board(snapshot, width=wide, height=high, tick=tick)
+    return join(flow_segments(snapshot, width=wide, height=high, tick=tick))
 
 
 # --- the board --------------------------------------------------------------------------------------------------

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from tests.unit.builders import join
 from tests.unit.flows import end, flow
 from tests.unit.flowscenes import STARTED, begin_main, call, history_of, seen
 from tools.docs.contracts import FLOW_PROGRESS
 
-from drumline.app.flowsay import check_rest
+from drumline.app.say import check_rest
 from drumline.core import events as ev
 from drumline.core.flow.events import AgentAsked, NodeBlocked, NodeLost, NodeStarted, NodeSuspended
 from drumline.core.flow.model import NodeId
@@ -17,7 +18,7 @@ from drumline.core.flow.state import Key
 from drumline.core.ids import GateId
 from drumline.core.state import fold_run
 from drumline.errors import InvalidInput
-from drumline.views.flowboard import flow_board
+from drumline.views.flowboard import flow_segments
 from drumline.views.flowlogs import head_lines
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowsnapshot import FlowSnapshot
@@ -53,7 +54,9 @@ def test_an_agent_that_asks_is_parked_at_its_gate_and_nothing_is_due() -> None:
 
     assert (why.state, why.gate) == ("parked", GATE)
     assert why.hint == "drumline answer 'work#1.2' TEXT --resume"
-    assert not [line for line in flow_board(asked(live=True), width=80, height=24, tick=0) if line.endswith("due")]
+    assert not [
+        line for line in join(flow_segments(asked(live=True), width=80, height=24, tick=0)) if line.endswith("due")
+    ]
     assert flow_status_json(asked())["at_work"] == []
 
 
@@ -107,14 +110,14 @@ def test_nothing_is_asked_or_waited_for_after_the_end(before: Callable[[], FlowS
 
 
 def test_a_question_of_the_first_visit_is_no_empty_board() -> None:
-    lines = flow_board(asked(), width=80, height=24, tick=0)
+    lines = join(flow_segments(asked(), width=80, height=24, tick=0))
 
     assert "work is the first, and not over yet" in lines
     assert "any text with" not in "".join(lines)
 
 
 def test_the_board_shows_what_waits_for_a_time() -> None:
-    lines = flow_board(resting(live=True), width=80, height=24, tick=0)
+    lines = join(flow_segments(resting(live=True), width=80, height=24, tick=0))
 
     assert "? work goes on in 1h 05m: quota: none left" in lines
 
@@ -139,7 +142,7 @@ def test_the_board_shows_what_was_spent() -> None:
     out = NodeSuspended(node=WORK, visit=1, question="Which?", usage={"input": 9.0, "cost_usd": 0.25})
     snapshot = seen(history_of(*BEGUN, out, flows={"main": MAIN}), live=False)
 
-    assert " · $0.25 · " in flow_board(snapshot, width=80, height=24, tick=0)[-1]
+    assert " · $0.25 · " in join(flow_segments(snapshot, width=80, height=24, tick=0))[-1]
 
 
 def test_what_agents_do_is_told_in_lines() -> None:

@@ -129,11 +129,6 @@ def wave_id(depth: int) -> GateId:
     return GateId(f"wave-{depth + 1}")
 
 
-def wave_depth(gate: GateId) -> int:
-    """The depth a wave gate asks about."""
-    return int(gate.removeprefix("wave-")) - 1
-
-
 def wave(depth: int, manual: Sequence[tuple[StepId, str]]) -> GateOpened:
     """Critical autonomy: after a depth of the plan that left items only a person can verify."""
     items = "".join(f"\n  - {step}: {item}" for step, item in manual)

@@ -108,7 +108,6 @@ class GateOpened(Event):
     options: tuple[str, ...]
     step: StepId = NO_STEP
     person_only: bool = False
-    detail: str = ""
     free: bool = False
     rule: str = ""
     default: str = ""

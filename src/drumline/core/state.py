@@ -18,8 +18,6 @@ from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.plan import Marks, Plan, Reading, Status, Step
 from drumline.errors import NotAllowed
 
-ENDED = ("done", "failed", "blocked", "cancelled")
-
 
 @dataclass(kw_only=True, slots=True)
 class Gate:

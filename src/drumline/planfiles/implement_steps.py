@@ -50,7 +50,6 @@ class StepPart:
     step: Step
     marks: Marks
     tag: Tag | None
-    tag_word: StatusWord | None
     line: Field | None
     line_word: StatusWord | None
     blocked: Field | None
@@ -99,7 +98,6 @@ def read_part(text: str, section: Section, path: str, repos: Repos) -> StepPart:
         step=step,
         marks=Marks(status=status, reason=reason),
         tag=tag,
-        tag_word=tag_word,
         line=line,
         line_word=line_word,
         blocked=blocked,

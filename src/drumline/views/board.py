@@ -1,7 +1,6 @@
 """The live board: a function from a snapshot and a size to lines. It never draws more than it was given room for.
 
-Lines are made of segments, a text and the word for its style, so that a face can colour them; the plain board is
-their texts joined.
+Lines are made of segments, a text and the word for its style, so that a face can colour them.
 """
 
 from __future__ import annotations
@@ -40,12 +39,6 @@ SYMBOLS: Mapping[str, str] = {
 _PRESSING = ("running", "parked", "failed", "blocked")
 _FRAME = 4
 """Lines for the two of the header, the bar and the footer."""
-
-
-def board(snapshot: Snapshot, *, width: int, height: int, tick: int) -> list[str]:
-    """The board as plain lines, at most `height` of them and none wider than `width` cells."""
-    rows = board_segments(snapshot, width=width, height=height, tick=tick)
-    return ["".join(text for text, _ in row).rstrip() for row in rows]
 
 
 def board_segments(snapshot: Snapshot, *, width: int, height: int, tick: int) -> list[Row]:

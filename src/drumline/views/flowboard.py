@@ -35,12 +35,6 @@ class Item(NamedTuple):
 _WAITING = Item(SYMBOLS["waiting"], "waiting", "", "")
 
 
-def flow_board(snapshot: FlowSnapshot, *, width: int, height: int, tick: int) -> list[str]:
-    """The board as plain lines, at most `height` of them and none wider than `width` cells."""
-    rows = flow_segments(snapshot, width=width, height=height, tick=tick)
-    return ["".join(text for text, _ in row).rstrip() for row in rows]
-
-
 def flow_segments(snapshot: FlowSnapshot, *, width: int, height: int, tick: int) -> list[Row]:
     """The board as rows of (text, style), in the styles of the board of plans."""
     wide, high = max(width, LEAST_WIDTH), max(height, LEAST_HEIGHT)

@@ -147,7 +147,6 @@ FLOW_FIELDS = (
     _rule("global_tools", Shape.TEXTS, "Tools the nodes may choose from."),
     _rule("mcp_servers", Shape.TEXTS, "MCP servers the nodes may choose from."),
     *_SKILL_FIELDS,
-    _rule("conversation_starters", Shape.TEXTS, "Examples of what to ask the flow for."),
 )
 
 NODE_FIELDS = (

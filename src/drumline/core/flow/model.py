@@ -206,7 +206,6 @@ class Flow:
     enabled_skills: tuple[str, ...] | None = None
     inject_skill_instructions: bool | None = None
     skill_instructions: str | None = None
-    conversation_starters: tuple[str, ...] = ()
     digest: str = ""
 
 

@@ -20,9 +20,9 @@ def call_scope(scope: str, node: NodeId, visit: int) -> str:
     return f"{scope}/{name}" if scope else name
 
 
-def item_scope(scope: str, node: NodeId, visit: int, *, index: int) -> str:
-    """The scope of one item of a map."""
-    return f"{call_scope(scope, node, visit)}[{index}]"
+def item_scope(visit: str, index: int) -> str:
+    """The scope of one item of a map, whose visit has the scope `visit`."""
+    return f"{visit}[{index}]"
 
 
 def split_item(scope: str) -> tuple[str, int] | None:

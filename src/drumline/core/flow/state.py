@@ -17,7 +17,7 @@ from drumline.core.flow.chart import Chart
 from drumline.core.flow.merging import Result, merge_results
 from drumline.core.flow.model import EndNode, Json, MapNode, NodeId
 from drumline.core.flow.relay import Relay, begin_attempt, end_attempt, lose_attempt, name_session
-from drumline.core.flow.scopes import call_scope, parent_scope, split_item
+from drumline.core.flow.scopes import call_scope, item_scope, parent_scope, split_item
 from drumline.core.flow.templates import resolve_raw
 from drumline.core.flow.values import is_list, name_type, overlay
 from drumline.errors import InvalidInput, NotAllowed
@@ -87,7 +87,7 @@ class FlowState:
         """The visits that were started and have not ended."""
         found = [Key(self.scope, node, self.visits[node]) for node in self.running]
         for scope, gathering in self.maps.items():
-            found.extend(Key(f"{scope}[{index}]", gathering.node.branch, 1) for index in gathering.running)
+            found.extend(Key(item_scope(scope, index), gathering.node.branch, 1) for index in gathering.running)
         return found
 
     @property

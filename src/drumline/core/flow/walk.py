@@ -18,7 +18,7 @@ from drumline.core.flow.chart import Chart
 from drumline.core.flow.ends import find_status
 from drumline.core.flow.model import ASKING, COMPUTING, EndNode, Json, Node, NodeId, RouteNode
 from drumline.core.flow.outcome import Conclusion, Outcome, apply_updates, choose_case, draw_conclusion
-from drumline.core.flow.scopes import split_item
+from drumline.core.flow.scopes import item_scope, split_item
 from drumline.core.flow.state import FlowState, Gathering, Key, fold_flow
 from drumline.core.flow.templates import render_lenient
 from drumline.core.flow.values import overlay
@@ -194,7 +194,7 @@ def _list_items(state: FlowState, scope: str, gathering: Gathering, *, remaining
     held = _list_held(state, scope) if state.relays else []
     able = (index for index in gathering.waiting if index not in held) if held else gathering.waiting
     for index in (*held, *islice(able, max(0, cap - len(gathering.running)))):
-        yield RunNode(key=Key(f"{scope}[{index}]", node.id, 1), node=node, timeout=_limit(node, remaining))
+        yield RunNode(key=Key(item_scope(scope, index), node.id, 1), node=node, timeout=_limit(node, remaining))
 
 
 def _is_held(state: FlowState, key: Key) -> bool:
