@@ -13,13 +13,14 @@ PYTEST := $(BIN)/pytest --numprocesses=auto --dist=worksteal
 # Tests start our program a thousand times: it is compiled once, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup lint layout types format test test-full test-agents test-agents-full agents demo bench docs lock clean
+.PHONY: help setup lint layout types format test test-full test-agents test-agents-full agents soak soak-short demo bench docs lock clean
 
 help:
 	@echo 'make test       lint, types and all tests but the long ones'
 	@echo 'make test-full  the same with the long tests'
 	@echo 'make test-agents       the tests with real agent programs; make agents installs those'
 	@echo 'make test-agents-full  the same with the long tests'
+	@echo 'make soak MINUTES=30   real runs under random kills, full disks and user actions; SEED=… ONLY=… repeat one'
 	@echo 'make demo       run a small plan in a temporary repository'
 	@echo 'make bench      measure, beside other engines, and print a table'
 	@echo 'make lint       ruff and mypy only;  make format  rewrite the layout'
@@ -80,6 +81,17 @@ test-agents: $(STAMP)
 
 test-agents-full: $(STAMP)
 	$(call test_agents,agents)
+
+# Every scenario is drawn from the seed and its number; SEED and ONLY play one again, and KINDS chooses among the faults.
+MINUTES ?= 30
+
+soak: $(STAMP)
+	$(BIN)/python -m tools.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) \
+	  $(if $(KINDS),--kinds $(KINDS)) $(if $(JSON),--json)
+
+# About a minute on two cores: fixed seeds, so that what fails here fails elsewhere, too.
+soak-short: $(STAMP)
+	$(BIN)/python -m tools.soak --minutes 1 --seed 1 --scenarios 12
 
 # An environment that is there already will do; else the demo gets a small one, without what only tests need.
 DEMO := $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)

@@ -1,0 +1,128 @@
+"""`python -m tools.soak`: plays scenarios until the time is up, and prints a table of what came of them.
+
+Exit code 1 if anything was lost, doubled, stalled or left over, or if the user's git was broken; then the folders of
+those scenarios stay.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from tools.soak.play import INJECTORS, play_scenario
+from tools.soak.scenario import KINDS, draw_scenario
+from tools.soak.table import count_all, describe_all, render_table
+from tools.soak.verdict import CLASSES, Outcome
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Soak:
+    """How long, with which seed, how many scenarios at once, of which kinds and where."""
+
+    minutes: float
+    seed: int
+    jobs: int
+    kinds: tuple[str, ...]
+    only: tuple[int, ...]
+    most: int
+    folder: Path
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Soak, show the table, say by the exit code whether everything is sound."""
+    arguments = _parse(argv)
+    folder = Path(arguments.folder or tempfile.mkdtemp(prefix="drumline-soak-"))
+    soak = Soak(
+        minutes=arguments.minutes,
+        seed=arguments.seed,
+        jobs=arguments.jobs,
+        kinds=tuple(arguments.kinds.split(",")) if arguments.kinds else tuple(k for k in KINDS if k in INJECTORS),
+        only=tuple(map(int, arguments.only.split(","))) if arguments.only else (),
+        most=arguments.scenarios,
+        folder=folder,
+    )
+    began = time.monotonic()
+    outcomes = play_all(soak)
+    if arguments.json:
+        print(json.dumps(describe_all(outcomes, seed=soak.seed, disks="")))
+    else:
+        print(f"\nSoak of {(time.monotonic() - began) / 60:.1f} minutes with seed {soak.seed}:\n")
+        print(render_table(outcomes))
+    failed = sum(count_all(outcomes)[kind] for kind in CLASSES)
+    if failed:
+        print(f"Repeat a scenario: make soak SEED={soak.seed} ONLY=NUMBER", file=sys.stderr)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    print(f"soak: {len(outcomes)} scenarios, {failed} findings", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def play_all(soak: Soak) -> list[Outcome]:
+    """Play scenarios until the time is up, or those that were asked for; the sound ones leave nothing."""
+    deadline = time.monotonic() + soak.minutes * 60
+    numbers: Iterator[int] = iter(soak.only) if soak.only else iter(range(soak.most) if soak.most else count())
+    outcomes: list[Outcome] = []
+    with ThreadPoolExecutor(max_workers=soak.jobs) as pool:
+        running: set[Future[Outcome]] = set()
+        while True:
+            while len(running) < soak.jobs and time.monotonic() < deadline:
+                number = next(numbers, None)
+                if number is None:
+                    deadline = 0.0
+                    break
+                running.add(pool.submit(_play_one, soak, number))
+            if not running:
+                return outcomes
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in ended:
+                outcomes.append(future.result())
+                _show(outcomes)
+
+
+def _play_one(soak: Soak, number: int) -> Outcome:
+    scenario = draw_scenario(soak.seed, number, soak.kinds)
+    folder = soak.folder / str(number)
+    outcome = play_scenario(scenario, folder)
+    if not outcome.findings:
+        shutil.rmtree(folder, ignore_errors=True)
+    return outcome
+
+
+def _show(outcomes: Sequence[Outcome]) -> None:
+    """One line of progress for each scenario."""
+    last, total = outcomes[-1], count_all(outcomes)
+    found = " ".join(f"{kind} {total[kind]}" for kind in CLASSES if total[kind]) or "sound"
+    print(
+        f"{time.strftime('%H:%M:%S')} {total['scenarios']} scenarios, {total['injected']} faults: {found}; "
+        f"last {last.name} {last.theme} {last.state} {last.seconds:.0f} s"
+        + "".join(f"\n  FOUND {finding.kind}: {finding.text[:300]}" for finding in last.findings),
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="soak", description="Real runs under random faults.")
+    parser.add_argument("--minutes", type=float, default=30.0, help="no scenario begins after so many minutes")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="what the scenarios are drawn from")
+    parser.add_argument("--only", default="", help="only the scenarios with these numbers, parted by commas")
+    parser.add_argument("--scenarios", type=int, default=0, help="at most so many scenarios")
+    parser.add_argument("--kinds", default="", help=f"only these kinds of faults, of {', '.join(KINDS)}")
+    parser.add_argument("--jobs", type=int, default=2, help="scenarios played at once")
+    parser.add_argument("--folder", default="", help="where the repositories are made; a temporary folder if not given")
+    parser.add_argument("--json", action="store_true", help="print JSON on stdout")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""One scenario from its beginning to its verdict: the chaos, then what the person does, then the oracle."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tools.soak.belongings import Belongings, take_stock
+from tools.soak.journal import read_records
+from tools.soak.machine import Machine, make_machine
+from tools.soak.oracle import judge
+from tools.soak.person import Person
+from tools.soak.processlist import DRIVER, end_all, find_processes, send
+from tools.soak.scenario import Fault, Scenario
+from tools.soak.strikes import kill_group, kill_role, release_stopped, stop_role, trap_git, wait_role, write_shim
+from tools.soak.verdict import Outcome
+
+Inject = Callable[[Machine, Fault], bool]
+
+
+def interrupt(machine: Machine, fault: Fault) -> bool:
+    """Ctrl-C, or the signal of a shutdown, to one driver."""
+    pids = wait_role(machine.folder, DRIVER)
+    send(pids[:1], signal.SIGINT if fault.choice < 0.5 else signal.SIGTERM)
+    return bool(pids)
+
+
+def wish(machine: Machine, fault: Fault) -> bool:
+    """Retry or skip some step, or cancel the run."""
+    if not read_records(machine.store):
+        return False
+    steps = machine.scenario.steps
+    step = steps[int(fault.choice * len(steps))].id
+    words = {"retry": ("retry", step), "skip": ("skip", step, "--reason", "not now"), "cancel": ("cancel",)}
+    return machine.call(*words[fault.kind]).code == 0
+
+
+def join(machine: Machine, fault: Fault) -> bool:
+    """Another driver, by either of the two ways to start one."""
+    machine.start(*(machine.run_args() if fault.choice < 0.5 else ["resume"]))
+    return True
+
+
+INJECTORS: Mapping[str, Inject] = {
+    "kill-driver": kill_role,
+    "kill-supervisor": kill_role,
+    "kill-agent": kill_role,
+    "kill-check": kill_role,
+    "kill-git": trap_git,
+    "kill-git-and-driver": trap_git,
+    "power-cut": kill_group,
+    "stop-driver": stop_role,
+    "stop-supervisor": stop_role,
+    "stop-agent": stop_role,
+    "stop-git": trap_git,
+    "two-starts": join,
+    "join": join,
+    "retry": wish,
+    "skip": wish,
+    "cancel": wish,
+    "interrupt": interrupt,
+}
+
+
+def play_scenario(scenario: Scenario, folder: Path) -> Outcome:
+    """Play it in this folder, which keeps what is needed for a post-mortem if anything is found."""
+    began = time.monotonic()
+    outcome = Outcome(name=scenario.name, theme=scenario.theme, folder=str(folder))
+    machine = make_machine(folder / "machine", folder / "notes", scenario)
+    machine.note(repr(scenario))
+    write_shim(machine)
+    belongings = Belongings(commits={machine.ask_git("rev-parse", "HEAD")})
+    take_stock(machine, belongings)
+    person = Person(machine=machine, outcome=outcome)
+    try:
+        person.begin()
+        if scenario.drivers > 1:
+            outcome.injected["two-starts"] += 1
+        for fault in scenario.faults:
+            _inject(person, fault)
+        release_stopped(machine.folder)
+        outcome.state = person.bring_to_end()
+        outcome.findings += judge(machine, belongings)
+    finally:
+        end_all(machine.folder)
+        for started in machine.started:
+            started.process.wait()
+    outcome.seconds = time.monotonic() - began
+    machine.note("".join(f"FOUND {finding.kind}: {finding.text}\n" for finding in outcome.findings) or "sound")
+    return outcome
+
+
+def _inject(person: Person, fault: Fault) -> None:
+    """Wait for the moment, then inject one fault, if the run is still at work."""
+    machine = person.machine
+    person.drive_on()
+    time.sleep(fault.after)
+    if not machine.drivers and not find_processes(machine.folder):
+        # Ended or parked meanwhile: the person answers, so that there is something to strike.
+        seen = person.look()
+        if seen.get("state") == "done":
+            return
+        person.settle(seen)
+        time.sleep(random.Random(fault.choice).uniform(0.3, 1.0))
+    if INJECTORS[fault.kind](machine, fault):
+        person.outcome.injected[fault.kind] += 1
+        machine.note(f"{time.monotonic():.2f} injected {fault}")

@@ -1,0 +1,177 @@
+"""What one scenario is made of: a plan, a way to run it, and the faults that are injected while it runs.
+
+The rule: a scenario is a pure function of its seed and its number, so that one that failed can be played again. The
+moments at which processes are struck are the same; what exactly they are doing then is up to the machine.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+FORMATS = ("dag", "dag", "dag", "linear", "phased", "implement", "maestro", "waves")
+"""`dag` comes more often: it is the native format, and the only one with arbitrary needs and manual items."""
+LINEAR = frozenset({"linear", "implement"})
+MOST_FAULTS = 6
+
+KILLS = ("kill-driver", "kill-supervisor", "kill-agent", "kill-check", "kill-git", "kill-git-and-driver", "power-cut")
+STOPS = ("stop-driver", "stop-supervisor", "stop-agent", "stop-git")
+DISKS = ("full-disk", "read-only-disk")
+USERS = (
+    "user-commit",
+    "user-switch",
+    "user-rebase",
+    "user-gc",
+    "user-clean",
+    "user-stash",
+    "user-edit",
+    "branch-moved",
+    "branch-reset",
+    "branch-deleted",
+    "branch-squashed",
+)
+DRIVERS = ("two-starts", "join")
+WISHES = ("retry", "skip", "cancel", "interrupt")
+KINDS: tuple[str, ...] = (*KILLS, *STOPS, *DISKS, *USERS, *DRIVERS, *WISHES)
+MIXED = "mixed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Work:
+    """One step: what it needs, how many of its first attempts are wrong, and how long its agent takes."""
+
+    id: str
+    needs: tuple[str, ...] = ()
+    wrong: int = 0
+    seconds: float = 0.2
+    manual: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fault:
+    """Something that is done to the run `after` so many seconds; `amount` is how long it lasts where it lasts.
+
+    `choice`, from 0 to 1, picks the target among those there are.
+    """
+
+    kind: str
+    after: float
+    amount: float
+    choice: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scenario:
+    """One repository with one plan, and what happens to it."""
+
+    seed: int
+    number: int
+    theme: str
+    format: str
+    steps: tuple[Work, ...]
+    mode: str
+    autonomy: str
+    jobs: int
+    agent: str
+    tracked: bool
+    drivers: int
+    faults: tuple[Fault, ...]
+
+    @property
+    def name(self) -> str:
+        """What `--only` takes to play it again, behind `--seed`."""
+        return f"{self.seed}/{self.number}"
+
+    @property
+    def needs_mount(self) -> bool:
+        """Whether a disk of its own has to be mounted for it."""
+        return any(fault.kind in DISKS for fault in self.faults)
+
+
+def draw_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS) -> Scenario:
+    """The scenario of this number; its theme is the next kind of fault in the order of the seed, or a mixture."""
+    chances = random.Random(f"{seed}/{number}")
+    theme = choose_theme(seed, number, kinds)
+    form = chances.choice(FORMATS)
+    steps = draw_steps(chances, form)
+    return Scenario(
+        seed=seed,
+        number=number,
+        theme=theme,
+        format=form,
+        steps=steps,
+        mode=chances.choice(("parallel", "parallel", "sequential")),
+        autonomy=chances.choice(("autopilot", "autopilot", "critical", "verbose")),
+        jobs=chances.randint(1, 4),
+        agent=chances.choice(("scripted", "scripted", "command")),
+        tracked=chances.random() < 0.75,
+        drivers=chances.randint(2, 3) if theme == "two-starts" else 1,
+        faults=draw_faults(chances, theme, kinds),
+    )
+
+
+def choose_theme(seed: int, number: int, kinds: Sequence[str]) -> str:
+    """Every kind comes once in a round, in an order that the seed shuffles; then as many mixtures as a third of it."""
+    rounds = [*kinds, *([MIXED] * (len(kinds) // 3))]
+    random.Random(f"{seed}/order/{number // len(rounds)}").shuffle(rounds)
+    return rounds[number % len(rounds)]
+
+
+def draw_steps(chances: random.Random, form: str) -> tuple[Work, ...]:
+    """Three to twelve steps, of which each needs some of those before it; every third fails its check once."""
+    count = chances.randint(3, 12) if chances.random() < 0.3 else chances.randint(3, 6)
+    names = [name_step(form, number) for number in range(1, count + 1)]
+    waves = draw_waves(chances, names)
+    steps = []
+    for place, name in enumerate(names):
+        steps.append(
+            Work(
+                id=name,
+                needs=draw_needs(chances, form, names[:place], waves),
+                wrong=1 if chances.random() < 0.3 else 0,
+                seconds=round(chances.uniform(0.05, 0.6), 2),
+                manual="look at it" if form == "dag" and chances.random() < 0.15 else "",
+            )
+        )
+    return tuple(steps)
+
+
+def name_step(form: str, number: int) -> str:
+    """The id that the format gives the step with this number."""
+    return {"dag": f"step-{number}", "linear": f"phase-{number}", "phased": f"{number:02}", "waves": f"c{number}"}.get(
+        form, str(number)
+    )
+
+
+def draw_waves(chances: random.Random, names: Sequence[str]) -> dict[str, int]:
+    """The wave of each step, in their order."""
+    wave = 0
+    waves: dict[str, int] = {}
+    for name in names:
+        wave += 1 if waves and chances.random() < 0.5 else 0
+        waves[name] = wave
+    return waves
+
+
+def draw_needs(chances: random.Random, form: str, before: Sequence[str], waves: dict[str, int]) -> tuple[str, ...]:
+    """What a step needs: the one before it, all of the waves before its own, or up to two of those before it."""
+    if form in LINEAR:
+        return tuple(before[-1:])
+    if form == "waves":
+        own = list(waves)[len(before)]
+        return tuple(name for name in before if waves[name] < waves[own])
+    return tuple(sorted(chances.sample(list(before), min(len(before), chances.randint(0, 2)))))
+
+
+def draw_faults(chances: random.Random, theme: str, kinds: Sequence[str]) -> tuple[Fault, ...]:
+    """The faults of a scenario in their order: all of its theme, or of any kind."""
+    plain = [kind for kind in kinds if kind not in DRIVERS]
+    many = chances.randint(2, MOST_FAULTS) if theme in (MIXED, *KILLS) else chances.randint(1, 3)
+    faults = []
+    for _ in range(many):
+        kind = chances.choice(plain or list(kinds)) if theme == MIXED else theme
+        after = chances.uniform(0.2, 2.5)
+        amount = chances.uniform(0.1, 6.0)
+        faults.append(Fault(kind=kind, after=round(after, 3), amount=round(amount, 3), choice=chances.random()))
+    return tuple(faults)
