@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,10 +17,12 @@ from drumline.core.branch import Branch
 from drumline.core.ids import Commit, StepId
 from drumline.core.plan import Marks, Plan, Problem, Reading, Status, Step
 from drumline.core.state import RunState
+from drumline.core.trust import Brought
 from drumline.engine import wakeup
 from drumline.engine.driver import Driver
 from drumline.errors import InvalidInput, SystemRefused
 from drumline.ports.agents import Assignment, Outcome
+from drumline.store.trustfile import FileTrust
 from drumline.testing.planfiles import FakePlanFiles
 from drumline.testing.workspaces import FakeWorkspaces
 
@@ -249,3 +252,24 @@ def test_a_claim_that_is_checked_out_in_mid_run_is_written_over_in_the_end(tmp_p
 
     assert ran.code == 0, ran.text
     assert "status: done" in (user.repo / PLAN / "step-1.md").read_text(encoding="utf-8")
+
+
+def test_what_the_machine_refuses_at_the_start_is_an_error_with_a_next_command(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1"))
+    (user.repo / ".git/drumline").write_text("not a folder", encoding="utf-8")
+
+    ran = user.type("run", PLAN, "--agent", "scripted:agent.yaml")
+
+    assert ran.code == 1
+    assert "something replaced it" in ran.err
+    assert f"next: drumline run {PLAN} --agent scripted:agent.yaml" in ran.err
+
+
+def test_words_about_commands_that_cannot_be_written_leave_no_draft(tmp_path: Path) -> None:
+    trust = FileTrust(path=tmp_path / "trust.json", repository="here")
+    (tmp_path / f"trust.{os.getpid()}").symlink_to("/dev/full")
+
+    with pytest.raises(OSError, match="No space left"):
+        trust.refuse([Brought(kind="check", text="make", place="plan")])
+
+    assert [path.name for path in tmp_path.iterdir()] == ["trust.lock"]

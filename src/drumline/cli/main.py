@@ -91,4 +91,4 @@ def _main(argv: Sequence[str] | None) -> int:
     except Exception as error:
         from drumline.cli.output import show_error
 
-        return show_error(error, as_json="--json" in (argv if argv is not None else sys.argv))
+        return show_error(error, typed=sys.argv[1:] if argv is None else argv)

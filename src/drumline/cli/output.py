@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,8 @@ from typing import TextIO, cast
 import click
 
 from drumline.core.plan import Problem, Severity
-from drumline.errors import DrumlineError, InvalidFlow, InvalidPlan
+from drumline.engine.refusals import MACHINE, explain_refusal, find_refusal
+from drumline.errors import DrumlineError, InvalidFlow, InvalidPlan, SystemRefused
 
 SCHEMA_VERSION = 1
 MOST_PROBLEMS = 50
@@ -84,11 +86,12 @@ def is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and not os.environ.get("CI")
 
 
-def show_error(error: Exception, *, as_json: bool) -> int:
-    """Show a deliberate error and return its exit code; anything else is a bug and keeps its traceback."""
-    found = _deliberate(error)
+def show_error(error: Exception, *, typed: Sequence[str]) -> int:
+    """Show a deliberate error, or what the machine refused, and return its exit code; a bug keeps its traceback."""
+    found = _deliberate(error) or _refused(error, typed)
     if found is None:
         raise error
+    as_json = "--json" in typed
     problems = found.problems if isinstance(found, InvalidPlan | InvalidFlow) else ()
     if as_json:
         print_json(
@@ -104,6 +107,14 @@ def show_error(error: Exception, *, as_json: bool) -> int:
     if found.hint:
         say(f"  next: {found.hint}")
     return found.exit_code
+
+
+def _refused(error: Exception, typed: Sequence[str]) -> DrumlineError | None:
+    """What the machine refused to a command, which can be typed again; None if that is not what was raised."""
+    refusal = find_refusal(error)
+    if refusal is None or refusal.errno not in MACHINE:
+        return None
+    return SystemRefused(explain_refusal(refusal), hint=f"drumline {shlex.join(typed)}")
 
 
 def show_problems(problems: Sequence[Problem]) -> None:

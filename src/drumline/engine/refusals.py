@@ -19,10 +19,15 @@ _ADVICE = {
     errno.EPERM: "look at its permissions",
     errno.ENOENT: "something removed it",
     errno.ENOTDIR: "something replaced it",
+    errno.EEXIST: "something replaced it",
     errno.EMFILE: "raise the limit of open files",
     errno.ENFILE: "raise the limit of open files",
     errno.ENOMEM: "free some memory",
 }
+
+
+MACHINE = frozenset(_ADVICE) - {errno.ENOENT} | {errno.EIO, errno.EFBIG, errno.ESTALE}
+"""What only the machine can be blamed for; a file that is missing may as well be a bug."""
 
 
 def explain_refusal(error: OSError) -> str:

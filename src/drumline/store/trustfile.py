@@ -104,8 +104,12 @@ class FileTrust:
             verdicts = dict(self._load())
             yield verdicts
             draft = self.path.with_suffix(f".{os.getpid()}")
-            draft.write_text(json.dumps(self._spell(verdicts), ensure_ascii=False, indent=1), encoding="utf-8")
-            draft.replace(self.path)
+            try:
+                draft.write_text(json.dumps(self._spell(verdicts), ensure_ascii=False, indent=1), encoding="utf-8")
+                draft.replace(self.path)
+            except OSError:
+                draft.unlink(missing_ok=True)
+                raise
 
     def _spell(self, verdicts: Mapping[str, Verdict]) -> dict[str, object]:
         rows = [
