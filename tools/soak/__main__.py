@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from tools.soak.play import INJECTORS, play_scenario
+from tools.soak.disks import describe_disks, enter_namespace
+from tools.soak.play import play_scenario
 from tools.soak.scenario import KINDS, draw_scenario
 from tools.soak.table import count_all, describe_all, render_table
 from tools.soak.verdict import CLASSES, Outcome
@@ -41,12 +42,13 @@ class Soak:
 def main(argv: Sequence[str] | None = None) -> int:
     """Soak, show the table, say by the exit code whether everything is sound."""
     arguments = _parse(argv)
+    enter_namespace(sys.argv[1:] if argv is None else argv)
     folder = Path(arguments.folder or tempfile.mkdtemp(prefix="drumline-soak-"))
     soak = Soak(
         minutes=arguments.minutes,
         seed=arguments.seed,
         jobs=arguments.jobs,
-        kinds=tuple(arguments.kinds.split(",")) if arguments.kinds else tuple(k for k in KINDS if k in INJECTORS),
+        kinds=tuple(arguments.kinds.split(",")) if arguments.kinds else KINDS,
         only=tuple(map(int, arguments.only.split(","))) if arguments.only else (),
         most=arguments.scenarios,
         folder=folder,
@@ -54,9 +56,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     outcomes = play_all(soak)
     if arguments.json:
-        print(json.dumps(describe_all(outcomes, seed=soak.seed, disks="")))
+        print(json.dumps(describe_all(outcomes, seed=soak.seed, disks=describe_disks())))
     else:
-        print(f"\nSoak of {(time.monotonic() - began) / 60:.1f} minutes with seed {soak.seed}:\n")
+        print(f"\nSoak of {(time.monotonic() - began) / 60:.1f} minutes with seed {soak.seed}.")
+        print(f"Full and read-only disks: {describe_disks()}.\n")
         print(render_table(outcomes))
     failed = sum(count_all(outcomes)[kind] for kind in CLASSES)
     if failed:

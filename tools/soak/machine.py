@@ -58,6 +58,11 @@ class Started:
         """Whether it has not ended yet."""
         return self.process.poll() is None
 
+    @property
+    def was_refused(self) -> bool:
+        """Whether it ended with an error before it drove anything, for example because there was no run yet."""
+        return self.process.poll() in (1, 3) and self.read().startswith("drumline: ")
+
     def read(self) -> str:
         """What it has said so far."""
         try:

@@ -56,7 +56,9 @@ def judge_runs(machine: Machine, records: list[Record]) -> Iterator[Finding]:
         yield Finding(kind=STALLED, text="the journal tells neither an end nor a question")
     elif record.state != "done":
         yield Finding(kind=STALLED, text=f"the run ended as {record.state}: {record.reason}")
-    ended = [started for started in machine.started if started.argv[0] in ("run", "resume")]
+    if (code := machine.call("wait", "--timeout", "60").code) != CODES.get(record.state):
+        yield Finding(kind=WRONG, text=f"the run is {record.state} and `drumline wait` ends with {code}")
+    ended = [started for started in machine.started if not started.was_refused]
     if ended and (code := ended[-1].process.returncode) >= 0 and code != CODES.get(record.state):
         yield Finding(kind=WRONG, text=f"the run is {record.state} and its last driver ended with {code}")
 

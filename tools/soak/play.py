@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tools.soak.belongings import Belongings, take_stock
+from tools.soak.disks import close_disk, fill_disk, mount_disk, unmount_disk
 from tools.soak.journal import read_records
 from tools.soak.machine import Machine, make_machine
 from tools.soak.oracle import judge
@@ -16,7 +19,8 @@ from tools.soak.person import Person
 from tools.soak.processlist import DRIVER, end_all, find_processes, send
 from tools.soak.scenario import Fault, Scenario
 from tools.soak.strikes import kill_group, kill_role, release_stopped, stop_role, trap_git, wait_role, write_shim
-from tools.soak.verdict import Outcome
+from tools.soak.useractions import ACTIONS, User
+from tools.soak.verdict import Finding, Outcome
 
 Inject = Callable[[Machine, Fault], bool]
 
@@ -56,6 +60,8 @@ INJECTORS: Mapping[str, Inject] = {
     "stop-supervisor": stop_role,
     "stop-agent": stop_role,
     "stop-git": trap_git,
+    "full-disk": fill_disk,
+    "read-only-disk": close_disk,
     "two-starts": join,
     "join": join,
     "retry": wish,
@@ -69,31 +75,42 @@ def play_scenario(scenario: Scenario, folder: Path) -> Outcome:
     """Play it in this folder, which keeps what is needed for a post-mortem if anything is found."""
     began = time.monotonic()
     outcome = Outcome(name=scenario.name, theme=scenario.theme, folder=str(folder))
-    machine = make_machine(folder / "machine", folder / "notes", scenario)
+    place = folder / "machine"
+    if scenario.needs_mount:
+        mount_disk(place)
+    machine = make_machine(place, folder / "notes", scenario)
     machine.note(repr(scenario))
     write_shim(machine)
-    belongings = Belongings(commits={machine.ask_git("rev-parse", "HEAD")})
-    take_stock(machine, belongings)
-    person = Person(machine=machine, outcome=outcome)
     try:
-        person.begin()
-        if scenario.drivers > 1:
-            outcome.injected["two-starts"] += 1
-        for fault in scenario.faults:
-            _inject(person, fault)
-        release_stopped(machine.folder)
-        outcome.state = person.bring_to_end()
-        outcome.findings += judge(machine, belongings)
+        outcome.findings += _play(machine, outcome)
     finally:
-        end_all(machine.folder)
+        end_all(place)
         for started in machine.started:
             started.process.wait()
+        if scenario.needs_mount:
+            _copy_off(place, folder / "copy", wanted=bool(outcome.findings))
     outcome.seconds = time.monotonic() - began
     machine.note("".join(f"FOUND {finding.kind}: {finding.text}\n" for finding in outcome.findings) or "sound")
     return outcome
 
 
-def _inject(person: Person, fault: Fault) -> None:
+def _play(machine: Machine, outcome: Outcome) -> list[Finding]:
+    """The chaos, the person, the oracle."""
+    belongings = Belongings(commits={machine.ask_git("rev-parse", "HEAD")})
+    take_stock(machine, belongings)
+    person = Person(machine=machine, outcome=outcome)
+    user = User(machine=machine, belongings=belongings, outcome=outcome)
+    person.begin()
+    if machine.scenario.drivers > 1:
+        outcome.injected["two-starts"] += 1
+    for fault in machine.scenario.faults:
+        _inject(person, user, fault)
+    release_stopped(machine.folder)
+    outcome.state = person.bring_to_end()
+    return judge(machine, belongings)
+
+
+def _inject(person: Person, user: User, fault: Fault) -> None:
     """Wait for the moment, then inject one fault, if the run is still at work."""
     machine = person.machine
     person.drive_on()
@@ -105,6 +122,15 @@ def _inject(person: Person, fault: Fault) -> None:
             return
         person.settle(seen)
         time.sleep(random.Random(fault.choice).uniform(0.3, 1.0))
-    if INJECTORS[fault.kind](machine, fault):
+    machine.note(f"{time.monotonic():.2f} {fault}")
+    act = ACTIONS.get(fault.kind)
+    if act(user, fault) if act else INJECTORS[fault.kind](machine, fault):
         person.outcome.injected[fault.kind] += 1
-        machine.note(f"{time.monotonic():.2f} injected {fault}")
+        machine.note(f"{time.monotonic():.2f} injected")
+
+
+def _copy_off(place: Path, copy: Path, *, wanted: bool) -> None:
+    """Unmount the disk of a scenario; keep a copy for a post-mortem."""
+    if wanted and os.path.ismount(place):
+        shutil.copytree(place, copy, symlinks=True, ignore_dangling_symlinks=True)
+    unmount_disk(place)

@@ -34,9 +34,14 @@ MOMENTS = (0.0, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03)
 COMMANDS = ("update-ref", "commit-tree", "add", "write-tree", "worktree", "read-tree", "merge-tree", "rev-parse", "")
 """Subcommands of git that a trap waits for; the empty one is any."""
 
-SHIM = """#!/bin/bash
+SHIM = r"""#!/bin/bash
 # The real git, unless a trap is set for this call: then it is struck, and we die with it.
 trap_file={folder}/git-trap
+if [ -e {folder}/git-refused ] && [[ " $* " =~ \ (add|write-tree|commit-tree|update-ref|hash-object|worktree)\  ]]; then
+  touch {folder}/git-was-refused
+  echo "fatal: $(cat {folder}/git-refused)" >&2
+  exit 128
+fi
 if [ -e "$trap_file" ]; then
   read -r act moment wanted < "$trap_file"
   if [ -z "$wanted" ] || [[ " $* " == *" $wanted "* ]]; then
