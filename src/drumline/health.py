@@ -217,7 +217,9 @@ def _attempt(attempt: Attempt) -> Finding:
 def _try(argv: list[str]) -> str | None:
     """What the command prints; None if it cannot be run or fails."""
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            argv, capture_output=True, encoding="utf-8", errors="replace", timeout=PATIENCE, stdin=subprocess.DEVNULL
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.strip() if done.returncode == 0 else None

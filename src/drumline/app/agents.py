@@ -216,7 +216,12 @@ def ask_version(place: Path, *, cache: Path | None = None) -> str:
         return known[key]
     try:
         done = subprocess.run(
-            [str(place), "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE
+            [str(place), "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=PATIENCE,
         )
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return ""

@@ -64,6 +64,11 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; return its exit code. A reader that goes away stops no command that may drive a run."""
+    if argv is None:
+        from drumline.cli.streams import settle_streams, speak_utf8
+
+        speak_utf8()
+        settle_streams()
     words = sys.argv[1:] if argv is None else argv
     if not words or words[0] not in DRIVING:
         return _main(argv)

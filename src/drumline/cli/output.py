@@ -70,8 +70,9 @@ class _Tolerant:
 
 
 def print_json(data: object) -> None:
-    """One JSON document on one line of stdout."""
-    click.echo(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+    """One JSON document on one line of stdout; letters that the stream cannot write are escaped."""
+    is_utf8 = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "") == "utf8"
+    click.echo(json.dumps(data, ensure_ascii=not is_utf8, separators=(",", ":")))
     sys.stdout.flush()
 
 

@@ -69,6 +69,8 @@ def _real_place(plan: Path, repo: Path) -> Path:
         place = plan.resolve(strict=True)
     except (OSError, RuntimeError) as error:
         raise InvalidInput(f"there is no plan at {str(plan)!r}", hint=HINT) from error
+    if not _is_text(place):
+        raise InvalidInput(f"the path of the plan {str(plan)!r} is not UTF-8", hint=f"rename it, then: {HINT}")
     if not place.is_relative_to(repo.resolve()):
         message = f"the plan {str(plan)!r} lies outside the repository {str(repo)!r}"
         raise InvalidInput(message, hint=f"move the plan into the repository, then: {HINT}")
@@ -79,3 +81,12 @@ def _real_place(plan: Path, repo: Path) -> Path:
     if not place.is_dir() and not place.is_file():
         raise InvalidInput(f"{str(plan)!r} is neither a directory nor a regular file", hint=HINT)
     return place
+
+
+def _is_text(place: Path) -> bool:
+    """Whether a journal can name the path: bytes that are not UTF-8 have no letters."""
+    try:
+        str(place).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -191,7 +191,7 @@ def _write_request(job: Job, mark: str) -> bytes:
 
 async def _start(lock: int, pipes: tuple[int, ...] = ()) -> Process:
     return await anyio.open_process(
-        [sys.executable, "-I", "-S", "-E", "-c", *PROGRAM, ",".join(map(str, pipes)), str(lock)],
+        [sys.executable, "-I", "-S", "-E", "-X", "utf8", "-c", *PROGRAM, ",".join(map(str, pipes)), str(lock)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
