@@ -165,6 +165,21 @@ def waves(folder: Path) -> World:
     return one_file(folder, "chunks.json", text, ids=("c1", "c2"))
 
 
+def checklist(folder: Path) -> World:
+    tasks = "".join(
+        f"- [ ] {number}. Title {number}\n  - [ ] Tests: `make test`\n  - [ ] Lint: `make lint`\n" for number in (1, 2)
+    )
+    return one_file(folder, "TODO.md", f"# A plan\n\n{tasks}")
+
+
+def speckit(folder: Path) -> World:
+    tasks = "".join(
+        f"- [ ] T00{number} Title {number}\n  - [ ] Tests: `make test`\n  - [ ] Lint: `make lint`\n"
+        for number in (1, 2)
+    )
+    return one_file(folder, "tasks.md", f"# A plan\n\n## Phase 1: Setup\n\n{tasks}", ids=("T001", "T002"))
+
+
 @pytest.fixture(
     params=[
         files_on_disk,
@@ -177,6 +192,8 @@ def waves(folder: Path) -> World:
         implement_lines,
         implement_tags,
         waves,
+        checklist,
+        speckit,
     ]
 )
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:

@@ -26,6 +26,8 @@ OWN_REFUSALS = {
     "implement": {"warn": 0, "refuse": 0, "_warning": 0},
     "maestro": {"warning": 0, "_assume": 0, "refuse": 1},
     "waves": {"_warn": 0, "_refuse": 0},
+    "tasklist": {"warning": 0},
+    "speckit": {"warning": 0},
 }
 """The same for the modules of one format."""
 WRITTEN = sorted(TOP.glob("*.md")) + sorted((TOP / "docs").rglob("*.md"))

@@ -112,6 +112,14 @@ FORMAT_PROBLEMS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("needs_assumed", "warning", "A section does not say what blocks it; the message says what is assumed."),
         ("bad_workflow_mode", "warning", "`workflow_mode` is neither `standard` nor `express`; assumed: standard."),
     ),
+    "tasklist": (
+        ("box_unread", "warning", "Boxes are no tasks of this format, or cannot be ticked; they are left alone."),
+        ("id_twice", "warning", "Two tasks have the same id; the message says how the second is called."),
+        ("mark_unknown", "warning", "A box has a mark that is not known; the task counts as in progress."),
+    ),
+    "speckit": (
+        ("need_dropped", "warning", "Prose says that a task waits for one that waits for it; that is left out."),
+    ),
     "waves": (
         ("no_waves", "error", "`waves` is empty."),
         ("missing_key", "error", "A required key is missing."),

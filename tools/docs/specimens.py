@@ -73,6 +73,18 @@ SPECIMENS: tuple[Specimen, ...] = (
         text="---\nstep: 1\ntitle: A\nstatus: WORD\n---\n\n## Test commands\n\n- [ ] `make`\n",
     ),
     Specimen(
+        format="speckit",
+        title="speckit",
+        file="specs/001-a/tasks.md",
+        text="# Tasks: P\n\n## Phase 1: Setup\n\n- [ ] T001 [P] Do A in src/a.py\n  - Run: `make`\n",
+    ),
+    Specimen(
+        format="checklist",
+        title="checklist",
+        file="TODO.md",
+        text="# P\n\n- [ ] Do A\n  - Run: `make`\n",
+    ),
+    Specimen(
         format="implement",
         title="implement, status on a line",
         file="implement.md",

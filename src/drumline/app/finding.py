@@ -11,6 +11,7 @@ from drumline.errors import DrumlineError, InvalidInput
 from drumline.planfiles.dag import ROOT, DagLayout
 from drumline.planfiles.implement import FILE as IMPLEMENT
 from drumline.planfiles.phased import STEPS, PhasedLayout
+from drumline.planfiles.speckit import FILE as TASKS
 
 SPECS = Path(".ai", "specs")
 NAMED = (
@@ -19,6 +20,7 @@ NAMED = (
     "plans/*.md",
     "thoughts/*/plans/*/root.md",
     "thoughts/*/plans/*.md",
+    "specs/*/tasks.md",
 )
 """Where plans are looked for by name, relative to the repository."""
 _DATED = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}[-_]")
@@ -29,6 +31,7 @@ PLACES = (
     "plans/steps",
     "plans/*/root.md",
     "docs/maestro/state/active-session.md",
+    "specs/*/tasks.md",
 )
 """Where plans of the known formats usually are, relative to the repository."""
 
@@ -84,10 +87,12 @@ def newest_unfinished(top: Path, read: Callable[[Path], Reading], *, also: str =
 
 def _is_called(place: Path, text: str) -> bool:
     """Folders of specs are called `<id>-<slug>`, plans by a name that may begin with a date."""
-    folder = place.parent.name if place.name in (ROOT, IMPLEMENT) else place.stem if place.is_file() else place.name
+    folder = (
+        place.parent.name if place.name in (ROOT, IMPLEMENT, TASKS) else place.stem if place.is_file() else place.name
+    )
     if folder == text or _DATED.sub("", folder) == text:
         return True
-    return place.name == IMPLEMENT and (folder.startswith(f"{text}-") or folder.partition("-")[2] == text)
+    return place.name in (IMPLEMENT, TASKS) and (folder.startswith(f"{text}-") or folder.partition("-")[2] == text)
 
 
 def _usual(top: Path, patterns: Sequence[str]) -> Iterator[Path]:

@@ -17,9 +17,11 @@ from drumline.ports.planfiles import PlanFiles
 FORMATS: Mapping[str, str] = {
     "dag": "drumline.planfiles.dag:FORMAT",
     "phased": "drumline.planfiles.phased:PhasedFiles",
+    "speckit": "drumline.planfiles.speckit:SpeckitFiles",
     "maestro": "drumline.planfiles.maestro:MaestroFiles",
     "waves": "drumline.planfiles.waves:WavesFiles",
     "implement": "drumline.planfiles.implement:ImplementFiles",
+    "checklist": "drumline.planfiles.checklist:ChecklistFiles",
 }
 """Where each format's opener is. The order matters: what names alone can tell comes first."""
 
@@ -52,7 +54,10 @@ def open_plan(plan: Path, *, repo: Path, locks: Path | None = None, format: str 
         if found.recognise(place):
             return found(place, repo=repo.resolve(), locks=locks)
     tried = ", ".join(FORMATS)
-    raise InvalidInput(f"{str(plan)!r} is not a plan of any known format (looked for: {tried})", hint=HINT)
+    message = f"{str(plan)!r} is not a plan of any known format (looked for: {tried})"
+    if place.suffix == ".md":
+        message += "; a markdown file needs steps that can be ticked, such as '- [ ] Add a login form'"
+    raise InvalidInput(message, hint=HINT)
 
 
 def _load(name: str) -> Format:

@@ -24,6 +24,9 @@ from drumline.ports.planfiles import Account, Correction
 
 Span = tuple[int, int, str]
 
+UNTELLING = frozenset({"implement", "plan", "root", "active-session", "tasks"})
+"""Names of files that say nothing about the plan in them."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parsed:
@@ -216,7 +219,7 @@ class DocumentFiles:
 
 def plan_name(file: Path) -> str:
     """What branches call a plan: its file's name, or its folder's where the name says nothing."""
-    stem = file.stem if file.stem not in ("implement", "plan", "root", "active-session") else file.parent.name
+    stem = file.stem if file.stem not in UNTELLING else file.parent.name
     return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-") or "plan"
 
 

@@ -6,20 +6,18 @@ what happened, so marks and corrective steps are kept in the sidecar only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
-from drumline.core.ids import StepId
-from drumline.core.plan import Check, Marks, Problem, Step
-from drumline.core.validation import normal_path
+from drumline.core.plan import Marks, Problem, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles.annotated import AnnotatedFiles
 from drumline.planfiles.document import Parsed, Span
 from drumline.planfiles.jsonfile import read_json
 from drumline.planfiles.sidecar import SUFFIX, Added
-from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
+from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, read_bytes
 from drumline.planfiles.waves_chunks import read_chunks
+from drumline.planfiles.weaving import weave_beside
 from drumline.ports.planfiles import Account, Correction
 
 
@@ -42,10 +40,7 @@ class WavesDialect:
 
     def weave(self, parsed: Parsed, added: Sequence[Added]) -> Parsed:
         """The document's chunks with the corrective steps behind the ones they help."""
-        if not added:
-            return parsed
-        texts = {one.correction.id: _text_of(one, parsed.texts.get(one.helps, "")) for one in added}
-        return replace(parsed, steps=tuple(_woven(parsed.steps, added)), texts={**texts, **parsed.texts})
+        return weave_beside(parsed, added)
 
     def edit(self, text: str, step: Step, marks: Marks, ticked: Sequence[int]) -> list[Span]:
         """Nothing: the document is never written."""
@@ -80,40 +75,3 @@ class WavesFiles(AnnotatedFiles):
             return False
         source = read_json(text, "")
         return isinstance(source, Problem) or (isinstance(source.value, dict) and "waves" in source.value)
-
-
-def _woven(steps: Sequence[Step], added: Sequence[Added]) -> Iterator[Step]:
-    """Each step, waiting for the corrective steps that help it, and these behind it with the needs it had before."""
-    known = {step.id for step in steps}
-    helpers: dict[StepId, list[Correction]] = {}
-    for one in added:
-        if one.correction.id not in known:
-            known.add(one.correction.id)
-            helpers.setdefault(one.helps, []).append(one.correction)
-    waiting = list(reversed(steps))
-    while waiting:
-        step = waiting.pop()
-        helping = helpers.pop(step.id, [])
-        yield replace(step, needs=(*step.needs, *(correction.id for correction in helping)))
-        waiting += [_new_step(correction, step) for correction in reversed(helping)]
-
-
-def _new_step(correction: Correction, helped: Step) -> Step:
-    said = (correction.title, correction.what, correction.why, correction.test, *correction.files)
-    test = correction.test.strip()
-    return replace(
-        helped,
-        id=correction.id,
-        title=" ".join(correction.title.split()) or correction.id,
-        files=tuple(normal_path(path) or path for path in correction.files),
-        checks=(Check(command=test),) if test else (),
-        text_digest=digest("\0".join(said).encode("utf-8", "replace")),
-    )
-
-
-def _text_of(added: Added, helped: str) -> str:
-    """A corrective step's prompt: what it should do, and the chunk it helps."""
-    correction = added.correction
-    test = f"It is checked by: {correction.test}\n\n" if correction.test.strip() else ""
-    head = f"# {correction.id}: {correction.title}\n\n{correction.what}\n\nWhy: {correction.why}\n\n{test}"
-    return f"{head}It helps this chunk:\n\n{helped}"

@@ -1,0 +1,212 @@
+"""Lists of tasks in markdown: which boxes are steps, which are a step's items, and which head a group of steps.
+
+A box with an id is a step wherever it stands; one without is a step unless it is nested in another. A step with further
+steps in it, or whose id begins theirs (`1` and `1.1`), is a group: it is ticked with the last of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Problem, Severity, Status
+from drumline.planfiles.outline import Entry, Outline
+from drumline.planfiles.tasklist_names import Named, make_slug
+
+DONE_MARKS = frozenset("xX✓✔✅☑")
+OPEN_MARK = " "
+DONE_MARK = "x"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """A box that is a step: the number of its list item, what its words say, its groups from the outside in."""
+
+    id: StepId
+    number: int
+    entry: Entry
+    named: Named
+    groups: tuple[int, ...] = ()
+    optional: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskList:
+    """All tasks from top to bottom, the boxes that head groups by their item's number, and what is not as expected."""
+
+    tasks: tuple[Task, ...] = ()
+    groups: Mapping[int, Named] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """What each task needs, in the order of the tasks, what a person verifies then, and what had to be assumed."""
+
+    needs: Sequence[tuple[StepId, ...]]
+    manual: Mapping[StepId, tuple[str, ...]] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+
+class Grammar(Protocol):
+    """One format's words for tasks. `reads` are the marks in boxes that it knows beside a space and a tick.
+
+    `claimed` is the mark it has for a task in work, "" if it has none.
+    """
+
+    name: str
+    reads: Mapping[str, Status]
+    claimed: str
+
+    def name_task(self, words: str) -> Named:
+        """The id, tags and title of a task's words."""
+        ...
+
+    def is_task(self, entry: Entry, outline: Outline) -> bool:
+        """Whether a box without an id, not nested in another, is a task."""
+        ...
+
+    def order(self, tasks: TaskList, outline: Outline, path: str) -> Order:
+        """What each task needs."""
+        ...
+
+
+def find_tasks(outline: Outline, grammar: Grammar, path: str) -> TaskList:
+    """The tasks of a document; boxes that are none of it, and marks nobody knows, are named."""
+    named = _find_boxes(outline, grammar)
+    groups = _find_groups(outline, named)
+    heads = {named[number].id: number for number in groups}
+    heading = set(groups)
+    steps = [number for number in named if number not in heading]
+    ids, problems = _make_ids(outline, named, steps, path)
+    tasks = tuple(
+        Task(
+            id=ids[number],
+            number=number,
+            entry=outline.entries[number],
+            named=named[number],
+            groups=tuple(reversed(list(_groups_of(number, outline, named, heads)))),
+            optional=outline.entries[number].star,
+        )
+        for number in steps
+    )
+    kept = {number: named[number] for number in groups}
+    problems += _name_strays(outline, named, path)
+    problems += _name_marks(outline, [*steps, *groups], grammar, path)
+    return TaskList(tasks=tasks, groups=kept, problems=tuple(problems))
+
+
+def read_mark(mark: str, grammar: Grammar) -> Status:
+    """What a box says. A mark that nobody knows means that something was begun: it is never taken for done."""
+    if mark in DONE_MARKS:
+        return Status.DONE
+    return Status.READY if mark.isspace() else grammar.reads.get(mark, Status.CLAIMED)
+
+
+def warning(code: str, message: str, path: str, line: int) -> Problem:
+    """A warning about a line of the document."""
+    return Problem(code=code, message=message, where=f"{path}:{line}", severity=Severity.WARNING)
+
+
+def _find_boxes(outline: Outline, grammar: Grammar) -> dict[int, Named]:
+    """The boxes that are tasks or head groups, by number."""
+    found: dict[int, Named] = {}
+    for number, entry in enumerate(outline.entries):
+        if entry.box < 0 or not entry.words:
+            continue
+        named = grammar.name_task(entry.words)
+        nested = any(parent in found for parent in _ancestors(entry, outline))
+        if named.id or (not nested and grammar.is_task(entry, outline)):
+            found[number] = named
+    return found
+
+
+def _ancestors(entry: Entry, outline: Outline) -> Iterator[int]:
+    """The items around an item, innermost first."""
+    parent = entry.parent
+    while parent >= 0:
+        yield parent
+        parent = outline.entries[parent].parent
+
+
+def _find_groups(outline: Outline, named: Mapping[int, Named]) -> list[int]:
+    """The boxes with tasks in them, or with tasks whose ids begin with theirs."""
+    around = {parent for number in named for parent in _ancestors(outline.entries[number], outline)}
+    ids = {one.id for one in named.values() if one.id}
+    heads = {head for step in ids for head in _heads(step)} & ids
+    return [number for number, one in named.items() if number in around or one.id in heads]
+
+
+def _heads(step: str) -> Iterator[str]:
+    """`1` and `1.2` for `1.2.3`."""
+    parts = step.split(".")
+    yield from (".".join(parts[:count]) for count in range(1, len(parts)))
+
+
+def _groups_of(number: int, outline: Outline, named: Mapping[int, Named], heads: Mapping[str, int]) -> Iterator[int]:
+    """The groups a task belongs to, innermost first: the tasks around it, else those whose ids begin its own."""
+    around = [parent for parent in _ancestors(outline.entries[number], outline) if parent in named]
+    if around:
+        yield from around
+        return
+    yield from (heads[head] for head in reversed(list(_heads(named[number].id))) if head in heads)
+
+
+def _make_ids(
+    outline: Outline, named: Mapping[int, Named], steps: Sequence[int], path: str
+) -> tuple[dict[int, StepId], list[Problem]]:
+    """An id for every task: its own, else its words; one that is there already gets a number behind it."""
+    ids: dict[int, StepId] = {}
+    taken: set[str] = set()
+    tried: dict[str, int] = {}
+    problems: list[Problem] = []
+    written = {named[number].id for number in steps}
+    for number in steps:
+        own = named[number].id
+        made = wanted = own or make_slug(named[number].title or outline.entries[number].words)
+        while made in taken or (made != own and made in written):
+            tried[wanted] = tried.get(wanted, 1) + 1
+            made = f"{wanted}-{tried[wanted]}"
+        taken.add(made)
+        if own and made != own:
+            message = f"the id {own!r} is there already; this task is called {made!r}"
+            problems.append(warning("id_twice", message, path, outline.entries[number].line))
+        ids[number] = StepId(made)
+    return ids, problems
+
+
+def _name_strays(outline: Outline, named: Collection[int], path: str) -> list[Problem]:
+    """Boxes that are neither tasks nor their items, one warning for each heading; and what looks like a box."""
+    strays: dict[int, list[Entry]] = {}
+    almost: list[Entry] = []
+    for number, entry in enumerate(outline.entries):
+        inside = any(parent in named for parent in _ancestors(entry, outline))
+        if entry.box >= 0 and number not in named and not inside:
+            strays.setdefault(entry.heading, []).append(entry)
+        elif entry.almost and not inside:
+            almost.append(entry)
+    found = [_stray(entries, outline, path) for entries in strays.values()]
+    if almost:
+        count = f" (and {len(almost) - 1} more)" if len(almost) > 1 else ""
+        message = f"{almost[0].words[:60]!r} has no box that can be ticked{count}; write [ ] for an open task"
+        found.append(warning("box_unread", message, path, almost[0].line))
+    return found
+
+
+def _stray(entries: Sequence[Entry], outline: Outline, path: str) -> Problem:
+    heading = next((heading.words for heading in outline.above(entries[0])), "")
+    below = f" below {heading!r}" if heading else ""
+    boxes = "1 box" if len(entries) == 1 else f"{len(entries)} boxes"
+    message = f"{boxes}{below} without an id: read as notes, not as tasks"
+    return warning("box_unread", message, path, entries[0].line)
+
+
+def _name_marks(outline: Outline, numbers: Sequence[int], grammar: Grammar, path: str) -> Iterator[Problem]:
+    for number in numbers:
+        entry = outline.entries[number]
+        known = entry.mark in DONE_MARKS or entry.mark.isspace() or entry.mark in grammar.reads
+        if not known:
+            message = f"the mark [{entry.mark}] is read as in progress; only [x] means done"
+            yield warning("mark_unknown", message, path, entry.line)

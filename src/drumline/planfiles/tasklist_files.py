@@ -1,0 +1,182 @@
+"""Plans that are lists of tasks in one markdown file: read, and ticked by changing the character in a box.
+
+A box says done or not, in some formats also in work. Everything else is kept in the sidecar, and so are corrective
+steps. A task that its format calls optional counts as skipped while its box is open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Problem, Status, Step
+from drumline.planfiles.annotated import AnnotatedFiles
+from drumline.planfiles.document import Parsed, Span
+from drumline.planfiles.outline import Outline, read_outline
+from drumline.planfiles.sidecar import Added
+from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
+from drumline.planfiles.stepfile import replace_spans
+from drumline.planfiles.tasklist import DONE_MARK, OPEN_MARK, Grammar, Task, TaskList, find_tasks, read_mark
+from drumline.planfiles.tasklist_text import Texts, find_checks, find_files
+from drumline.planfiles.weaving import weave_beside
+from drumline.planfiles.writing import match_checks
+from drumline.ports.planfiles import Account, Correction
+
+SUFFIXES = (".md", ".markdown")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TasksParsed(Parsed):
+    """What the document says, and which steps it calls optional."""
+
+    optional: frozenset[StepId] = frozenset()
+
+
+class TaskListDialect:
+    """The words of a list of tasks, as one grammar has them."""
+
+    keeps_books = False
+    muted: frozenset[str] = frozenset({"redundant_need"})
+    adds_beside = True
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self.name = grammar.name
+        self._take_apart = lru_cache(maxsize=4)(self._read_tasks)
+
+    def parse(self, text: str, path: str) -> TasksParsed:
+        """Read the document; never raises on bad input, but lists what is wrong with it."""
+        outline, tasks = self._take_apart(text, path)
+        order = self.grammar.order(tasks, outline, path)
+        steps = [_step(task, text, outline, path) for task in tasks.tasks]
+        return TasksParsed(
+            steps=tuple(
+                replace(step, needs=needs, manual=order.manual.get(step.id, ()))
+                for step, needs in zip(steps, order.needs, strict=True)
+            ),
+            marks={task.id: self._marks(task) for task in tasks.tasks},
+            texts=Texts(text, outline, tasks),
+            problems=(*tasks.problems, *order.problems),
+            title=outline.title(),
+            optional=frozenset(task.id for task in tasks.tasks if task.optional),
+        )
+
+    def edit(self, text: str, step: Step, marks: Marks, ticked: Sequence[int]) -> list[Span]:
+        """The boxes to change: the step's own, those of its items and groups once it is done, those of checks."""
+        outline, tasks = self._take_apart(text, step.path)
+        task = next((task for task in tasks.tasks if task.id == step.id), None)
+        if task is None:
+            return []
+        spans = list(self._own_spans(task, marks, outline))
+        spans += self._group_spans(task, marks, outline, tasks)
+        boxes = {outline.entries[number].line: outline.entries[number].box for number in outline.inside(task.number)}
+        lines = match_checks(step.checks, find_checks(task, outline))
+        wanted = {boxes.get(lines.get(line, 0), -1) for line in ticked}
+        spans += [(box, box + 1, DONE_MARK) for box in wanted if box >= 0 and text[box] == OPEN_MARK]
+        return list(dict.fromkeys(spans))
+
+    def insert(self, text: str, correction: Correction, helps: Step) -> list[Span]:
+        """Nothing: corrective steps are kept beside the document."""
+        return []
+
+    def book(self, text: str, account: Account) -> list[Span]:
+        """Nothing: the format keeps no books."""
+        return []
+
+    def shown(self, marks: Marks) -> Marks:
+        """What a box can say."""
+        in_work = marks.status is Status.CLAIMED and bool(self.grammar.claimed)
+        return Marks(status=marks.status if in_work or marks.status is Status.DONE else Status.READY)
+
+    def weave(self, parsed: Parsed, added: Sequence[Added]) -> Parsed:
+        """The document's tasks with the corrective steps behind the ones they help."""
+        return weave_beside(parsed, added)
+
+    def _read_tasks(self, text: str, path: str) -> tuple[Outline, TaskList]:
+        outline = read_outline(text)
+        return outline, find_tasks(outline, self.grammar, path)
+
+    def _marks(self, task: Task) -> Marks:
+        status = read_mark(task.entry.mark, self.grammar)
+        return Marks(status=Status.SKIPPED if task.optional and status is Status.READY else status)
+
+    def _own_spans(self, task: Task, marks: Marks, outline: Outline) -> Iterator[Span]:
+        entry = task.entry
+        wanted = Marks(status=Status.READY) if marks.status is Status.SKIPPED else marks
+        if read_mark(entry.mark, self.grammar) is not wanted.status:
+            yield entry.box, entry.box + 1, self._mark(wanted.status)
+        if wanted.status is not Status.DONE:
+            return
+        for item in (outline.entries[number] for number in outline.inside(task.number)):
+            if item.box >= 0 and item.mark.isspace():
+                yield item.box, item.box + 1, DONE_MARK
+
+    def _group_spans(self, task: Task, marks: Marks, outline: Outline, tasks: TaskList) -> Iterator[Span]:
+        """A group is ticked with the last of its tasks, and opened again with the first that is."""
+        before = read_mark(task.entry.mark, self.grammar)
+        for group in task.groups:
+            entry = outline.entries[group]
+            mates = [other for other in tasks.tasks if group in other.groups and other.id != task.id]
+            done = all(self._marks(mate).status in (Status.DONE, Status.SKIPPED) for mate in mates)
+            ticked = read_mark(entry.mark, self.grammar) is Status.DONE
+            if marks.status is Status.DONE and done and not ticked:
+                yield entry.box, entry.box + 1, DONE_MARK
+            elif marks.status is not Status.DONE and before is Status.DONE and ticked:
+                yield entry.box, entry.box + 1, OPEN_MARK
+
+    def _mark(self, status: Status) -> str:
+        if status is Status.DONE:
+            return DONE_MARK
+        return self.grammar.claimed if status is Status.CLAIMED and self.grammar.claimed else OPEN_MARK
+
+
+class TaskListFiles(AnnotatedFiles):
+    """One list of tasks. `file` is the document itself."""
+
+    def __init__(self, file: Path, grammar: Grammar, *, repo: Path, locks: Path | None = None) -> None:
+        super().__init__(file, TaskListDialect(grammar), repo=repo, locks=locks)
+        self._optional: frozenset[StepId] = frozenset()
+
+    def _parse(self, text: str) -> Parsed:
+        found = super()._parse(text)
+        self._optional = found.optional if isinstance(found, TasksParsed) else frozenset()
+        return found
+
+    def _shown(self, step: StepId, marks: Marks) -> Marks:
+        """An optional task whose box is open shows that it is skipped."""
+        shown = self._frugal.shown(marks)
+        open_box = shown.status is Status.READY and step in self._optional
+        return Marks(status=Status.SKIPPED) if open_box else shown
+
+
+def read_document(place: Path) -> str:
+    """The text of a markdown file, "" if it is none that can be read; for telling formats apart."""
+    if place.suffix.casefold() not in SUFFIXES or not place.is_file():
+        return ""
+    data = read_bytes(place, "", most=DOCUMENT_BYTES)
+    text = data if isinstance(data, Problem) else decode(data, "", most_lines=DOCUMENT_LINES)
+    return "" if isinstance(text, Problem) else text
+
+
+def _step(task: Task, text: str, outline: Outline, path: str) -> Step:
+    entry = task.entry
+    boxes = [outline.entries[number].box for number in (task.number, *outline.inside(task.number))]
+    written = text[entry.start : entry.end]
+    cuts = [(box - entry.start, box - entry.start + 1, OPEN_MARK) for box in boxes if box >= 0]
+    neutral = replace_spans(written, cuts).rstrip()
+    checks = find_checks(task, outline)
+    words = " ".join([entry.words, *(outline.entries[number].words for number in outline.inside(task.number))])
+    return Step(
+        id=task.id,
+        title=task.named.title or task.id,
+        files=find_files(words),
+        checks=checks,
+        binding=False,
+        ordered=True,
+        path=path,
+        line=entry.line,
+        text_digest=digest(neutral.encode("utf-8", "surrogatepass")),
+    )

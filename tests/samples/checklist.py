@@ -1,0 +1,126 @@
+"""Checklists as people write them: TODO.md, PLAN.md, IMPLEMENTATION_PLAN.md."""
+
+from tests.samples.shape import Sample
+
+SAMPLES = {
+    "plain": Sample(
+        text="# Shop\n\n- [ ] Add a cart\n- [ ] Add a till\n",
+        steps="""
+            add-a-cart
+            add-a-till < add-a-cart
+        """,
+    ),
+    "headings": Sample(
+        name="TODO.md",
+        text="# TODO\n\n## Now\n\n- [x] Parse dates\n- [ ] Print dates\n\n## Later\n\n* [ ] Time zones\n",
+        steps="""
+            parse-dates : done
+            print-dates < parse-dates
+            time-zones < print-dates
+        """,
+    ),
+    "bullets of every kind": Sample(
+        text="# P\n\n- [ ] One thing\n\n* [ ] Two things\n\n+ [ ] Three things\n\n1. [ ] Four things\n2) [x] Five things\n",
+        steps="""
+            one-thing
+            two-things < one-thing
+            three-things < two-things
+            four-things < three-things
+            five-things < four-things : done
+        """,
+    ),
+    "marks": Sample(
+        text="# P\n\n- [X] Big tick\n- [~] Half done\n- [-] Dropped or half done\n- [/] Begun\n- [!] Odd\n- [✓] Check mark\n",
+        steps="""
+            big-tick : done
+            half-done < big-tick : claimed
+            dropped-or-half-done < half-done : claimed
+            begun < dropped-or-half-done : claimed
+            odd < begun : claimed
+            check-mark < odd : done
+        """,
+        codes=("mark_unknown", "mark_unknown"),
+    ),
+    "nested boxes are items": Sample(
+        text="# P\n\n- [ ] Build it\n  - [x] the floor\n  - [ ] the roof\n    - [ ] tiles\n- [ ] Paint it\n",
+        steps="""
+            build-it
+            paint-it < build-it
+        """,
+    ),
+    "nested boxes with ids are steps": Sample(
+        text="# P\n\n- [ ] 1. Build it\n  - [x] 1.1 The floor\n  - [ ] 1.2 The roof\n    - [ ] tiles\n- [ ] 2. Paint it\n",
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2 < 1.2
+        """,
+    ),
+    "boxes below plain bullets": Sample(
+        text="# P\n\n- Backend\n  - [ ] Add a route\n- Frontend\n  - [ ] Add a page\n",
+        steps="""
+            add-a-route
+            add-a-page < add-a-route
+        """,
+    ),
+    "link bullets and citations are no boxes": Sample(
+        text="# P\n\n- [x](https://example.com) is a link\n- [Guide](guide.md)\n- [1] a citation\n- [ ] Do it\n- [x]: see below\n",
+        steps="do-it",
+    ),
+    "boxes in code, quotations and comments": Sample(
+        text="# P\n\n```md\n- [ ] an example\n```\n\n> - [ ] quoted\n\n<!--\n- [ ] hidden\n-->\n\n- [ ] Real\n\n      - [ ] code\n",
+        steps="real",
+    ),
+    "broken boxes are named": Sample(
+        text="# P\n\n- [] No blank\n- [ x ] Too many\n- [ ]\n- [ ] Fine\n",
+        steps="fine",
+        codes=("box_unread", "box_unread"),
+    ),
+    "checks below a task": Sample(
+        name="PLAN.md",
+        text="# P\n\n- [ ] Add sums\n  - Run: `pytest -q tests/test_sums.py`\n  - Lint: `ruff check src` passes\n  - see `sums.py`\n"
+        "- [ ] Add products\n  - [ ] Verify: `make test`\n  - [ ] `make` is green when `CI=1`\n",
+        steps="""
+            add-sums ! pytest -q tests/test_sums.py ! ruff check src
+            add-products < add-sums ! make test
+        """,
+    ),
+    "ids of many kinds": Sample(
+        name="IMPLEMENTATION_PLAN.md",
+        text="# P\n\n- [ ] **TASK-12**: Twelve\n- [ ] `AB-3` Three\n- [ ] 4) Four\n- [ ] P1.2 Five\n- [ ] 404 page\n- [ ] S3 bucket\n",
+        steps="""
+            TASK-12
+            AB-3 < TASK-12
+            4 < AB-3
+            P1.2 < 4
+            404-page < P1.2
+            s3-bucket < 404-page
+        """,
+    ),
+    "the same words twice": Sample(
+        text="# P\n\n## A\n\n- [ ] Write tests\n\n## B\n\n- [x] Write tests\n- [ ] 1. First\n- [ ] 1. Again\n",
+        steps="""
+            write-tests
+            write-tests-2 < write-tests : done
+            1 < write-tests-2
+            1-2 < 1
+        """,
+        codes=("id_twice",),
+    ),
+    "words without letters of ours": Sample(
+        text="# 计划\n\n- [ ] 更新设计\n- [x] データを保存\n",
+        steps="""
+            task-86ea7913
+            task-2fc8996a < task-86ea7913 : done
+        """,
+    ),
+    "frontmatter and a title with emphasis": Sample(
+        text="---\ntitle: x\n---\n# P\n\n- [ ] **Fix** the *parser* in `src/parse.py`\n",
+        steps="fix-the-parser-in-src-parse-py",
+    ),
+}
+
+
+def many(count: int) -> str:
+    """A list of so many tasks."""
+    return "# P\n\n" + "".join(f"- [ ] Do thing {number}\n  - detail\n" for number in range(count))
