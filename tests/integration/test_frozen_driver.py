@@ -259,3 +259,21 @@ def test_an_eviction_fails_while_a_supervisor_holds_its_lock(
 
     assert not while_held
     assert afterwards
+
+
+def test_a_driver_whose_lease_cannot_be_written_leaves_no_folder(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from drumline.processes.roster import FileRoster; "
+        "FileRoster(Path(sys.argv[1])).join('run-1')"
+    )
+    limited = 'ulimit -f 0; exec "$@"'  # no file may grow, as on a disk that is full
+
+    ended = subprocess.run(
+        ["bash", "-c", limited, "-", sys.executable, "-c", program, str(tmp_path / "drivers")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "File too large" in ended.stderr
+    assert list((tmp_path / "drivers").iterdir()) == []

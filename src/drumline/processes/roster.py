@@ -133,7 +133,11 @@ class FileRoster:
             hidden.mkdir()
         except FileExistsError:
             return False
-        heartbeat = Heartbeat(hidden / LEASE, run, lease=self._lease)
+        try:
+            heartbeat = Heartbeat(hidden / LEASE, run, lease=self._lease)
+        except OSError:
+            shutil.rmtree(hidden, ignore_errors=True)
+            raise
         try:
             hidden.rename(home)
         except OSError:
