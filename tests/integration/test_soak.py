@@ -150,6 +150,11 @@ def forget_a_note(ending: Ending) -> None:
     ending.belongings.notes = ["a sentence that the user wrote"]
 
 
+def unmark(ending: Ending) -> None:
+    file = ending.machine.plan / "step-1.md"
+    file.write_text(file.read_text().replace("status: done", "status: ready"), encoding="utf-8")
+
+
 def forget_the_run(ending: Ending) -> None:
     ending.execute("DELETE FROM events")
 
@@ -163,6 +168,7 @@ LOSSES = (
     drop_a_commit,
     unstage,
     forget_a_note,
+    unmark,
     forget_the_run,
 )
 

@@ -7,7 +7,7 @@ what is left from the file system and the process table.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from tools.soak.belongings import Belongings, find_losses
@@ -16,6 +16,7 @@ from tools.soak.machine import TRACEBACK as TRACEBACK_WORDS
 from tools.soak.machine import Machine
 from tools.soak.planwriting import SHARED, find_file, is_shared
 from tools.soak.processlist import find_processes
+from tools.soak.scenario import DISKS
 from tools.soak.strikes import wait_until
 from tools.soak.verdict import BROKEN, DOUBLED, LEFTOVER, LOST, STALLED, TRACEBACK, WRONG, Finding
 
@@ -28,17 +29,22 @@ HEALTH = (
     ("gc", "--quiet"),
 )
 """What the user's git has to be able to do."""
+MARKS = {"dag": ("{step}.md", "done"), "phased": ("steps/{step}-*.md", "complete")}
+"""Where formats that have a place for it say that a step is done."""
+UNMARKED = frozenset({"user-stash", "user-rebase", "user-clean", *DISKS})
+"""Faults after which the plan may be one that was never marked."""
 GONE_WITHIN = 30.0
 """Seconds in which a process may still end after its driver."""
 CODES_OF_COMMANDS = frozenset({0, 1, 2, 3, 130})
 
 
-def judge(machine: Machine, belongings: Belongings) -> list[Finding]:
-    """Everything that is wrong with a machine whose run has come to its end."""
+def judge(machine: Machine, belongings: Belongings, injected: Collection[str] = ()) -> list[Finding]:
+    """Everything that is wrong with a machine whose run has come to its end after these faults."""
     records = read_records(machine.store)
     found = [*judge_runs(machine, records)]
     for record in records:
         found += [*judge_landings(machine, record, given_up=belongings.branch_given_up)]
+        found += [*judge_marks(machine, record, injected)]
     found += [Finding(kind=LOST, text=text) for text in find_losses(machine, belongings)]
     found += [*judge_leftovers(machine), *judge_git(machine), *judge_words(machine)]
     return found
@@ -88,6 +94,18 @@ def judge_landings(machine: Machine, record: Record, *, given_up: bool) -> Itera
             if finish.commit not in on_branch:
                 yield Finding(kind=LOST, text=f"{step.id} is said to have landed as {finish.commit}, not on the branch")
             yield from _judge_work(machine, tip, step.id)
+
+
+def judge_marks(machine: Machine, record: Record, injected: Collection[str]) -> Iterator[Finding]:
+    """The plan calls done what is done, unless the user has put another plan there or its disk was closed."""
+    form = machine.scenario.format
+    if form not in MARKS or record.state != "done" or not UNMARKED.isdisjoint(injected):
+        return
+    pattern, word = MARKS[form]
+    for step, finish in record.finished.items():
+        for path in machine.plan.glob(pattern.format(step=step)):
+            if finish.state == "done" and f"\nstatus: {word}" not in path.read_text(encoding="utf-8"):
+                yield Finding(kind=LOST, text=f"{step} is done, and {path.name} does not say so")
 
 
 def _judge_work(machine: Machine, tip: str, step: str) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tools.soak.journal import count_events
-from tools.soak.machine import Machine, Said
+from tools.soak.machine import Machine
 from tools.soak.planwriting import write_plan
 from tools.soak.processlist import DRIVER, SUPERVISOR, find_processes, send
 from tools.soak.verdict import STALLED, Finding, Outcome, group_reason
@@ -92,7 +92,7 @@ class Person:
 
     def answer_gates(self, seen: Mapping[str, object]) -> bool:
         """Answer every open gate; whether there was one."""
-        gates = [gate for gate in _rows(seen, "gates") if not gate.get("answered")]
+        gates = [gate for gate in list_rows(seen, "gates") if not gate.get("answered")]
         for gate in gates:
             kind = str(gate.get("kind"))
             self.machine.call("answer", str(gate["id"]), choose_answer(gate), "--comment", "by the soak")
@@ -103,7 +103,7 @@ class Person:
 
     def retry_steps(self, seen: Mapping[str, object]) -> None:
         """Retry what is blocked or failed, as the message of such a step says."""
-        stuck = [step for step in _rows(seen, "steps") if step.get("state") in ("blocked", "failed")]
+        stuck = [step for step in list_rows(seen, "steps") if step.get("state") in ("blocked", "failed")]
         for step in stuck:
             self.outcome.needed[f"step {step['state']}: {group_reason(str(step.get('reason')))}"] += 1
             self.machine.call("retry", str(step["id"]))
@@ -151,12 +151,8 @@ def choose_answer(gate: Mapping[str, object]) -> str:
     return chosen if chosen in options or not options else options[0]
 
 
-def describe_refusal(said: Said) -> str:
-    """The first line of what a command that was refused has said."""
-    return group_reason((said.err or said.out).strip().partition("\n")[0])
-
-
-def _rows(seen: Mapping[str, object], key: str) -> Sequence[Mapping[str, object]]:
+def list_rows(seen: Mapping[str, object], key: str) -> Sequence[Mapping[str, object]]:
+    """The objects in a list of a JSON document."""
     return [row for row in _list(seen.get(key)) if isinstance(row, dict)]
 
 

@@ -15,10 +15,19 @@ from tools.soak.disks import close_disk, fill_disk, mount_disk, unmount_disk
 from tools.soak.journal import read_records
 from tools.soak.machine import Machine, make_machine
 from tools.soak.oracle import judge
-from tools.soak.person import Person
+from tools.soak.person import Person, choose_answer, list_rows
 from tools.soak.processlist import DRIVER, end_all, find_processes, send
 from tools.soak.scenario import Fault, Scenario
-from tools.soak.strikes import kill_group, kill_role, release_stopped, stop_role, trap_git, wait_role, write_shim
+from tools.soak.strikes import (
+    kill_group,
+    kill_role,
+    release_stopped,
+    stop_role,
+    trap_git,
+    wait_role,
+    wait_until,
+    write_shim,
+)
 from tools.soak.useractions import ACTIONS, User
 from tools.soak.verdict import Finding, Outcome
 
@@ -34,12 +43,26 @@ def interrupt(machine: Machine, fault: Fault) -> bool:
 
 def wish(machine: Machine, fault: Fault) -> bool:
     """Retry or skip some step, or cancel the run."""
-    if not read_records(machine.store):
+    if not wait_until(lambda: bool(read_records(machine.store))):
         return False
-    steps = machine.scenario.steps
-    step = steps[int(fault.choice * len(steps))].id
+    finished = read_records(machine.store)[-1].finished
+    steps = [step.id for step in machine.scenario.steps if fault.kind != "skip" or step.id not in finished]
+    if not steps:
+        return False
+    step = steps[int(fault.choice * len(steps))]
     words = {"retry": ("retry", step), "skip": ("skip", step, "--reason", "not now"), "cancel": ("cancel",)}
     return machine.call(*words[fault.kind]).code == 0
+
+
+def answer(machine: Machine, fault: Fault) -> bool:
+    """Answer whatever is open, twice at the same moment, and drive on with one of them."""
+    seen = machine.call("status", "--json").read_json()
+    gates = [gate for gate in list_rows(seen, "gates") if not gate.get("answered")]
+    for gate in gates:
+        words = ("answer", str(gate["id"]), choose_answer(gate), "--comment", "by the soak")
+        machine.start(*words, "--resume")
+        machine.call(*words)
+    return bool(gates)
 
 
 def join(machine: Machine, fault: Fault) -> bool:
@@ -64,6 +87,7 @@ INJECTORS: Mapping[str, Inject] = {
     "read-only-disk": close_disk,
     "two-starts": join,
     "join": join,
+    "answer": answer,
     "retry": wish,
     "skip": wish,
     "cancel": wish,
@@ -107,7 +131,7 @@ def _play(machine: Machine, outcome: Outcome) -> list[Finding]:
         _inject(person, user, fault)
     release_stopped(machine.folder)
     outcome.state = person.bring_to_end()
-    return judge(machine, belongings)
+    return judge(machine, belongings, outcome.injected)
 
 
 def _inject(person: Person, user: User, fault: Fault) -> None:

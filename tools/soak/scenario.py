@@ -13,7 +13,7 @@ from dataclasses import dataclass
 FORMATS = ("dag", "dag", "dag", "linear", "phased", "implement", "maestro", "waves")
 """`dag` comes more often: it is the native format, and the only one with arbitrary needs and manual items."""
 LINEAR = frozenset({"linear", "implement"})
-MOST_FAULTS = 6
+MOST_FAULTS = 10
 
 KILLS = ("kill-driver", "kill-supervisor", "kill-agent", "kill-check", "kill-git", "kill-git-and-driver", "power-cut")
 STOPS = ("stop-driver", "stop-supervisor", "stop-agent", "stop-git")
@@ -32,7 +32,7 @@ USERS = (
     "branch-squashed",
 )
 DRIVERS = ("two-starts", "join")
-WISHES = ("retry", "skip", "cancel", "interrupt")
+WISHES = ("answer", "retry", "skip", "cancel", "interrupt")
 KINDS: tuple[str, ...] = (*KILLS, *STOPS, *DISKS, *USERS, *DRIVERS, *WISHES)
 MIXED = "mixed"
 
@@ -167,11 +167,11 @@ def draw_needs(chances: random.Random, form: str, before: Sequence[str], waves: 
 def draw_faults(chances: random.Random, theme: str, kinds: Sequence[str]) -> tuple[Fault, ...]:
     """The faults of a scenario in their order: all of its theme, or of any kind."""
     plain = [kind for kind in kinds if kind not in DRIVERS]
-    many = chances.randint(2, MOST_FAULTS) if theme in (MIXED, *KILLS) else chances.randint(1, 3)
+    many = chances.randint(4, MOST_FAULTS) if theme in (MIXED, *KILLS) else chances.randint(2, 5)
     faults = []
     for _ in range(many):
         kind = chances.choice(plain or list(kinds)) if theme == MIXED else theme
-        after = chances.uniform(0.2, 2.5)
-        amount = chances.uniform(0.1, 6.0)
+        after = chances.uniform(0.05, 1.5)
+        amount = chances.uniform(0.1, 4.0)
         faults.append(Fault(kind=kind, after=round(after, 3), amount=round(amount, 3), choice=chances.random()))
     return tuple(faults)

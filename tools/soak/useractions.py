@@ -15,11 +15,14 @@ from tools.soak.belongings import Belongings, take_stock
 from tools.soak.journal import Record, read_records
 from tools.soak.machine import Machine, Said
 from tools.soak.scenario import Fault
+from tools.soak.strikes import wait_until
 from tools.soak.verdict import BROKEN, Finding, Outcome
 
 BUSY = ("Unable to create", "cannot lock ref", "could not lock", "File exists", "gc is already running")
 """What git says while another git is at work: a user types the command again."""
 TRIES = 5
+PATIENCE = 6.0
+"""Seconds to wait until there is something on the run branch."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,9 +46,15 @@ class User:
         return said
 
     def find_run(self) -> Record | None:
-        """The run, if it has begun and has a branch."""
-        records = read_records(self.machine.store)
-        return records[-1] if records and self.find_tip(records[-1]) else None
+        """The run, once something has landed on its branch; None if that takes too long."""
+        found: list[Record] = []
+
+        def has_landed() -> bool:
+            found[:] = [run for run in read_records(self.machine.store) if self.find_tip(run) not in ("", run.base)]
+            return bool(found) or not self.machine.drivers
+
+        wait_until(has_landed, patience=PATIENCE)
+        return found[-1] if found else None
 
     def find_tip(self, record: Record) -> str:
         """The commit that the run branch is at; empty if there is none."""

@@ -18,6 +18,7 @@ LOST, DOUBLED, STALLED, BROKEN, TRACEBACK, LEFTOVER, WRONG = (
 CLASSES = (LOST, DOUBLED, STALLED, BROKEN, TRACEBACK, LEFTOVER, WRONG)
 
 _PLACES = re.compile(r"(/[\w.+-]+){2,}/?")
+_BRANCHES = re.compile(r"\bdrumline/[\w.-]+")
 _HASHES = re.compile(r"\b[0-9a-f]{7,40}\b")
 _NUMBERS = re.compile(r"\d+")
 
@@ -48,4 +49,4 @@ class Outcome:
 def group_reason(text: str) -> str:
     """A reason without what differs from case to case: places, hashes, numbers."""
     line = " ".join(text.split())
-    return _NUMBERS.sub("N", _HASHES.sub("HASH", _PLACES.sub("PATH", line)))[:160]
+    return _NUMBERS.sub("N", _HASHES.sub("HASH", _BRANCHES.sub("BRANCH", _PLACES.sub("PATH", line))))[:160]
