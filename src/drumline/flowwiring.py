@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -39,6 +38,7 @@ from drumline.ports.trust import TRUSTING, Trust
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, Profile, Profiles, find_loan, read_profiles
 from drumline.protection import REQUIRED
+from drumline.record import replace
 from drumline.schemas.checking import JsonSchemas
 from drumline.settings import TOOL
 from drumline.skills.folders import FolderSkills, search_path

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.agents.jail import find_jail
@@ -19,6 +18,7 @@ from drumline.isolation.outside import UNHELD
 from drumline.ports.roster import Standing
 from drumline.profiles import read_profiles
 from drumline.protection import REQUIRED
+from drumline.record import Record
 from drumline.wiring import STORE, Site, open_site
 from drumline.workspace.git import require_git
 from drumline.workspace.leftovers import clear_records, clear_ref_locks
@@ -29,8 +29,7 @@ LIMITS = {"abstract-socket": "Linux before 6.12 cannot refuse it to a program th
 """Ways out that not every machine can close."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
+class Finding(Record):
     """One thing that was looked at: `ok`, a `note`, or a `problem` with a hint."""
 
     name: str

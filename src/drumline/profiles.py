@@ -8,19 +8,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from drumline.core.routing import TIERS
 from drumline.errors import InvalidInput
+from drumline.record import Record, field
 
 PLACE = ".drumline/config.toml"
 HINT = f"correct {PLACE} and try again"
 DEFAULT = "default"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Loan:
+class Loan(Record):
     """What a person lends an agent beside its own: variables it may see, and folders it may write to.
 
     What he takes away: paths that it does not see, and the network.
@@ -35,8 +34,7 @@ class Loan:
 NOTHING = Loan()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Profile:
+class Profile(Record):
     """Who a name stands for: an agent's spec, and with which tier or model it works. What is empty is the default.
 
     `fast`, `standard` and `strong` are the models that the tiers mean for this agent. `env` and `folders` are what it
@@ -60,18 +58,20 @@ class Profile:
         return {tier: model for tier in TIERS if (model := getattr(self, tier))}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class McpServer:
+class McpServer(Record):
     """A server of tools: either a program to start or an address. `env` may hold secrets and is never shown."""
 
     name: str
     command: tuple[str, ...] = ()
     url: str = ""
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Without `env`."""
+        return f"{type(self).__name__}(name={self.name!r}, command={self.command!r}, url={self.url!r})"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Profiles:
+class Profiles(Record):
     """All tables. `tiers` has the models of the tiers that are configured, `model` the one to use without a tier.
 
     `commands` are checks by name.
@@ -84,8 +84,7 @@ class Profiles:
     commands: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TableKey:
+class TableKey(Record):
     """One key of a table as people read about it."""
 
     table: str
@@ -187,8 +186,7 @@ def find_loan(profiles: Mapping[str, Profile], name: str, spec: str) -> Loan:
     )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Reading:
+class _Reading(Record):
     """Turns tables into records; keeps every problem and goes on."""
 
     environ: Mapping[str, str]

@@ -12,13 +12,13 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 
 from drumline.configfiles import CONFIG
 from drumline.core.subject import PLACES
 from drumline.errors import InvalidInput
 from drumline.protection import AUTO, PROTECTIVE, choose_stronger, find_weaker
+from drumline.record import Record, asdict
 
 TABLES = ("agents", "models", "mcp", "commands")
 """Tables of the configuration that are no settings; `profiles.py` reads them."""
@@ -28,8 +28,7 @@ TOOL = "tool"
 """The value of `questions` by which agents get a tool to ask with."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Settings:
+class Settings(Record):
     """The resolved settings of one command. Durations are seconds."""
 
     agent: str = ""
@@ -56,8 +55,7 @@ class Settings:
     trust: str = AUTO
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Setting:
+class Setting(Record):
     """One row of the table: `legal` says what is accepted, `parse` raises ValueError for the rest."""
 
     key: str

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from drumline.processes.roster import FileRoster
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import PLACE, McpServer, Profile, find_loan, read_profiles
 from drumline.protection import AUTO
+from drumline.record import asdict
 from drumline.settings import TOOL, Settings, list_given, resolve
 from drumline.store.sqlite import SqliteStore
 from drumline.store.trustfile import FileTrust
@@ -269,7 +271,7 @@ class Site:
     ) -> Site:
         """The same site with the settings of one command."""
         settings = resolve(flags, os.environ, plan, self.config, own=self.own, foreign=foreign)
-        return replace(self, settings=settings, given=list_given(flags, os.environ))
+        return dataclasses.replace(self, settings=settings, given=list_given(flags, os.environ))
 
     def logs(self, run: RunId) -> Path:
         """Where transcripts and check logs of a run are."""

@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -28,6 +27,7 @@ from drumline.engine.kit import Kit
 from drumline.errors import StaleToken, StoreError
 from drumline.ports.journal import Addition, Message
 from drumline.ports.workspaces import Landing
+from drumline.record import replace
 from drumline.store.requests import Request
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring import STORE, Site, open_site

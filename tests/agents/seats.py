@@ -6,7 +6,7 @@ import os
 import subprocess
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from drumline.agents.program import Abilities
 from drumline.core.ids import RunId, StepId
 from drumline.models.builtin import BuiltinAgent
 from drumline.ports.agents import Assignment, Outcome
+from drumline.record import replace
 
 Held = CliAgent | AcpAgent | BuiltinAgent
 """Agents that work in a jail, and take MCP servers."""

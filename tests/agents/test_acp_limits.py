@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -12,6 +11,7 @@ from tests.modelserver import Cut, ModelServer, Refuse, Run, Scenario, Turn, Wri
 
 from drumline.agents.acp import AcpAgent
 from drumline.ports.agents import Outcome
+from drumline.record import replace
 
 EDIT = Turn(text="I begin.", calls=(Write(path="hello.txt", content="hello\n"),))
 SHELL = Turn(calls=(Run(command="echo x > shell.txt"),))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -19,6 +18,7 @@ from drumline.core.blocked import OFFER
 from drumline.engine.questions import AskingAgent
 from drumline.ports.agents import Agent
 from drumline.profiles import McpServer
+from drumline.record import replace
 
 NAMES = ("claude", "codex")
 OFFERING = {"claude": "claude", "codex": "codex:scripted"}

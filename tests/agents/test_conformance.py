@@ -6,6 +6,7 @@ are not called like a program are opened by in `seats.py`, how much of an extra 
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import shlex
@@ -13,7 +14,7 @@ import sys
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from drumline.agents.jail import find_jail
 from drumline.core.flow.model import Json
 from drumline.ports.agents import Happening, Outcome
 from drumline.profiles import McpServer
+from drumline.record import replace
 from drumline.schemas.checking import JsonSchemas
 
 JAILED = pytest.mark.skipif(
@@ -519,7 +521,7 @@ def test_in_a_jail_it_may_only_read_and_without_one_says_that_it_cannot(name: st
         desk = office(name, server)
         (desk.workspace / "kept.txt").write_text("kept\n")
         held = desk.work(read_only=True)
-        refused = replace(desk, agent=replace(desk.agent, jail=None)).work(read_only=True)
+        refused = dataclasses.replace(desk, agent=replace(desk.agent, jail=None)).work(read_only=True)
 
     assert (held.failure, held.message) == ("", "Looked.")
     assert not (desk.workspace / "shell.txt").exists()

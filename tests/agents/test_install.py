@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -107,7 +107,7 @@ def test_a_program_that_cannot_be_had_is_skipped_with_the_reason(
 def test_the_reason_is_forgotten_once_the_program_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play_npm(tmp_path, monkeypatch)
     monkeypatch.setenv("DRUMLINE_AGENTS_DIR", str(tmp_path / "cache"))
-    alone = replace(PIN, needs="")
+    alone = dataclasses.replace(PIN, needs="")
     (tmp_path / "cache" / "agent-1.2.3.missing").write_text("an old reason\n")
 
     code = install_all([alone], {"agent": alone})

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from tests.modelserver import ModelServer, Scenario, Turn
 
 from drumline.agents.cli import CliAgent
 from drumline.agents.jail import find_jail
+from drumline.record import replace
 
 OVERRIDE = "CODEX_REFRESH_TOKEN_URL_OVERRIDE"
 
@@ -78,7 +79,7 @@ def test_a_token_that_the_program_refreshed_is_in_the_users_home(
         agent = desk.agent
         assert isinstance(agent, CliAgent)
         program = replace(agent.program, keep=(*agent.program.keep, OVERRIDE))
-        outcome = replace(desk, agent=replace(agent, program=program)).work()
+        outcome = dataclasses.replace(desk, agent=replace(agent, program=program)).work()
 
     found = json.loads((home / "auth.json").read_text())
     assert (outcome.failure, outcome.message) == ("", "Here.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -24,6 +23,7 @@ from drumline.isolation.outside import UNJAILED
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import Loan
+from drumline.record import replace
 from drumline.testing.processes import FakeProcesses
 
 JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -25,6 +24,7 @@ from drumline.ports.agents import Agent
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.processes import Processes
 from drumline.profiles import Loan
+from drumline.record import replace
 from drumline.testing.models import FakeModels
 
 # What whoever is asked shall do: an act of a script, and a shell command for an agent.

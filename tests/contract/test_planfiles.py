@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 from drumline.ports.planfiles import Correction, PlanFiles
+from drumline.record import replace
 from drumline.testing.planfiles import FakePlanFiles
 
 CLAIMED = Marks(status=Status.CLAIMED, assignee="driver-1", claimed_at="2030-01-02T03:04:05Z")

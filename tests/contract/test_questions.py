@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from drumline.core.ids import RunId, StepId
 from drumline.engine.questions import AskingAgent
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
+from drumline.record import replace
 
 LINE = '{"blocked": "Tabs or spaces?"}'
 SAID = f"I looked at both.\n{LINE}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -17,6 +16,7 @@ from drumline.core.events import CheckEnded, Event, RunEnded, StepReleased
 from drumline.core.ids import RunId, StepId, Stream, Token, Tree
 from drumline.errors import Conflict, StaleToken
 from drumline.ports.journal import Addition, Store
+from drumline.record import Record, fields
 from drumline.store.requests import BLOB_OVER
 from drumline.testing.store import MemoryStore
 
@@ -138,7 +138,7 @@ def sample(kind: object, name: str) -> object:
         return plain[kind]
     if isinstance(kind, type) and issubclass(kind, Enum):
         return list(kind)[-1]
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and issubclass(kind, Record):
         return build(kind)
     arguments = typing.get_args(kind)
     if typing.get_origin(kind) is tuple:
@@ -150,7 +150,7 @@ def sample(kind: object, name: str) -> object:
 
 def build(cls: type) -> object:
     hints = typing.get_type_hints(cls)
-    return cls(**{f.name: sample(hints[f.name], f.name) for f in dataclasses.fields(cls) if f.init})
+    return cls(**{f.name: sample(hints[f.name], f.name) for f in fields(cls)})
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -32,6 +32,7 @@ from drumline.ports.models import Models
 from drumline.ports.processes import Ended, Job
 from drumline.ports.roster import Roster
 from drumline.ports.skills import Skills
+from drumline.record import replace
 from drumline.testing.clock import FakeClock
 from drumline.testing.processes import FakeProcesses
 from drumline.testing.roster import FakeRoster

@@ -6,7 +6,6 @@ import json
 import shlex
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from drumline.core.ids import RunId, StepId
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.profiles import Loan, McpServer
+from drumline.record import replace
 
 ACTOR = Path(acpactor.__file__)
 JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")

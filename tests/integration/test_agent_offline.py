@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -11,6 +10,7 @@ from tests.supervision import supervise
 
 from drumline.agents.cli import CliAgent
 from drumline.ports.agents import Outcome
+from drumline.record import replace
 
 WAITS = say(kind="notice", text="Reconnecting... waiting for network (no route)")
 PROGRAM = replace(PLAIN, offline=("waiting for network",), login="plain login")

@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from drumline.core.taxonomy import Failure
 from drumline.models.builtin import BuiltinAgent
 from drumline.models.tiers import KEYS
 from drumline.ports.agents import Outcome
+from drumline.record import replace
 
 HELD = ("acp", "builtin", "command")
 READY = (Turn(calls=(Write(path="hello.txt", content="ready\n"),)), Turn(text="done"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,6 +17,7 @@ from drumline.core.state import RunState
 from drumline.engine import wakeup
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.journal import Message
+from drumline.record import replace
 
 E = TypeVar("E", bound=ev.Event)
 A, B = StepId("a"), StepId("b")

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import McpServer
+from drumline.record import replace
 
 CLIENT = """
 import json, subprocess, sys

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import time
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from drumline.isolation.outside import UNJAILED
 from drumline.models.builtin import BuiltinAgent
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.profiles import Loan, McpServer
+from drumline.record import replace
 
 KEY = "sk-not-for-the-records"
 JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")

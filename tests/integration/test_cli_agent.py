@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from drumline.isolation.scratch import name_temp
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.processes.supervised import SupervisedProcesses
+from drumline.record import replace
 
 
 class PlainReader:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from drumline.app.convert import convert, write_pages
 from drumline.core.plan import Check, Reading, Status, Step
 from drumline.planfiles import open_plan
+from drumline.record import replace
 
 PHASES = {
     "phases": [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -24,6 +23,7 @@ from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.journal import Addition, Claim, Message
 from drumline.ports.processes import Ended, Job
 from drumline.ports.workspaces import Landing
+from drumline.record import replace
 from drumline.testing.planfiles import FakePlanFiles
 from drumline.testing.workspaces import FakeWorkspaces
 

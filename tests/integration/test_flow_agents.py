@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -31,6 +31,7 @@ from drumline.ports.agents import Outcome as Concluded
 from drumline.ports.journal import Message
 from drumline.ports.library import Callee
 from drumline.ports.models import Models
+from drumline.record import replace
 from drumline.testing.clock import FakeClock
 from drumline.testing.processes import FakeProcesses
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
@@ -24,6 +24,7 @@ from drumline.ports.agents import Assignment
 from drumline.ports.agents import Outcome as Concluded
 from drumline.ports.models import Answer, Question
 from drumline.ports.skills import Skill
+from drumline.record import replace
 from drumline.schemas.checking import JsonSchemas
 from drumline.testing.clock import FakeClock
 

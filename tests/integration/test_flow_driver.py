@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from drumline.core.ids import Stream
 from drumline.core.state import RunState
 from drumline.engine.flow.visit import Visit
 from drumline.ports.journal import Message
+from drumline.record import replace
 
 
 def act(command: RunNode, visit: Visit) -> Outcome:

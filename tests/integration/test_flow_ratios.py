@@ -6,8 +6,8 @@ measured by `make bench` alone; here they are not installed.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,4 +80,4 @@ def test_a_gain_is_judged_by_how_many_times_cheaper_it_is() -> None:
 
     assert figure.gains == [4.0, 5.0]
     assert figure.met
-    assert not replace(figure, least_gain=5.0).met
+    assert not dataclasses.replace(figure, least_gain=5.0).met

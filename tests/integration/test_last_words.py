@@ -6,7 +6,7 @@ The rule: a person speaks just before each single call that a driver makes to it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -26,6 +26,7 @@ from drumline.engine.flow import driver as flow_driver
 from drumline.engine.flow.driver import FlowDriver
 from drumline.ports.journal import Message, Store
 from drumline.ports.roster import Roster
+from drumline.record import replace
 from drumline.testing.roster import FakeRoster
 from drumline.testing.store import MemoryStore
 

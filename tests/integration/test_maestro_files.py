@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from drumline.planfiles.maestro import MaestroFiles, PlanDialect, StateDialect
 from drumline.planfiles.maestro_data import frontmatter
 from drumline.planfiles.stepfile import replace_spans
 from drumline.ports.planfiles import Account, Correction, StepAccount, StepFailure
+from drumline.record import replace
 
 MARKDOWN = """\
 ---

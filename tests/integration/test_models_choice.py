@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -22,6 +21,7 @@ from drumline.models import ChosenModels, open_models
 from drumline.models.tiers import PROVIDERS
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.models import Answer, Question
+from drumline.record import replace
 
 
 class Recorder:
@@ -53,7 +53,7 @@ def choose(folder: Path, opened: Agent | None = None, /, **given: object) -> Cho
 def build(folder: Path, **given: object) -> Question:
     (folder / "work").mkdir(exist_ok=True)
     question = Question(run=RunId("r1"), node="ask", prompt="p", workspace=folder / "work", log=folder / "ask.log")
-    return replace(question, **given)  # type: ignore[arg-type]  # a test's own fields
+    return replace(question, **given)
 
 
 def ask(models: ChosenModels, question: Question) -> Answer:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -20,6 +19,7 @@ from drumline.agents.program import Program
 from drumline.isolation.homes import Home, describe_home
 from drumline.models.confined import confine
 from drumline.ports.processes import Job
+from drumline.record import replace
 
 NAMES = [name for name in PROGRAMS if name != "builtin"]
 JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")

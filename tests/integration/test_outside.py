@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -20,6 +19,7 @@ from drumline.isolation.watched import mark_file
 from drumline.models.providers import PydanticModels
 from drumline.ports.agents import Assignment
 from drumline.ports.models import Question
+from drumline.record import replace
 
 Tell = Callable[..., tuple[str, ...]]
 

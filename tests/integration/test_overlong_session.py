@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -14,6 +13,7 @@ from drumline.agents.cli import CliAgent
 from drumline.agents.verdicts import explain_failure
 from drumline.ports.agents import Outcome
 from drumline.ports.processes import Ended
+from drumline.record import replace
 
 
 class FailingReader(PlainReader):

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,6 +29,7 @@ from drumline.engine.flow.driver import FlowDriver
 from drumline.engine.flow.visit import Visit
 from drumline.flowwiring import open_flow_kit, open_library
 from drumline.ports.journal import Message, Store
+from drumline.record import replace
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring import Site, open_site
 

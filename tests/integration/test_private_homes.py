@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from drumline.isolation.homes import Home, describe_home, find_place
 from drumline.isolation.scratch import HOMES, clear_scratches
 from drumline.isolation.tokens import Keeper, Login, write_manifest
 from drumline.ports.agents import Outcome
+from drumline.record import replace
 
 NAMES = [name for name in PROGRAMS if name != "builtin"]
 JAILED = pytest.mark.skipif(find_jail() is None, reason="bubblewrap does not work here")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -16,6 +15,7 @@ from drumline.agents.talking import run_talking
 from drumline.core.flow.model import Json
 from drumline.ports.agents import Outcome
 from drumline.ports.processes import Ended, Job
+from drumline.record import replace
 
 STAND_IN = """
 import sys

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
 from drumline.core.flow.model import Json
+from drumline.record import Record, field
 
 TAGGED = re.compile(r"\s*(?:<([\w-]+)>.*?</\1>\s*)*", re.DOTALL)
 Kind = Literal["user", "note", "assistant", "result"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class Entry(Record):
     """One piece of a conversation. A `note` is text that the program adds by itself in the user's name."""
 
     kind: Kind
     text: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tool:
+class Tool(Record):
     """A tool the agent offers. A `freeform` one takes plain text instead of arguments; some are in a `namespace`."""
 
     name: str
@@ -32,8 +30,7 @@ class Tool:
     freeform: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ask:
+class Ask(Record):
     """One request for an answer."""
 
     model: str = ""
@@ -43,8 +40,7 @@ class Ask:
     tools: Mapping[str, Tool] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Usage:
+class Usage(Record):
     """The tokens an answer says it took; `cached` of the `sent` ones were read from a cache."""
 
     sent: int = 100
@@ -52,8 +48,7 @@ class Usage:
     cached: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
+class Call(Record):
     """One use of a tool, in the tool's own words; `text` instead of arguments for a freeform tool."""
 
     id: str
@@ -62,8 +57,7 @@ class Call:
     text: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reply:
+class Reply(Record):
     """What the model says."""
 
     id: str

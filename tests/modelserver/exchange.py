@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler
 from socketserver import BaseServer
 from threading import Event
@@ -20,12 +19,12 @@ from tests.modelserver.spelling import spell
 
 from drumline.core.flow.model import Json
 from drumline.errors import InvalidInput
+from drumline.record import Record, field, replace
 
 ASIDE = Turn(text="A small task")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Stage:
+class Stage(Record):
     """What all exchanges of a server share; `closing` ends those that wait."""
 
     script: Script

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from threading import Condition
 from urllib.parse import parse_qsl, urlencode
 
 from drumline.core.flow.model import Json
+from drumline.record import Record, field
 
 SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"})
 SECRET_PARAMETERS = frozenset({"key", "api_key", "access_token"})
 REDACTED = "redacted"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Request:
+class Request(Record):
     """One request and how it was answered; `turn` is -1 where no scenario was played."""
 
     method: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from tests.modelserver.conversation import (
     Ask,
@@ -21,6 +20,7 @@ from tests.modelserver.conversation import (
 )
 
 from drumline.core.flow.model import Json
+from drumline.record import replace
 
 RESULTS = frozenset({"function_call_output", "custom_tool_call_output", "local_shell_call_output"})
 

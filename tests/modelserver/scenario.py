@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from tests.modelserver.conversation import Usage
 
 from drumline.core.flow.model import Json
+from drumline.record import Record, field
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Write:
+class Write(Record):
     """Write a whole file, with the agent's editing tool or else its shell."""
 
     path: str
     content: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Read:
+class Read(Record):
     """Read a file."""
 
     path: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Run:
+class Run(Record):
     """Run a shell command."""
 
     command: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Use:
+class Use(Record):
     """Use a tool by its own name or the end of it, as MCP tools are offered under a prefix."""
 
     tool: str
@@ -44,15 +40,13 @@ class Use:
 Intent: TypeAlias = Write | Read | Run | Use
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class Answer(Record):
     """A structured answer: through the agent's tool for it where one is offered, else as JSON text."""
 
     value: Json
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Refuse:
+class Refuse(Record):
     """An HTTP error instead of an answer, `times` times for one question; 0 is always."""
 
     status: int
@@ -61,15 +55,13 @@ class Refuse:
     times: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cut:
+class Cut(Record):
     """The connection breaks in the middle of the answer, `times` times for one question; 0 is always."""
 
     times: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Hang:
+class Hang(Record):
     """No byte comes for `seconds`, then the connection closes; for as long as the server lives by default."""
 
     seconds: float = float("inf")
@@ -79,8 +71,7 @@ class Hang:
 Fault: TypeAlias = Refuse | Cut | Hang
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Turn:
+class Turn(Record):
     """One answer: text, then calls, or a structured answer. A fault comes first, `pause` seconds before all."""
 
     text: str = ""
@@ -91,8 +82,7 @@ class Turn:
     usage: Usage = field(default_factory=Usage)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Scenario:
+class Scenario(Record):
     """Turns for every prompt that contains `when`; the last turn is said again for as long as the agent asks."""
 
     turns: tuple[Turn, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from threading import Lock
 
@@ -11,13 +10,13 @@ from tests.modelserver.conversation import Ask, Entry
 from tests.modelserver.scenario import Fault, Scenario, Turn
 
 from drumline.errors import InvalidInput
+from drumline.record import Record
 
 # Programs also ask for a title of the session, or what to remember of it: in the user's words, but not for the user.
 ASIDES = ("You are a title generator", "Generate a short title", "You are now acting as the managed memory extraction")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cue:
+class Cue(Record):
     """The turn to play: the `number`th of its scenario, counted from 0, for the conversation `thread`."""
 
     scenario: Scenario

@@ -189,3 +189,11 @@ class Scene:
             stale_after=3_600.0,
             claim_times={StepId(s): at for s, at in self.claim_times.items()},
         )
+
+
+def empty(kind: type[ev.Event]) -> ev.Event:
+    """An event of this kind without any field: whoever reads one gets an AttributeError."""
+    event = kind(**dict.fromkeys(kind.__struct_fields__, None))
+    for name in kind.__struct_fields__:
+        getattr(kind, name).__delete__(event)
+    return event

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from tests.unit.flows import each, end, flow, name, script
 
@@ -16,6 +15,7 @@ from drumline.core.ids import NO_STEP, Commit, DriverId, GateId, RunId, Stream
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
+from drumline.record import replace
 from drumline.views.flowhistory import FlowHistory
 from drumline.views.flowsnapshot import FlowSnapshot
 
@@ -93,7 +93,7 @@ def seen(history: FlowHistory, *, live: bool = True, after: float = 100.0, answe
 
 def begin_main(**given: object) -> FlowStarted:
     """The walk of MAIN begins."""
-    return replace(FlowStarted(flow="sample", path="main"), **given)  # type: ignore[arg-type]
+    return replace(FlowStarted(flow="sample", path="main"), **given)
 
 
 def _started() -> ev.RunStarted:

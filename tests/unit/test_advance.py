@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from tests.unit.builders import (
@@ -33,6 +32,7 @@ from drumline.core.plan import Check, Step
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState, fold_step
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction
+from drumline.record import replace
 
 ONE = step_of("a")
 TWO = step_of("a", checks=2)
@@ -109,7 +109,7 @@ def test_configured_checks_come_after_the_step_s_own() -> None:
 
 def _with_checks(*commands: str) -> ev.RunStarted:
     started = run_started()
-    values = {name: getattr(started, name) for name in ev.RunStarted.__dataclass_fields__}
+    values = {name: getattr(started, name) for name in ev.RunStarted.__struct_fields__}
     return ev.RunStarted(**{**values, "checks": commands})
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 import anyio
 import pytest
@@ -17,6 +16,7 @@ from drumline.core.ids import RunId, StepId, Stream
 from drumline.core.plan import Marks, Plan, Reading, Status
 from drumline.errors import Conflict, InvalidInput
 from drumline.ports.journal import Addition
+from drumline.record import replace
 from drumline.testing.roster import FakeRoster
 from drumline.testing.store import MemoryStore
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import anyio
 import pytest
 from tests.unit.builders import COMMIT, finish, gate_for, run_started, step_of
@@ -14,6 +12,7 @@ from drumline.core import events as ev
 from drumline.core.ids import Commit, DriverId, RunId, Stream
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition
+from drumline.record import replace
 from drumline.testing.roster import FakeRoster
 from drumline.testing.store import MemoryStore
 

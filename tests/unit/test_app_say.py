@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from os import getuid
 from pwd import getpwuid
 
@@ -30,6 +29,7 @@ from drumline.core.ids import DriverId, GateId, StepId, Stream, Token
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Message
+from drumline.record import replace
 from drumline.testing.roster import FakeRoster
 from drumline.testing.store import MemoryStore
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from drumline.core.checkfailure import (
@@ -15,6 +13,7 @@ from drumline.core.checkfailure import (
     explain,
     is_work,
 )
+from drumline.record import replace
 
 ROOT = "/state/worktrees/run/step-1"
 TOOL, WORK, NETWORK = CheckFailure.TOOL, CheckFailure.WORK, CheckFailure.NETWORK

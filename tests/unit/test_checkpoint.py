@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from tests.unit.builders import Scene, finish, gate_for, step_of
@@ -13,6 +12,7 @@ from drumline.core import events as ev
 from drumline.core.ids import DriverId, GateId, RunId, StepId
 from drumline.core.plan import Check, Marks, Status
 from drumline.core.state import RunState, fold_run
+from drumline.record import replace
 
 RUN = RunId("r1")
 

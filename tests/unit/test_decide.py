@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 from tests.unit.builders import COMMIT, DRIVER, Scene, finish, gate_for, run_started, step_of
@@ -16,6 +15,7 @@ from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState, fold_run
+from drumline.record import replace
 
 NOW = 10_000.0
 A, B, C = StepId("a"), StepId("b"), StepId("c")

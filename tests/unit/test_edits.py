@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
 from tests.unit.builders import Scene, finish, gate_for, step_of
@@ -14,6 +13,7 @@ from drumline.core.edits import Edits, compare
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Problem, Reading, Severity, Status, Step
 from drumline.core.state import RunState, fold_run
+from drumline.record import replace
 
 A, B = StepId("a"), StepId("b")
 STEPS = [replace(step_of("a"), text_digest="a1"), replace(step_of("b", "a"), text_digest="b1")]

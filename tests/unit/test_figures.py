@@ -72,7 +72,11 @@ def test_the_figures_of_a_step_never_shrink_and_its_agents_add_up_to_it(data: st
     begun = ended = 0
 
     for _ in range(data.draw(st.integers(0, 60))):
-        anywhere = [ev.StepClaimed, ev.StepReleased, *([ev.StepRestarted] if state.phase is Phase.WORKED else [])]
+        anywhere: list[type[ev.Event]] = [
+            ev.StepClaimed,
+            ev.StepReleased,
+            *([ev.StepRestarted] if state.phase is Phase.WORKED else []),
+        ]
         kind = data.draw(st.sampled_from([*TRANSITIONS[state.phase], *anywhere]))
         before = count(state)
         fold_step(state, [data.draw(st.composite(happen)(kind, state))])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
+from tests.unit.builders import empty
 from tests.unit.flows import end, flow
 
 from drumline.core.codec import FLOW_KINDS, KINDS, VERSION, decode, decode_all, encode
@@ -61,7 +62,7 @@ def test_every_event_of_the_module_is_journaled_and_folded() -> None:
     assert not set(FLOW_KINDS) & set(KINDS)
     for kind in FLOW_KINDS.values():
         with pytest.raises(AttributeError):  # it is applied, and misses the fields this empty event has not got
-            fold_flow(FlowState(chart=flow(end())), [object.__new__(kind)])
+            fold_flow(FlowState(chart=flow(end())), [empty(kind)])
 
 
 def test_an_event_says_only_what_is_not_usual() -> None:

@@ -6,7 +6,6 @@ import ast
 import json
 import time
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -39,6 +38,7 @@ from drumline.core.flow.model import (
 )
 from drumline.core.flow.validation import validate
 from drumline.core.plan import Problem, Severity
+from drumline.record import replace
 
 SOURCE = Path(drumline.__file__).parent
 OBJECT: Mapping[str, Json] = {"type": "object", "properties": {"summary": {"type": "string"}}}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from tests.unit.builders import step_of
 
@@ -12,6 +10,7 @@ from drumline.core.events import GateOpened
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks
 from drumline.errors import InvalidInput
+from drumline.record import replace
 
 STEP = replace(step_of("a", title="Parser", manual=["looks right"]), text_digest="0123456789abcdef")
 ALL = [

@@ -13,7 +13,7 @@ ROOT = Path(drumline.__file__).parent
 
 # Lowest first. `demo` stands above the faces because it shows them.
 LAYERS = (
-    {"errors"},
+    {"errors", "record"},
     {"core", "extras"},
     {"configfiles", "garbage"},
     {"protection"},

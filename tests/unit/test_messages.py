@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
 
@@ -12,6 +10,7 @@ from drumline.core.ids import GateId, StepId
 from drumline.core.state import RunState
 from drumline.engine.messages import outcome_of
 from drumline.ports.journal import Message
+from drumline.record import replace
 
 A = StepId("a")
 WORKING = [ev.StepStarted(step=A)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from tests.unit.builders import Scene, finish, gate_for, step_of
 
@@ -12,6 +10,7 @@ from drumline.core.ids import StepId
 from drumline.core.mirror import Wanted, expected_marks, outstanding, wanted
 from drumline.core.plan import Check, Marks, Status
 from drumline.core.state import RunState
+from drumline.record import replace
 
 A = StepId("a")
 STEP = replace(

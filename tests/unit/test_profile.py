@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from dataclasses import replace
 
 import pytest
 
@@ -13,6 +12,7 @@ from drumline.core.ids import StepId
 from drumline.core.ownership import shared
 from drumline.core.plan import Step
 from drumline.core.profile import profile, profile_json
+from drumline.record import replace
 
 
 def steps(**needs: str) -> list[Step]:

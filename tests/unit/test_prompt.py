@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from tests.unit.builders import TREE
 
@@ -12,6 +10,7 @@ from drumline.core.events import CheckEnded
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Step
 from drumline.core.prompt import MOST_OUTPUT, Brief, write_prompt
+from drumline.record import replace
 
 STEP = Step(id=StepId("step-1"), title="Add the parser")
 BRIEF = Brief(step=STEP, text="\nWrite it.\n\n", plan_title="Demo", checks=(), attempt=1)

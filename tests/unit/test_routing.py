@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 from tests.unit.builders import TREE, TREE_2, Scene, checked, prepared, run_started, step_of
@@ -19,6 +19,7 @@ from drumline.core.routing import Candidate, choose, find_rest, list_candidates,
 from drumline.core.spending import count_left, sum_agents, sum_run
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState, fold_step
+from drumline.record import replace
 
 STEP = step_of("a")
 OWN = "scripted:demo.yaml"
@@ -209,7 +210,7 @@ def test_after_a_no_who_tries_a_step_again_is_asked_again_at_another_gate() -> N
     again = (*refused, ev.StepReopened(step=STEP.id))
     runs = [run_of(begin(budget=1.0), *events) for events in (refused, again, (*again, asks[1], yes))]
 
-    blocked, parked, goes_on = (follow(state_of(), replace(run, rounds={})) for run in runs)
+    blocked, parked, goes_on = (follow(state_of(), dataclasses.replace(run, rounds={})) for run in runs)
 
     assert isinstance(blocked, Finish)
     assert parked == Park(gate=GateId("budget-2"), opens=asks[1])

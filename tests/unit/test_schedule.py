@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pytest
 from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
@@ -27,6 +26,7 @@ from drumline.core.schedule import (
     wave_gate,
 )
 from drumline.core.state import RunState, fold_run
+from drumline.record import replace
 
 NOW = 10_000.0
 HOUR = 3_600.0

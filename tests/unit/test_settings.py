@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from drumline.configfiles import find_own_config, read_config, read_own_config
 from drumline.errors import InvalidInput
 from drumline.profiles import Loan, McpServer, Profile, Profiles, find_loan, read_profiles
+from drumline.record import fields, replace
 from drumline.settings import TABLES, Settings, digest, parse_duration, resolve, settings_table
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +23,7 @@ from drumline.core.schedule import Surroundings, obstacle, satisfied, settled
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState, fold_step
 from drumline.core.taxonomy import Failure
+from drumline.record import replace
 
 MOST_MOVES = 4_000
 FAILURES = (*[""] * 14, *(failure.value for failure in Failure))

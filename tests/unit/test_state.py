@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from tests.unit.builders import RUN, Scene, finish, gate_for, run_started, step_of
+from tests.unit.builders import RUN, Scene, empty, finish, gate_for, run_started, step_of
 
 from drumline.core import events as ev
 from drumline.core.codec import KINDS
@@ -14,6 +12,7 @@ from drumline.core.life import Phase, step_forward
 from drumline.core.plan import Marks, Status
 from drumline.core.state import RunState, fold_run
 from drumline.errors import NotAllowed
+from drumline.record import replace
 
 A, B = StepId("a"), StepId("b")
 STEPS = [step_of("a"), step_of("b", "a")]
@@ -42,7 +41,7 @@ def belongs_to_a_step(kind: type[ev.Event]) -> bool:
 
 def test_every_kind_of_event_is_folded_by_exactly_one_of_the_two_folds() -> None:
     for kind in KINDS.values():
-        event = object.__new__(kind)
+        event = empty(kind)
         try:
             fold_run(RunState(id=RUN), [event])
             known = True

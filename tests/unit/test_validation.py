@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Plan, Severity, Status, Step
 from drumline.core.validation import drop_settled, legal_id, normal_path, validate
+from drumline.record import replace
 
 
 def step(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from tests.unit.builders import (
@@ -23,6 +22,7 @@ from drumline.core import events as ev
 from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.schedule import satisfied
 from drumline.errors import InvalidInput
+from drumline.record import replace
 from drumline.views.duration import age, duration
 from drumline.views.report import report_json, report_lines, step_report
 from drumline.views.runs import RunRow, run_row, runs_json, runs_lines

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tests.unit.builders import step_of
 
 from drumline.core.plan import Check, Plan, Reading
 from drumline.core.profile import profile
+from drumline.record import replace
 from drumline.views.explain import explain
 
 

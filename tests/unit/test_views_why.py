@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -26,6 +25,7 @@ from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Status
 from drumline.errors import InvalidInput
+from drumline.record import replace
 from drumline.views.states import STEP_STATES, step_state
 from drumline.views.why import Why, why, why_json
 

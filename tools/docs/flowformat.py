@@ -18,7 +18,7 @@ from drumline.core.flow.fields import (
     VARIABLE_FIELDS,
     FieldRule,
     KindRule,
-    Record,
+    Made,
     default_of,
 )
 from drumline.core.flow.model import REDUCERS, VERSION, Case, Flow, FlowSettings, Node, Variable
@@ -119,7 +119,7 @@ def _kind(kind: KindRule) -> str:
     return "\n\n".join(parts)
 
 
-def _fields(rules: Sequence[FieldRule], make: Record) -> str:
+def _fields(rules: Sequence[FieldRule], make: Made) -> str:
     rows = [(f"`{rule.name}`", _shape(rule), _default(rule, make), rule.about) for rule in rules]
     return table(("key", "value", "default", "meaning"), rows)
 
@@ -128,7 +128,7 @@ def _shape(rule: FieldRule) -> str:
     return f"one of {_listed(rule.choices)}" if rule.choices else rule.shape.value
 
 
-def _default(rule: FieldRule, make: Record) -> str:
+def _default(rule: FieldRule, make: Made) -> str:
     if rule.required:
         return "required"
     found = default_of(make, rule)

@@ -17,7 +17,7 @@ from drumline.core.flow.fields import (
     VARIABLE_FIELDS,
     FieldRule,
     KindRule,
-    Record,
+    Made,
     Shape,
     default_of,
 )
@@ -91,7 +91,7 @@ def _choice(kind: KindRule) -> Schema:
     }
 
 
-def _object(fields: Sequence[FieldRule], make: Record) -> Schema:
+def _object(fields: Sequence[FieldRule], make: Made) -> Schema:
     return {
         "type": "object",
         "required": [rule.name for rule in fields if rule.required],

@@ -6,7 +6,6 @@ import difflib
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drumline.core.ids import StepId
@@ -14,6 +13,7 @@ from drumline.core.plan import Marks, Reading, Severity, Status
 from drumline.planfiles import open_plan
 from drumline.planfiles.sidecar import sidecar_of
 from drumline.ports.planfiles import Correction, PlanFiles
+from drumline.record import Record, replace
 
 WORD = "WORD"
 """Where a specimen has its status."""
@@ -23,8 +23,7 @@ CORRECTION = Correction(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Specimen:
+class Specimen(Record):
     """A plan of one step: its file, where the plan is, and the word for a step nobody has begun."""
 
     format: str
@@ -41,8 +40,7 @@ class Specimen:
         return WORD in self.text
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Written:
+class Written(Record):
     """What a write left: the lines that are new or changed in the file, the keys kept beside it."""
 
     lines: tuple[str, ...]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 from collections.abc import Iterable, Sequence
 
@@ -15,6 +14,7 @@ from drumline.core.life import OPEN, TRANSITIONS
 from drumline.core.taxonomy import RULES, WAITS
 from drumline.errors import DrumlineError
 from drumline.profiles import TABLES
+from drumline.record import NODEFAULT, FieldInfo, fields
 from drumline.settings import settings_table
 from drumline.views.states import EXIT_CODES
 
@@ -218,23 +218,22 @@ def join(*parts: str) -> str:
 
 
 def _event(kind: type[ev.Event]) -> str:
-    fields = dataclasses.fields(kind)
-    rows = [(f"`{f.name}`", f"`{_type(f)}`", _default(f)) for f in fields]
+    rows = [(f"`{f.name}`", f"`{_type(kind, f.name)}`", _default(f)) for f in fields(kind)]
     head = f"### {kind.__name__}\n\n{inspect.getdoc(kind)}"
     return f"{head}\n\n{table(('field', 'type', 'default'), rows)}" if rows else head
 
 
-def _type(field: dataclasses.Field[object]) -> str:
-    text = str(field.type)
+def _type(kind: type[ev.Event], name: str) -> str:
+    text = str(kind.__annotations__[name])
     for name, plain in TYPES.items():
         text = text.replace(name, plain)
     return text
 
 
-def _default(field: dataclasses.Field[object]) -> str:
-    if field.default_factory is not dataclasses.MISSING:
+def _default(field: FieldInfo) -> str:
+    if field.default_factory is not NODEFAULT:
         return f"`{field.default_factory()!r}`"
-    return "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
+    return "" if field.default is NODEFAULT else f"`{field.default!r}`"
 
 
 def _errors(kind: type[DrumlineError]) -> list[type[DrumlineError]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent
 from drumline.ports.processes import Processes
 from drumline.protection import AUTO, REQUIRED
+from drumline.record import replace
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -9,7 +9,6 @@ import shlex
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,14 +27,14 @@ from drumline.isolation.privatehome import open_homes
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Conversation, Job, Processes
 from drumline.profiles import NOTHING, Loan, McpServer
+from drumline.record import Record, field, replace
 
 if TYPE_CHECKING:
     from drumline.agents.acp_client import Desk
     from drumline.agents.acp_talk import Talk
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AcpAgent:
+class AcpAgent(Record):
     """Starts one program per assignment and talks with it; `servers` are the MCP servers there are, by name."""
 
     argv: tuple[str, ...]

@@ -7,7 +7,6 @@ a person did.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -27,6 +26,7 @@ from drumline.agents.acp_updates import Updates
 from drumline.core.flow.model import Json
 from drumline.core.plaintext import strip_controls
 from drumline.ports.agents import Assignment, Happening
+from drumline.record import replace
 
 REFUSED = -32001
 YES = ("allow_once", "allow_always")

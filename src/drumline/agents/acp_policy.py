@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -17,6 +16,7 @@ from drumline.agents.reading import read_map, read_text
 from drumline.core.flow.model import Json
 from drumline.errors import InvalidInput
 from drumline.isolation.containment import contain
+from drumline.record import Record
 
 LOOKING = ("read", "search", "think", "fetch")
 TOOL = r"[\w.-]+"
@@ -32,8 +32,7 @@ SERVED = (
 """How programs call the tools of MCP servers; a title has to be one of these as a whole."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Verdict:
+class Verdict(Record):
     """What a request comes to: `ask` refuses it too, and hands its `question` to a person."""
 
     answer: Literal["allow", "deny", "ask"]
@@ -44,8 +43,7 @@ class Verdict:
 ALLOW = Verdict(answer="allow")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Policy:
+class Policy(Record):
     """What one assignment allows. In a jail the kernel keeps commands from writing outside; `servers` may be used.
 
     `answers` are what a person said before, each with the question.

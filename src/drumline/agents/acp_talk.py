@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 import anyio
 from acp import PROTOCOL_VERSION, text_block
@@ -43,6 +42,7 @@ from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Conversation
 from drumline.profiles import McpServer
+from drumline.record import replace
 
 GRACE = 2.0
 """Seconds that an agent has to end by itself once it is told to."""

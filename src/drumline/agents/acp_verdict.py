@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from acp.exceptions import RequestError
 from acp.schema import PromptResponse
@@ -17,6 +16,7 @@ from drumline.core.flow.model import Json
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Assignment, Outcome
+from drumline.record import replace
 
 AUTH_REQUIRED = -32000
 STOPS: Mapping[str, tuple[Failure, str]] = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +18,7 @@ from drumline.errors import InvalidInput
 from drumline.isolation.scratch import open_scratch
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.profiles import McpServer
+from drumline.record import Record, replace
 
 SERVER = "drumline.agents.asktool"
 NAME = "person"
@@ -38,8 +38,7 @@ class OpenWith(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConnectedAgent:
+class ConnectedAgent(Record):
     """Opens the agent anew for each assignment, with a server of its own, which notes what this one asks."""
 
     open: OpenWith

@@ -9,7 +9,6 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path, PurePath
 
 from drumline.agents.claude_leave import Leave, write_opening
@@ -25,6 +24,7 @@ from drumline.isolation.homes import Home
 from drumline.isolation.privatehome import find_files
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
+from drumline.record import replace
 
 WRITERS = "Edit,Write,NotebookEdit"
 ASKING = ("--input-format", "stream-json", "--permission-prompt-tool", "stdio")

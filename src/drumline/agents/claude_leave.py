@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 
 from drumline.agents.acp_leave import describe
 from drumline.agents.acp_policy import Policy
@@ -18,6 +17,7 @@ from drumline.core.flow.model import Json
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Assignment, Happening, Outcome
+from drumline.record import replace
 
 ASKING = "AskUserQuestion"
 KINDS: Mapping[str, str] = {

@@ -11,7 +11,6 @@ import shutil
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -37,6 +36,7 @@ from drumline.isolation.privatehome import PrivateHomes, open_homes
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended, Job, Processes
 from drumline.profiles import McpServer
+from drumline.record import Record, field, replace
 
 KEY = re.compile(r"(?:_|^)(?:API_KEY|AUTH_TOKEN|OAUTH_TOKEN|BEARER_TOKEN|ACCESS_TOKEN)(?:_|$)")
 STREAM_LIMIT = 64 << 20
@@ -48,8 +48,7 @@ STOPPED = Ended(exit_code=None, seconds=0.0)
 """The end of a program that was stopped while it worked: nobody has seen how it ended."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CliAgent:
+class CliAgent(Record):
     """Runs one program per assignment. `jail` is None where writes outside can only be detected.
 
     `model` overrules the tiers but not the assignment; `servers` are the MCP servers there are, by name.

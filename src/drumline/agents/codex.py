@@ -11,7 +11,6 @@ import os
 import shutil
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from drumline.agents.program import Abilities, Launch, Program, Setting
@@ -23,6 +22,7 @@ from drumline.isolation.homes import Home
 from drumline.isolation.privatehome import find_files
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
+from drumline.record import replace
 
 START = 60
 """Seconds that an MCP server has to start; it would wait for ten by itself, too few on a busy machine."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from drumline.isolation.privatehome import open_homes
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.processes import Ended, Job, Processes
 from drumline.profiles import NOTHING, Loan, McpServer
+from drumline.record import Record, replace
 
 CANNOT_RUN = frozenset({126, 127})
 TRY_AGAIN = 75
@@ -31,8 +31,7 @@ TRY_AGAIN = 75
 TAIL = 4000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CommandAgent:
+class CommandAgent(Record):
     """Runs one command per assignment, in the assignment's workspace."""
 
     command: str

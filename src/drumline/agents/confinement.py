@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.agents.jail import Jail
@@ -18,10 +17,10 @@ from drumline.isolation.scratch import LINK, open_scratch, open_temp
 from drumline.ports.agents import Assignment
 from drumline.ports.jail import Bounds
 from drumline.ports.processes import HARMLESS, Job
+from drumline.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Confinement:
+class Confinement(Record):
     """What one assignment's program is held by. Without a `jail` its writes are not bounded by the kernel.
 
     `keep` are variables of ours that it may see beside harmless ones, `folders` those that it may write to, with `~`

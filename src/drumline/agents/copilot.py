@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path, PurePath
 
 from drumline.agents.handover import join_prompt, name_session, write_private
@@ -23,6 +22,7 @@ from drumline.isolation.privatehome import find_files
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import McpServer
+from drumline.record import replace
 
 SHELLS = ("bash", "powershell")
 WRITERS = ("create", "edit", "str_replace_editor", "apply_patch")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from drumline.agents.handover import join_prompt, name_session, write_private
@@ -21,6 +20,7 @@ from drumline.isolation.homes import Home
 from drumline.isolation.privatehome import find_files
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
+from drumline.record import replace
 
 WRITERS = ("write_file", "replace")
 SHELL = "run_shell_command"

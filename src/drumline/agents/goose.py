@@ -10,7 +10,6 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from drumline.agents.handover import join_prompt
@@ -24,6 +23,7 @@ from drumline.isolation.homes import Home
 from drumline.isolation.privatehome import find_files
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
+from drumline.record import replace
 
 KINDS = {"input": "input", "output": "output", "cached": "cache_read_input"}
 WRITERS = ("write", "edit", "text_editor")

@@ -10,7 +10,6 @@ import shutil
 import stat
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from drumline.isolation.homes import find_homes
 from drumline.ports.jail import Bounds
 from drumline.ports.processes import HANDED, Job
 from drumline.profiles import Loan
+from drumline.record import Record, replace
 
 PROGRAM = "bwrap"
 TRIAL = 10.0
@@ -50,8 +50,7 @@ UNOWNED = {"TAR_OPTIONS": "--no-same-owner"}
 """For root: without capabilities it cannot give files away, which tar would try."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Jail:
+class Jail(Record):
     """Bubblewrap at a place where it was seen to work, with the `users` that work here.
 
     `scopes` says that the command may give up gaining privileges before bubblewrap starts, which one that is setuid

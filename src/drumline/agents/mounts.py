@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from drumline.record import Record
 
 EMPTY, READ, WRITE, LINK, DATA = "--tmpfs", "--ro-bind", "--bind", "--symlink", "--ro-bind-data"
 NOTHING = "/dev/null"
@@ -16,8 +17,7 @@ LINKS = 40
 """How many links are followed, as the kernel does."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Mount:
+class Mount(Record):
     """One path of the jail: an empty folder, a file or folder from `source`, a link to it, or a file made of `data`."""
 
     path: Path

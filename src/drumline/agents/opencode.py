@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from drumline.agents.handover import write_private
@@ -24,6 +23,7 @@ from drumline.isolation.homes import Home
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import McpServer
+from drumline.record import replace
 
 KEYS: Mapping[str, str] = {
     "ANTHROPIC_API_KEY": "anthropic",

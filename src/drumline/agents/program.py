@@ -6,7 +6,6 @@ The rule: an adapter is one small file with a `PROGRAM`. Everything that is the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -15,10 +14,10 @@ from drumline.isolation.homes import Home
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
 from drumline.profiles import McpServer
+from drumline.record import Record, field
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Abilities:
+class Abilities(Record):
     """What the program offers by itself; what it does not, the engine does around it or says that it cannot be had."""
 
     resumes: bool = False
@@ -31,8 +30,7 @@ class Abilities:
     prices: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Setting:
+class Setting(Record):
     """What a launch may rely on: the program found, the model chosen, and a folder of this assignment's own.
 
     `jailed` says that the kernel keeps the program's writes in bounds, so that it need not ask for leave. `servers`
@@ -62,8 +60,7 @@ class Talk(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Launch:
+class Launch(Record):
     """How the program is started. Prompts go through stdin or a file, not through `argv`, which everybody can read.
 
     With a `talk` its stdin stays open after that, for the answers.
@@ -90,8 +87,7 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Program:
+class Program(Record):
     """An agent program. `keep` are the variables of our environment it may see, beside harmless ones: its credentials.
 
     `homes` are folders of its own: it works on private copies of them, and each says what of a copy comes back; of one

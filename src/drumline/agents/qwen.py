@@ -9,7 +9,6 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,6 +23,7 @@ from drumline.core.taxonomy import Failure
 from drumline.isolation.homes import Home
 from drumline.ports.agents import Assignment, Happening, Outcome
 from drumline.ports.processes import Ended
+from drumline.record import replace
 
 KINDS = {"input": "input_tokens", "output": "output_tokens", "cached": "cache_read_input_tokens"}
 READERS = ("read_file", "list_directory", "glob", "grep_search", "web_fetch")

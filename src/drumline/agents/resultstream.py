@@ -6,12 +6,12 @@ The rule: only what both mean alike is here. How a result is believed, each says
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from drumline.agents.reading import read_list, read_map, read_text
 from drumline.core.flow.model import Json
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Happening, Outcome
+from drumline.record import replace
 
 Ends = Mapping[str, tuple[Failure, str]]
 """Kinds of results that a limit of its own has ended, each with its class and what it means."""

@@ -9,13 +9,13 @@ import os
 import platform
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from drumline.agents.jail import PROGRAM, Jail, find_jail
 from drumline.errors import InvalidInput
 from drumline.protection import AUTO, OFF, REQUIRED
+from drumline.record import Record
 
 RELEASE = Path("/etc/os-release")
 INSTALL: Mapping[str, str] = MappingProxyType(
@@ -42,8 +42,7 @@ OWN = ("scripted",)
 """Agents that play a file: what they run counts as a command of that file's author, not as an agent's."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Absence:
+class Absence(Record):
     """Why there is no jail here, and the command to type next."""
 
     reason: str

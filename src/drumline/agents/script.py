@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
@@ -30,13 +31,13 @@ import yaml
 
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
+from drumline.record import Record, field
 
 PATCH = b"diff --git "
 """What every patch of git's begins with; others cannot say which files are new, gone or binary."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Act:
+class Act(Record):
     """What the agent does for one assignment, in the order of the fields."""
 
     sleep: float = 0.0
@@ -53,8 +54,7 @@ class Act:
     resets_in: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
+class Rule(Record):
     """An act and when it fits; what is None fits everything."""
 
     act: Act
@@ -71,8 +71,7 @@ class Rule:
         return all(want in (None, is_) for want, is_ in zip(wanted, given, strict=True))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Script:
+class Script(Record):
     """Rules in order, and what to do when none fits."""
 
     rules: tuple[Rule, ...] = ()
@@ -121,7 +120,7 @@ class _Reader:
     """Turns YAML nodes into a script; keeps every problem and goes on."""
 
     file: str
-    problems: list[str] = field(default_factory=list)
+    problems: list[str] = dataclasses.field(default_factory=list)
 
     _ACT: ClassVar = ("sleep", "patch", "write", "delete", "run", "say", "usage", "session", "ask", "fail")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -18,12 +17,12 @@ from drumline.errors import GitKilled, InvalidInput
 from drumline.isolation.containment import contain
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.ports.processes import Job, Processes
+from drumline.record import Record, replace
 
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScriptedAgent:
+class ScriptedAgent(Record):
     """Plays the act that its script has for an assignment; keeps nothing between assignments."""
 
     script: Script

@@ -9,8 +9,9 @@ from __future__ import annotations
 import platform
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from drumline.record import Record
 
 REFUSED: MappingProxyType[str, tuple[int | None, int | None, int | None]] = MappingProxyType(
     {
@@ -73,8 +74,7 @@ FOREIGN = 0x40000000
 Step = tuple[int, int, int, int]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Machine:
+class Machine(Record):
     """One kind of calls: its mark, its column in the table, and the numbers of calls whose arguments matter."""
 
     mark: int

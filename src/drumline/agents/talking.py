@@ -6,12 +6,12 @@ The rule: it is answered in the order in which it asks, and told to end as soon 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from drumline.agents.follow import Follower
 from drumline.agents.program import Talk
 from drumline.ports.processes import Conversation, Ended, Job, Processes
+from drumline.record import replace
 
 TRANSCRIPT_LIMIT = 4 << 20
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 from drumline.agents.kills import describe_kill, was_killed
@@ -16,6 +15,7 @@ from drumline.agents.resets import find_reset
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Outcome
 from drumline.ports.processes import Ended
+from drumline.record import replace
 
 LONGEST = 4000
 MOST_LINES = 20

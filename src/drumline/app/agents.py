@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import anyio
@@ -35,6 +34,7 @@ from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.processes import Processes
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import PLACE, Profile
+from drumline.record import Record, asdict, field, replace
 
 PATIENCE = 15.0
 """Seconds a program may take to say its version: some start slowly the first time."""
@@ -65,8 +65,7 @@ def open_plainly(spec: str, processes: Processes) -> Worker:
     return Worker(agent=open_agent(spec, processes=processes, base=Path.cwd()))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Configured:
+class Configured(Record):
     """What the configuration says of agents: `own` is the default one, `tables` are those of `[agents.NAME]`.
 
     `open` opens one by its name or its spec, as a run would.
@@ -87,8 +86,7 @@ class Configured:
 UNCONFIGURED = Configured()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Listed:
+class Listed(Record):
     """An agent as people see it. `abilities` are words; `next` is what to type if it cannot be used.
 
     One that is installed may still have a `fault`, such as a key that is missing. `agent` is what a name of the
@@ -114,8 +112,7 @@ class Listed:
         return self.installed and not self.fault
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Trial:
+class Trial(Record):
     """How an agent did: `fault` is empty if all is well, `next` is what to do about it if not.
 
     `jailed` says that the kernel held what it wrote; of the built-in agent, what its commands wrote.
@@ -203,7 +200,7 @@ def describe_builtin(environ: Mapping[str, str]) -> Listed:
 
 
 def _name_abilities(able: Abilities) -> list[str]:
-    return [row.name.replace("_", " ") for row in fields(able) if getattr(able, row.name)]
+    return [name.replace("_", " ") for name, has in asdict(able).items() if has]
 
 
 def ask_version(place: Path, *, cache: Path | None = None) -> str:

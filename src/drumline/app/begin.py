@@ -6,7 +6,6 @@ import hashlib
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from drumline.app.catalog import RunBrief, read_run
 from drumline.app.naming import find_step
@@ -17,12 +16,12 @@ from drumline.core.schedule import next_step
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
 from drumline.ports.roster import Roster
+from drumline.record import Record, field
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Choice:
+class Choice(Record):
     """Which steps a run is about: none named means all; `named` ones may be asked to proceed without their needs."""
 
     step: str = ""
@@ -30,8 +29,7 @@ class Choice:
     start: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Terms:
+class Terms(Record):
     """How the run is driven; pinned for its whole life."""
 
     agent: str
@@ -83,8 +81,7 @@ def list_todo(reading: Reading, selection: Sequence[StepId] | None) -> list[Step
     return [step for step in reading.plan.steps if step.id in chosen - over and not step.elsewhere]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Scope:
+class Scope(Record):
     """What a run starts from and is about."""
 
     run: RunId

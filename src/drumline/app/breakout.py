@@ -13,7 +13,6 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -25,6 +24,7 @@ from drumline.core.ids import DriverId
 from drumline.ports.jail import Bounds
 from drumline.ports.processes import HARMLESS, Job
 from drumline.processes.supervised import SupervisedProcesses
+from drumline.record import Record, replace
 
 PATIENCE = 30.0
 ATTEMPTS: Mapping[str, str] = MappingProxyType(
@@ -42,8 +42,7 @@ ATTEMPTS: Mapping[str, str] = MappingProxyType(
 """What is tried, in the words of a person."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Attempt:
+class Attempt(Record):
     """One way out: what was tried, whether it was refused, and the word for that."""
 
     name: str

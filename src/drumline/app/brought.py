@@ -9,7 +9,6 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,14 +18,14 @@ from drumline.core.plan import Step
 from drumline.core.trust import CHECK, GRANT, NOTIFY, SERVER, SETUP, Brought, distinct, find_spec, list_checks
 from drumline.engine.brought import describe_agent, describe_model, list_node_commands
 from drumline.profiles import Profiles, find_loan
+from drumline.record import Record, field
 from drumline.settings import Settings
 
 PLACE = CONFIG.as_posix()
 SERVER_TOOL = "mcp:"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sources:
+class Sources(Record):
     """Where commands come from: the settings, the repository's file, and what a person set for this command.
 
     With `everything` what a person typed is listed, too.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from shlex import quote
 
 from drumline.core import events as ev
@@ -13,6 +12,7 @@ from drumline.core.state import RunState, fold_run
 from drumline.engine.loading import load_run
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Journal
+from drumline.record import Record
 
 _TELLING = (
     ev.RunStarted,
@@ -29,8 +29,7 @@ _TELLING = (
 _KINDS = tuple(kind.__name__ for kind in _TELLING)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunBrief:
+class RunBrief(Record):
     """A run at a glance, read without its plan."""
 
     run: RunId

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from drumline.core.ids import Tree
 from drumline.core.redaction import Redaction
+from drumline.record import Record, field
 from drumline.workspace.git import Git
 from drumline.workspace.repository import exclude_path
 
@@ -21,8 +21,7 @@ FILES = ("100644", "100755")
 LINKS = "120000"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Edits:
+class Edits(Record):
     """Changes to files. `withheld` are paths whose content could not be told without its secrets."""
 
     patch: bytes = b""
@@ -31,8 +30,7 @@ class Edits:
     withheld: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Change:
+class _Change(Record):
     """One path; an object's name is empty where there is no file."""
 
     path: str

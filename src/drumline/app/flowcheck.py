@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.core.flow.inspection import Surroundings
@@ -12,13 +11,13 @@ from drumline.core.plan import Problem, Severity
 from drumline.errors import InvalidFlow
 from drumline.flowfiles import FlowReading, check_flow
 from drumline.flowfiles.library import find_flow
+from drumline.record import Record
 
 LEFT_OUT = ("rag_not_run", "unknown_tool", "unknown_mcp_server")
 """Warnings about what a run goes on without."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FlowCheck:
+class FlowCheck(Record):
     """Checks flows in the repository at `top`. `describe` tells what a flow in a folder can rely on.
 
     `agents` are names that lead to an agent, whatever flows there are.

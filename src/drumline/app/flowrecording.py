@@ -11,7 +11,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -25,6 +25,7 @@ from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.errors import DrumlineError
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.models import Answer, Models, Question
+from drumline.record import Record, replace
 from drumline.workspace.files import WorkFiles
 from drumline.workspace.git import Git
 from drumline.workspace.repository import Repository, find_repository
@@ -197,8 +198,7 @@ class _Desk:
         draft.replace(self.room / BEGUN)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordedAgent:
+class RecordedAgent(Record):
     """An agent whose work is written down."""
 
     agent: Agent
@@ -233,8 +233,7 @@ class RecordedAgent:
         return outcome
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordedModels:
+class RecordedModels(Record):
     """Models whose answers are written down."""
 
     models: Models

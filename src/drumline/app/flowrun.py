@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from drumline.core.events import FlowPinned, RunStarted
@@ -13,13 +12,13 @@ from drumline.core.flow.values import render
 from drumline.core.ids import Commit, RunId, Stream
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
+from drumline.record import Record, field
 
 VARIABLE = "LLM_AGENT_VAR_"
 """What the names of environment variables begin with that give a flow's variables their values."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Order:
+class Order(Record):
     """What a person asked for: which flow, where, and with what; `fallback` are agents that take over, in order."""
 
     run: RunId

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from drumline.app.catalog import RunBrief
 from drumline.core.ids import Commit, StepId
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.roster import Roster
+from drumline.record import Record
 
 OLD = 2 * 3600.0
 """Seconds after which an abandoned run is warned about: the repository may have moved on."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
+class Standing(Record):
     """The runs of a plan that matter for a new `run`: the newest live one, and the newest unfinished one."""
 
     live: RunBrief | None = None

@@ -11,7 +11,6 @@ import os
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,6 +26,7 @@ from drumline.core.taxonomy import Failure, hands_over
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.ports.journal import Journal
 from drumline.ports.journal import Recorded as Entry
+from drumline.record import Record, field
 from drumline.workspace.git import Git
 
 T = TypeVar("T")
@@ -46,8 +46,7 @@ PLAIN = re.compile(r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\
 """Characters that a literal block of YAML keeps as they are."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Concluded:
+class Concluded(Record):
     """One assignment and what came of it; `match` says which one it was, in the words of a script.
 
     `resets` says that it was known when the quota would be there again: nobody has to wait for that when it is played.

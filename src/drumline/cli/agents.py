@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -16,6 +15,7 @@ from drumline.engine.kit import Worker
 from drumline.errors import DrumlineError
 from drumline.ports.processes import Processes
 from drumline.profiles import read_profiles
+from drumline.record import to_plain
 from drumline.wiring import Crew, Site, open_site
 from drumline.workspace.repository import find_repository
 
@@ -84,7 +84,7 @@ def _open(site: Site, name: str, processes: Processes) -> Worker:
 
 def listed_json(listed: Listed) -> dict[str, object]:
     """An agent as scripts read it."""
-    return {**asdict(listed), "usable": listed.usable}
+    return {**to_plain(listed), "usable": listed.usable}
 
 
 def trial_json(trial: Trial) -> dict[str, object]:

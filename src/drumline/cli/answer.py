@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import click
 
 from drumline.app.say import check_answer
@@ -15,6 +13,7 @@ from drumline.core import gates
 from drumline.core.ids import GateId
 from drumline.core.state import RunState
 from drumline.ports.journal import Message
+from drumline.record import replace
 
 
 @click.command("answer")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -15,6 +14,7 @@ from drumline.core.flow.questions import FLOW
 from drumline.core.flow.state import Key
 from drumline.core.ids import RunId, Stream
 from drumline.errors import InvalidInput
+from drumline.record import Record
 from drumline.store.sqlite import SqliteStore
 from drumline.views.flowlogs import Moment, head_lines, match_logs, replay, state_lines, visit_json
 from drumline.views.flowsnapshot import FlowSnapshot
@@ -22,8 +22,7 @@ from drumline.views.flowvisits import find_visits
 from drumline.wiring import Site
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Wanted:
+class Wanted(Record):
     """What a person asked for."""
 
     name: str = ""

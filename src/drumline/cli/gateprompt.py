@@ -9,7 +9,6 @@ import select
 import sys
 import termios
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import click
@@ -19,14 +18,14 @@ from drumline.core import gates
 from drumline.core.events import GateOpened
 from drumline.core.gates import check_reply
 from drumline.errors import InvalidInput
+from drumline.record import Record
 from drumline.views.cells import flatten
 
 POLL = 0.25
 """Seconds between two looks while somebody thinks."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reply:
+class Reply(Record):
     """What came of a question: a text was typed, it is left for later, or it is settled without this terminal."""
 
     kind: Literal["typed", "later", "settled"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from drumline.cli.trusting import ask_again
 from drumline.core.ids import StepId
 from drumline.core.state import RunState
 from drumline.ports.journal import Message
+from drumline.record import Record, replace
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring import Site, open_site
 
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from drumline.cli.flowsession import FlowSession
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Wish:
+class Wish(Record):
     """A message, what must hold for it, and the sentence once it is said.
 
     Where the message is about a step, the check returns its id, which may not be the name that was typed. `complete`

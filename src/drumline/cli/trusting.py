@@ -7,7 +7,6 @@ somebody refused it before or `trust = "ask"`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -24,6 +23,7 @@ from drumline.core.trust import AGENT, CHECK, GRANT, NOTIFY, SCRIPT, SERVER, SET
 from drumline.engine.vetting import Vetting
 from drumline.errors import InvalidInput, NeedsPerson
 from drumline.protection import ASK, OFF
+from drumline.record import Record, replace
 from drumline.store.trustfile import LISTED, REFUSED, FileTrust, Verdict
 from drumline.wiring import Site
 
@@ -42,8 +42,7 @@ MOST = 20
 """Commands that are listed where nobody can be asked; a person who is asked sees all of them."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Offer:
+class Offer(Record):
     """What a run would execute: `brought` by the repository, `everything` with what a person typed.
 
     `place` is the plan or the flow, as `drumline trust` takes it.

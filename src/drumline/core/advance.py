@@ -8,8 +8,6 @@ everything else stops the step with its reason. Before each attempt the run's mo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from drumline.core import gates, spending
 from drumline.core.checkfailure import CHECK_RULES, CheckFailure, explain, is_work
 from drumline.core.commands import (
@@ -33,6 +31,7 @@ from drumline.core.routing import Candidate, choose, find_rest, has_other, list_
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_CRASHES, MOST_KILLS, RULES, WAITS, Failure, Reaction, hands_over
+from drumline.record import Record, replace
 
 NODE = "implement"
 KILLED = CheckFailure.KILLED.value
@@ -40,8 +39,7 @@ MOST_RUNS = 2
 """How often a check that this machine cannot run is tried."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Orders:
+class Orders(Record):
     """What a driver needs to know about the step it holds."""
 
     step: Step

@@ -6,21 +6,19 @@ nothing it is restored; a person's commits become its head; everything else is a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from drumline.core.commands import Ask, Command, EndRun, Linger, ParkRun, SettleBranch
 from drumline.core.events import GateOpened
 from drumline.core.gates import STOP
 from drumline.core.ids import Commit, GateId, StepId, Tree
 from drumline.core.state import RunState
+from drumline.record import Record
 
 RESTORE, KEEP = "restore", "keep"
 KIND = "branch"
 SHORT = 10
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Branch:
+class Branch(Record):
     """The run branch as it is: its `tip`, None if it is gone, and `written`, where we left it.
 
     `missing` are landings that the tip does not contain, `foreign` commits above `written` that we did not make, each

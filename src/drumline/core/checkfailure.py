@@ -10,9 +10,10 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+
+from drumline.record import Record
 
 CANNOT_RUN = frozenset({126, 127})
 """Exit codes by which a shell says that a program could not be run or found."""
@@ -35,8 +36,7 @@ class CheckReaction(Enum):
     REPEAT = "repeated once, then blocked until a person acts"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CheckRule:
+class CheckRule(Record):
     """One row of the classes. `delay` is how many seconds pass before the check is repeated."""
 
     reaction: CheckReaction
@@ -69,8 +69,7 @@ CHECK_RULES: Mapping[CheckFailure, CheckRule] = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FailedCheck:
+class FailedCheck(Record):
     """A check that did not pass: `exit_code` is None if it could not be started, `output` the end of what it printed.
 
     `folder` is where it ran. `names` are files that the work is to create, which a check may call by name alone.
@@ -85,8 +84,7 @@ class FailedCheck:
     killed: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cause:
+class Cause(Record):
     """The class of a failure, and the line of the output that shows it."""
 
     failure: CheckFailure
@@ -118,8 +116,7 @@ def explain(failure: str, *, command: str, evidence: str) -> str:
 # --- the evidence -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Row:
+class _Row(Record):
     """What shows a class: `find` returns the line that does, None if nothing does. No exit codes means any."""
 
     failure: CheckFailure

@@ -9,11 +9,12 @@ import json
 from typing import Any
 
 from drumline.core import events as ev
-from drumline.core.codec import from_plain, marks_from_json, to_plain
+from drumline.core.codec import from_plain
 from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.plan import Check, Marks, Plan, Status, Step
 from drumline.core.state import Gate, RunState, survey
 from drumline.errors import StoreError
+from drumline.record import to_plain
 
 FORMAT = 4
 DONE = Marks(status=Status.DONE)
@@ -88,7 +89,7 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     mirrored = [_lengthen(state, entry) for entry in raw["mirrored"]]
     state.mirrored = {event.step: event for event in mirrored}
     state.digests = {event.path: event.digest for event in mirrored} | raw["digests"]
-    state.marks = {StepId(step): marks_from_json(marks) for step, marks in raw["marks"].items()}
+    state.marks = {StepId(step): from_plain(Marks, marks) for step, marks in raw["marks"].items()}
     state.marks.update({step: event.marks for step, event in state.mirrored.items() if step not in state.marks})
     state.cancel = from_plain(ev.CancelRequested, raw["cancel"]) if raw["cancel"] is not None else None
     state.ended = from_plain(ev.RunEnded, raw["ended"]) if raw["ended"] is not None else None

@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from drumline.core.events import GateOpened
 from drumline.core.ids import Commit, GateId, StepId, Tree
 from drumline.core.plan import Check
+from drumline.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Command:
+class Command(Record):
     """Something to do."""
 
 
 # --- for one step, by the driver that holds its claim -----------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Restart(Command):
     """Begin a new round with a fresh workspace and fresh budgets."""
 
     round: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Recheck(Command):
     """Begin a new round with the work as it is and fresh budgets: its checks could not be run before."""
 
     round: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Prepare(Command):
     """Make the workspace at the head of the run branch and run the setup command in it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt(Command):
     """Ask the agent, after waiting `delay` seconds.
 
@@ -55,7 +49,6 @@ class Attempt(Command):
     answers: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RunCheck(Command):
     """Run one check on the tree as it is, after waiting `delay` seconds."""
 
@@ -64,12 +57,10 @@ class RunCheck(Command):
     delay: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Land(Command):
     """Bring the step's commit onto the run branch."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Park(Command):
     """Give the claim back until a gate is answered; open the gate first if it is not open yet."""
 
@@ -77,7 +68,6 @@ class Park(Command):
     opens: GateOpened | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Defer(Command):
     """Give the claim back until a time."""
 
@@ -85,14 +75,12 @@ class Defer(Command):
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Release(Command):
     """Give the claim back at once: something about the run is to be settled before the step can go on."""
 
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Finish(Command):
     """The step needs no more driving. `failure` is the class of a check failure that is not the work's."""
 
@@ -105,21 +93,18 @@ class Finish(Command):
 # --- for the run, by any driver ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ClaimStep(Command):
     """Take a step and drive it."""
 
     step: StepId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Declare(Command):
     """Record that the plan files call these steps done."""
 
     steps: tuple[StepId, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Reopen(Command):
     """Give a settled step another round; with `redo` one that has landed."""
 
@@ -128,14 +113,12 @@ class Reopen(Command):
     redo: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Ask(Command):
     """Open a gate."""
 
     opens: GateOpened
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Close(Command):
     """Finish a step that no driver has to touch."""
 
@@ -145,7 +128,6 @@ class Close(Command):
     rejected: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class SettleBranch(Command):
     """Let the run branch stand at `to` from here on; `how` says whether it is `restored` or `kept`.
 
@@ -158,7 +140,6 @@ class SettleBranch(Command):
     commits: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Adopt(Command):
     """Record a landing that is on the branch and that the journal does not know."""
 
@@ -167,7 +148,6 @@ class Adopt(Command):
     tree: Tree
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ParkRun(Command):
     """Nothing can go on until one of these gates is answered, or until a time, or until `reason` does not hold."""
 
@@ -176,7 +156,6 @@ class ParkRun(Command):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class EndRun(Command):
     """The run is over."""
 
@@ -184,7 +163,6 @@ class EndRun(Command):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Linger(Command):
     """Nothing to do now, but something is under way elsewhere or a timer runs, to `until` if that is known."""
 

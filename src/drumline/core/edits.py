@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from drumline.core import events as ev
 from drumline.core import gates
@@ -12,10 +11,10 @@ from drumline.core.plan import Marks, Problem, Reading, Step
 from drumline.core.schedule import satisfied
 from drumline.core.state import RunState
 from drumline.core.validation import validate
+from drumline.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Edits:
+class Edits(Record):
     """What an edit of the plan means for the run: events to record, and problems that keep it from counting."""
 
     events: tuple[ev.Event, ...] = ()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from drumline.record import Record
 
 PROTOCOL = 1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Event:
+class Event(Record, omit_defaults=True, forbid_unknown_fields=True):
     """Something that happened."""

@@ -5,7 +5,8 @@ only if the check left it alone: files that it created are removed, files that i
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from drumline.record import Record
 
 MOST_NAMED = 5
 MOST_KEPT = 50
@@ -15,8 +16,7 @@ _FOLDERS = frozenset({"__pycache__", "node_modules", "htmlcov", "coverage", "tar
 _DROPPED_FOLDERS = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".nyc_output"})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Leftovers:
+class Leftovers(Record):
     """The names that a check created, and those that it changed or deleted."""
 
     created: tuple[str, ...] = ()

@@ -7,12 +7,12 @@ are never overwritten here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from drumline.core.ids import StepId
 from drumline.core.plan import WAITING, Marks, Status, Step
 from drumline.core.schedule import assignee
 from drumline.core.state import RunState
+from drumline.record import Record
 
 _FINAL: Mapping[str, Status] = {
     "done": Status.DONE,
@@ -22,8 +22,7 @@ _FINAL: Mapping[str, Status] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Wanted:
+class Wanted(Record):
     """The marks a step's file should have, and the lines of the boxes to tick."""
 
     marks: Marks

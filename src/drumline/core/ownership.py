@@ -14,20 +14,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, islice, pairwise, repeat
 
 from drumline.core.graph import topological
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
+from drumline.record import Record, field
 
 _WILD = re.compile(r"[*?\[]")
 MOST_PAIRS = 10_000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Pattern:
+class Pattern(Record):
     """An owned path taken apart."""
 
     text: str
@@ -36,8 +35,7 @@ class Pattern:
     ends: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Overlap:
+class Overlap(Record):
     """Steps that may run at the same time and own the same files; the first two are proof, the rest are in it too."""
 
     steps: tuple[StepId, ...]
@@ -138,8 +136,7 @@ def _loose(one: StepId, other: StepId, before: dict[StepId, int], order: dict[St
     return not (before[one] >> order[other] & 1 or before[other] >> order[one] & 1)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Ground:
+class _Ground(Record):
     """What a first look at all steps finds; a folder is written without its last slash, the top is ""."""
 
     texts: list[Sequence[str]] = field(default_factory=list)  # of each step, in the order of the steps

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from drumline.core.ids import StepId
+from drumline.record import Record, field, force_setattr, replace
 
 
 class Severity(Enum):
@@ -16,8 +16,7 @@ class Severity(Enum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Problem:
+class Problem(Record):
     """One finding about a plan: a stable code, where it is (`file:line`) and a sentence."""
 
     code: str
@@ -37,8 +36,7 @@ class Status(Enum):
     SKIPPED = "skipped"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Marks:
+class Marks(Record, forbid_unknown_fields=True):
     """The engine-owned fields of a step in its file: who has it and how far it is."""
 
     status: Status = Status.READY
@@ -56,8 +54,7 @@ WAITING = "waiting for "
 """How the reason of a step begins that is held up."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Check:
+class Check(Record, forbid_unknown_fields=True):
     """A command the engine runs and judges by exit code. `line` is its list item in the step's file, 0 if none."""
 
     command: str
@@ -65,8 +62,7 @@ class Check:
     source: str = "step"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Step:
+class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     """A unit of work as the plan defines it. `text_digest` covers everything but the engine-owned marks and boxes.
 
     `role` names a shipped profile of the agent, `alone` keeps every other step from running beside it, and
@@ -96,8 +92,7 @@ class Step:
     text_digest: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
+class Plan(Record):
     """All steps in plan order. `name` is what branches and people call it; `path` is relative to the repository.
 
     `ticket` is the id of the work item it belongs to, `express` plans are always sequential, and `complexity` is what
@@ -113,18 +108,17 @@ class Plan:
     express: bool = False
     complexity: str = ""
     steps: tuple[Step, ...] = ()
-    by_id: Mapping[StepId, Step] = field(init=False, repr=False, compare=False)
+    by_id: Mapping[StepId, Step] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "by_id", {step.id: step for step in self.steps})
+        force_setattr(self, "by_id", {step.id: step for step in self.steps})
 
     def with_steps(self, steps: Sequence[Step]) -> Plan:
         """The same plan with other steps."""
         return replace(self, steps=tuple(steps))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reading:
+class Reading(Record):
     """What one pass over the plan's files found: definitions, marks, file digests, and every problem."""
 
     plan: Plan

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from drumline.core import graph
 from drumline.core.ids import StepId
 from drumline.core.ownership import Overlap, overlaps
 from drumline.core.plan import Step
+from drumline.record import Record
 
 PARALLEL = "parallel"
 SEQUENTIAL = "sequential"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Profile:
+class Profile(Record):
     """The shape of a plan: batches hold the steps of one depth.
 
     `eligible` counts the steps that are free to run beside another: of those in a batch that share files, one has its

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from drumline.core.blocked import OFFER
 from drumline.core.events import CheckEnded
 from drumline.core.plan import Check, Step
+from drumline.record import Record
 
 MOST_OUTPUT = 6_000
 """Characters of a failing check's output that go back to the agent."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Brief:
+class Brief(Record):
     """Everything a prompt is made of.
 
     `answers` are questions of agents with what a person said, `cut_short` how the attempt before ended if something

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from drumline.core.events import Event
 from drumline.core.ids import Stream
+from drumline.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Recorded:
+class Recorded(Record):
     """An event with its place: `seq` orders all streams, `version` counts within one, `at` is wall time for people."""
 
     seq: int

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from drumline.core.flow.model import Json
+from drumline.record import Record, field
 
 NAMES = re.compile(
     r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS)S?(?:_(?!(?:FILE|PATH|DIR)$)|$)",
@@ -48,8 +48,7 @@ def _compile_shapes() -> dict[str, re.Pattern[str]]:
 SHAPES = _compile_shapes()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Secrets:
+class Secrets(Record):
     """Values that must not be written down, longest first, so that a part never uncovers the whole."""
 
     values: tuple[str, ...] = ()
@@ -61,8 +60,7 @@ class Secrets:
         return text
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Redaction:
+class Redaction(Record):
     """What must not be written down."""
 
     secrets: Secrets = field(default_factory=Secrets)

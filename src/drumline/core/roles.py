@@ -8,8 +8,9 @@ build on a judgement (architecture, review, security, diagnosis), `fast` where t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
+
+from drumline.record import Record
 
 READ_ONLY = "This role may only read: report what you find. Files you change are put back, and the attempt has failed."
 
@@ -28,8 +29,7 @@ class Capability(Enum):
         return self in (Capability.READ_WRITE, Capability.FULL)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Role:
+class Role(Record):
     """One profile: its limits are turns of the agent, minutes of work and the model's temperature."""
 
     name: str

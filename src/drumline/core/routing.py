@@ -7,11 +7,11 @@ one that a person has to see to does not before the next round.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from drumline.core.plan import Step
 from drumline.core.state import RunState
+from drumline.record import Record
 
 TIERS = ("fast", "standard", "strong")
 USUAL = "standard"
@@ -27,8 +27,7 @@ MOST_RESTS = 10
 """How often in a row a step may wait for quotas without any work being done in between."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Candidate:
+class Candidate(Record):
     """An agent by the name that the plan or the settings have for it, and the tier it works with.
 
     The run's own agent has no name: journals from before steps had agents say nothing of it.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from drumline.core.event import PROTOCOL, Event
 from drumline.core.ids import NO_STEP, Commit, DriverId, GateId, StepId, Tree
 from drumline.core.plan import Marks, Step
+from drumline.record import field
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RunStarted(Event):
     """A run began; everything it depends on is pinned here or in the `PlanPinned` beside it.
 
@@ -39,7 +38,6 @@ class RunStarted(Event):
     budget: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PlanPinned(Event):
     """The plan as it was read when the run began, with the digest of every file.
 
@@ -58,7 +56,6 @@ class PlanPinned(Event):
     express: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class FlowPinned(Event):
     """This run walks one flow by itself, in `folder`; its nodes' events are in the stream of the step `flow`.
 
@@ -76,7 +73,6 @@ class FlowPinned(Event):
     worktree: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PlanChanged(Event):
     """A person edited the plan in mid-run; it was validated and is what counts from here on."""
 
@@ -87,14 +83,12 @@ class PlanChanged(Event):
     marks: Mapping[str, Marks] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StepsDeclared(Event):
     """Steps the plan files call done although this run has no proof of it."""
 
     steps: tuple[StepId, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class GateOpened(Event):
     """A durable question to a person; `spent` is what the run had spent by then, if it is about its money.
 
@@ -115,7 +109,6 @@ class GateOpened(Event):
     about: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class GateAnswered(Event):
     """The first answer to a gate; later ones are refused by the inbox.
 
@@ -130,7 +123,6 @@ class GateAnswered(Event):
     spent: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StepStarted(Event):
     """A step was claimed for the first time in its round: it is in work until it finishes."""
 
@@ -138,7 +130,6 @@ class StepStarted(Event):
     round: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StepFinished(Event):
     """A step needs no more driving: done, blocked, failed or skipped. One small event per finished step.
 
@@ -162,7 +153,7 @@ class StepFinished(Event):
     files: tuple[str, ...] = ()
     created: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
-    usage: Mapping[str, float] = field(default_factory=dict)
+    usage: Mapping[str, int | float] = field(default_factory=dict)
     rejected: bool = False
     notices: tuple[str, ...] = ()
     failure: str = ""
@@ -171,7 +162,6 @@ class StepFinished(Event):
     void: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StepDeferred(Event):
     """A step was given back until a time, in seconds since the epoch: the quota of its agents resets then."""
 
@@ -180,16 +170,14 @@ class StepDeferred(Event):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class UsageCounted(Event):
     """What one agent has used for one step so far, all of it, with the number of `attempts` and of `unpriced` ones."""
 
     step: StepId
     agent: str
-    usage: Mapping[str, float]
+    usage: Mapping[str, int | float]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StepReopened(Event):
     """A person, or a changed cause, gives a finished step another round; with `redo` one that has landed."""
 
@@ -199,7 +187,6 @@ class StepReopened(Event):
     redo: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PlanMirrored(Event):
     """What was written into one step's file: the marks, the ticked boxes, and the digest the file has now."""
 
@@ -210,7 +197,6 @@ class PlanMirrored(Event):
     ticked: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class BranchSettled(Event):
     """The run branch was not where we left it; it stands at `new` from here on.
 
@@ -224,14 +210,12 @@ class BranchSettled(Event):
     commits: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ModeChanged(Event):
     """Steps not yet started are scheduled differently from here on."""
 
     mode: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class CancelRequested(Event):
     """A person stopped the run; drivers stop their steps and end it."""
 
@@ -239,7 +223,6 @@ class CancelRequested(Event):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RunParked(Event):
     """Nothing can go on until a gate is answered, or `until` a time, or a person does what `reason` says.
 
@@ -251,14 +234,12 @@ class RunParked(Event):
     reason: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RunResumed(Event):
     """A driver took up a run that was parked, interrupted or ended unfinished."""
 
     driver: DriverId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RunEnded(Event):
     """The run is over: done, failed, blocked or cancelled."""
 

@@ -8,7 +8,6 @@ the steps at the head of the longest remaining chain first. `obstacle` is both t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import inf
 
 from drumline.core import gates
@@ -19,13 +18,13 @@ from drumline.core.ownership import shared
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.state import Gate, RunState
 from drumline.core.trust import Brought
+from drumline.record import Record, field
 
 STUCK = frozenset({Status.CLAIMED, Status.BLOCKED, Status.FAILED})
 """What the plan says of a step that somebody has begun and not finished."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Obstacle:
+class Obstacle(Record):
     """What keeps a step back: a kind for programs, a sentence for people, a gate or a time where there is one."""
 
     kind: str
@@ -35,8 +34,7 @@ class Obstacle:
     steps: tuple[StepId, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Surroundings:
+class Surroundings(Record):
     """What the world says at this moment: claims held, marks in the files, the time, and how old a claim may get.
 
     `patience` is how many seconds a driver stays for a quota if there is nothing else to do. `untrusted` are commands

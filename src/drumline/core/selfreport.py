@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from drumline.core.flow.model import Json
+from drumline.record import Record
 
 BLOCKED = "blocked"
 FAILED = "failed"
@@ -98,16 +98,14 @@ _NONE = re.compile(
 _OTHERS = re.compile(r"\b(?:previous|prior|earlier|upstream|quoted|example|template|review of|handoff (?:of|from))\b")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Denial:
+class Denial(Record):
     """What an agent says against its own work: that it is blocked or has failed, and its words about it."""
 
     kind: str
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Line:
+class _Line(Record):
     """A line that is neither code nor quoted. `path` are the headings above it, `first` if it begins a paragraph."""
 
     text: str

@@ -6,12 +6,12 @@ The rule: work whose cost nobody knows is unpriced. It counts as nothing against
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from drumline.core import gates
 from drumline.core.events import UsageCounted
 from drumline.core.ids import StepId
 from drumline.core.state import Gate, RunState
+from drumline.record import Record
 
 COST = "cost_usd"
 ATTEMPTS = "attempts"
@@ -21,8 +21,7 @@ REPLAYED = "replayed"
 Usage = Mapping[str, float]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Leave:
+class Leave(Record):
     """What a person said about further spending, and what was spent by then; old journals do not tell."""
 
     choice: str

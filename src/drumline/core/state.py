@@ -8,7 +8,7 @@ or decided is computed from them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from drumline.core import events as ev
@@ -17,6 +17,7 @@ from drumline.core.graph import depths
 from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.plan import Marks, Plan, Reading, Status, Step
 from drumline.errors import NotAllowed
+from drumline.record import replace
 
 
 @dataclass(kw_only=True, slots=True)

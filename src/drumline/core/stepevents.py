@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from drumline.core.event import Event
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
+from drumline.record import field
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StepClaimed(Event):
     """A driver holds the claim from here on."""
 
@@ -17,7 +16,6 @@ class StepClaimed(Event):
     token: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StepReleased(Event):
     """The driver gave the claim back with the step unfinished; nobody takes it before `until`."""
 
@@ -25,21 +23,18 @@ class StepReleased(Event):
     until: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StepRestarted(Event):
     """A new round begins: fresh workspace, fresh budgets; attempts keep counting."""
 
     round: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StepRechecked(Event):
     """A new round begins with the work as it is: fresh budgets, and only the checks run again."""
 
     round: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class WorkspaceAssigned(Event):
     """Intent: a worktree at this path, from this commit. Recorded before it is made, adopted on retry."""
 
@@ -47,21 +42,18 @@ class WorkspaceAssigned(Event):
     base: Commit
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class WorkspaceReady(Event):
     """The worktree stands and its setup command has run."""
 
     tree: Tree
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class WorkspaceFailed(Event):
     """The worktree or its setup command failed."""
 
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptStarted(Event):
     """Intent: an agent is asked after `delay` seconds, with the work tree as `tree` says.
 
@@ -80,22 +72,19 @@ class AttemptStarted(Event):
     budget: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class SessionOpened(Event):
     """The agent at work calls its session by another id than the one chosen for it."""
 
     session: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptUsed(Event):
     """What the attempt under way has used so far, all of it, `seconds` after it began; spent also if it is lost."""
 
-    usage: Mapping[str, float]
+    usage: Mapping[str, int | float]
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class AttemptEnded(Event):
     """An agent concluded. `failure` is empty or a class of the taxonomy; `tree` is what it left behind.
 
@@ -109,7 +98,7 @@ class AttemptEnded(Event):
     failure: str = ""
     message: str = ""
     seconds: float = 0.0
-    usage: Mapping[str, float] = field(default_factory=dict)
+    usage: Mapping[str, int | float] = field(default_factory=dict)
     source: str = ""
     session: str = ""
     question: str = ""
@@ -118,7 +107,6 @@ class AttemptEnded(Event):
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class CheckStarted(Event):
     """Intent: a check runs on this tree."""
 
@@ -127,7 +115,6 @@ class CheckStarted(Event):
     tree: Tree
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class CheckEnded(Event):
     """A check's verdict, bound to the trees before and after it. `exit_code` None means it was not run.
 
@@ -150,7 +137,6 @@ class CheckEnded(Event):
     altered: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class LandingStarted(Event):
     """Intent: this commit goes onto the run branch, whose head was `head`."""
 
@@ -159,7 +145,6 @@ class LandingStarted(Event):
     head: Commit
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class LandingRefused(Event):
     """The commit could not be landed; both sides are kept. With `retry` it can be once the run branch is settled."""
 
@@ -168,7 +153,6 @@ class LandingRefused(Event):
     retry: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class StepLanded(Event):
     """The step's commit is on the run branch."""
 
@@ -178,7 +162,6 @@ class StepLanded(Event):
     adopted: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class WorkLost(Event):
     """What was open was cut short: with its driver, or because `killed` says what was killed from outside.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
+
+from drumline.record import Record
 
 
 class Failure(Enum):
@@ -31,8 +32,7 @@ class Reaction(Enum):
     FAIL = "failed"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rule:
+class Rule(Record):
     """One row of the taxonomy."""
 
     reaction: Reaction

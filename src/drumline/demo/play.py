@@ -14,6 +14,7 @@ import click
 
 from drumline.demo.project import PLAN, Project, clean_environment
 from drumline.errors import DrumlineError
+from drumline.record import Record
 
 GATE = "wave-4"
 PARKED, INTERRUPTED = 2, 130
@@ -21,8 +22,7 @@ PATIENCE = 20
 """How often a background driver that is not there yet is looked for; each look takes some seconds."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Status:
+class Status(Record):
     """The part of `drumline status --json` that the story is about."""
 
     branch: str

@@ -7,12 +7,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from drumline.errors import DrumlineError
+from drumline.record import Record
 
 MATERIAL = Path(__file__).parent / "material"
 PLAN = "plans/tally"
@@ -27,8 +27,7 @@ worktrees = "../worktrees"
 OWN_GIT = ("-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgsign=false")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Project:
+class Project(Record):
     """The repository, and the folder around it that also holds its workspaces."""
 
     folder: Path

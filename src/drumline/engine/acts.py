@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TypeVar
 from uuid import uuid4
 
@@ -32,6 +31,7 @@ from drumline.engine.salvage import explain_unreadable, read_work
 from drumline.errors import ChildKilled, GitError, InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome, Report
 from drumline.ports.processes import Job, Processes
+from drumline.record import Record, field, replace
 
 T = TypeVar("T")
 
@@ -42,8 +42,7 @@ SHORT = 12
 SETUP = "setup"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Note:
+class Note(Record):
     """Events for the step's stream and for the run's, recorded together."""
 
     step: list[ev.Event] = field(default_factory=list)
@@ -58,8 +57,7 @@ async def forget(event: ev.Event) -> None:
     """Nobody keeps it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Acts:
+class Acts(Record):
     """The hands of one walk: the step it is about and the tools for it.
 
     `note` records what is known before an act is over.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId
@@ -12,6 +11,7 @@ from drumline.core.schedule import settled
 from drumline.core.state import RunState
 from drumline.engine.outbox import iso
 from drumline.ports.planfiles import Account, StepAccount, StepFailure
+from drumline.record import replace
 
 
 class Failures:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from drumline.core.checkfailure import Cause, FailedCheck, classify
 from drumline.ports.processes import Job, Processes
+from drumline.record import Record, replace
 
 MOST_OUTPUT = 8_000
 TIMED_OUT = 124
 """The exit code of a check that took too long, as the program `timeout` has it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Checked:
+class Checked(Record):
     """How a check ended; `cause` is None if it passed."""
 
     exit_code: int | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import anyio
@@ -40,6 +40,7 @@ from drumline.errors import Conflict, GitError, StaleToken
 from drumline.ports.journal import Addition, Recorded
 from drumline.ports.processes import Processes
 from drumline.ports.roster import Standing
+from drumline.record import replace
 
 
 @dataclass(kw_only=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from drumline.core import events as ev
 from drumline.core.ids import RunId, Stream
 from drumline.core.stepstate import StepState, fold_step
 from drumline.ports.journal import Journal
+from drumline.record import replace
 
 
 def add_figures(finished: ev.StepFinished, state: StepState) -> ev.StepFinished:

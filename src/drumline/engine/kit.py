@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
@@ -19,13 +18,13 @@ from drumline.ports.processes import Processes
 from drumline.ports.roster import Roster
 from drumline.ports.trust import TRUSTING, Trust
 from drumline.ports.workspaces import Workspaces
+from drumline.record import Record, field
 
 Observer = Callable[[Sequence[Recorded]], None]
 Price = Callable[[str, Mapping[str, float]], float | None]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Worker:
+class Worker(Record):
     """An agent that was opened, and the model it works with if one is set."""
 
     agent: Agent
@@ -41,8 +40,7 @@ def know_no_price(model: str, usage: Mapping[str, float]) -> float | None:
     return None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Kit:
+class Kit(Record):
     """Everything a driver needs of the world. `equip` opens what belongs to one driver once its id is known.
 
     `price` tells what tokens cost with a model, and may take a while. `quota_wait` is how long a driver stays for a

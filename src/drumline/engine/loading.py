@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from drumline.core import checkpoint
 from drumline.core.ids import RunId, Stream
@@ -11,13 +10,13 @@ from drumline.core.recorded import Recorded
 from drumline.core.state import RunState, fold_run
 from drumline.garbage import uncollected
 from drumline.ports.journal import Checkpoint, Journal
+from drumline.record import Record
 
 EVERY = 800
 """Events of a run's stream after which a new checkpoint is worth its writing."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Loaded:
+class Loaded(Record):
     """A run as it is now: its fold, the events read for it, and the place of the last one."""
 
     state: RunState

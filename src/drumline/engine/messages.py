@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 from drumline.core import events as ev
 from drumline.core.gates import BUDGET, check_reply, read_reply
@@ -13,6 +12,7 @@ from drumline.core.spending import COST, sum_run
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
+from drumline.record import replace
 
 MODES = ("parallel", "sequential")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from drumline.core.events import PlanMirrored, StepFinished
@@ -18,6 +17,7 @@ from drumline.engine.refusals import explain_refusal
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition
 from drumline.ports.planfiles import Account
+from drumline.record import Record, field, replace
 
 DONE = Marks(status=Status.DONE)
 RENEWALS = 4
@@ -38,8 +38,7 @@ def parse_iso(text: str) -> float | None:
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Outbox:
+class Outbox(Record):
     """Writes marks; the caller records the event it returns. What is refused is reported once and tried again."""
 
     kit: Kit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from drumline.core import events as ev
 from drumline.core.edits import compare
@@ -17,6 +17,7 @@ from drumline.ports.journal import Claim, Store
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.roster import Roster
 from drumline.ports.workspaces import Workspaces
+from drumline.record import Record, replace
 
 
 @dataclass(kw_only=True)
@@ -72,8 +73,7 @@ def _add_own_marks(reading: Reading | None, run: RunState) -> Reading | None:
     return replace(reading, marks={**reading.marks, **written})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class OtherRuns:
+class OtherRuns(Record):
     """Live runs of the same plan beside ours: a step that one of them landed is done there, not here."""
 
     store: Store

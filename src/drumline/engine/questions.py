@@ -8,16 +8,14 @@ failure stays one: there the last message is not looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from drumline.core.blocked import OFFER, find_question, write_question
 from drumline.core.selfreport import BLOCKED, find_denial
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.record import Record, replace
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AskingAgent:
+class AskingAgent(Record):
     """An agent whose last line may be a question to a person."""
 
     agent: Agent

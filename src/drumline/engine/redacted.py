@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 
 from drumline.core.redaction import Redaction
 from drumline.isolation.transcripts import list_logs, redact_files
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.processes import Conversation, Ended, Job, Processes
+from drumline.record import Record, replace
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RedactedProcesses:
+class RedactedProcesses(Record):
     """Commands whose logs and last words are redacted once they have ended; `printed` is for programs, and raw."""
 
     processes: Processes
@@ -47,8 +46,7 @@ class RedactedProcesses:
             await redact_files([job.log], self.redaction)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RedactedAgent:
+class RedactedAgent(Record):
     """An agent whose outcome and transcript are redacted once it has concluded."""
 
     agent: Agent
@@ -71,8 +69,7 @@ class RedactedAgent:
         )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RedactedModels:
+class RedactedModels(Record):
     """Models whose answers and transcripts are redacted."""
 
     models: Models

@@ -5,17 +5,15 @@ The rule: a workspace is not discarded before what it holds is kept; if nothing 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from drumline.core.ids import Commit, StepId, Tree
 from drumline.errors import GitError, GitKilled
 from drumline.ports.workspaces import Workspaces
+from drumline.record import Record
 
 LONGEST = 300
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Work:
+class Work(Record):
     """What is in a workspace. `unreadable` says why `tree` is not all of it."""
 
     tree: Tree

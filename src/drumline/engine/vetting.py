@@ -6,7 +6,6 @@ What a person answers at a gate is remembered for the repository, so that it is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from drumline.core import gates
@@ -17,10 +16,10 @@ from drumline.core.state import RunState
 from drumline.core.trust import Brought
 from drumline.engine.brought import list_step_commands
 from drumline.ports.trust import Trust
+from drumline.record import Record, field
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Vetting:
+class Vetting(Record):
     """Looks at the commands of steps before these are claimed; a text that was found trusted is not looked at again.
 
     `base` is where the paths of agents start that play a file.

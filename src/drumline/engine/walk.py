@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import anyio
@@ -31,6 +31,7 @@ from drumline.engine.salvage import read_work
 from drumline.errors import ChildKilled, Conflict, GitError, GitKilled, InvalidInput
 from drumline.isolation.scratch import take_over_logs
 from drumline.ports.journal import Addition
+from drumline.record import replace
 
 Recover = Callable[[StepState, DriverId], list[ev.Event]]
 

@@ -12,7 +12,6 @@ import json
 import os
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from drumline.errors import InvalidFlow, InvalidInput
 from drumline.flowfiles.reading import FlowReading, check_flow, read_flow
 from drumline.ports.library import Callee
 from drumline.profiles import DEFAULT, PLACE, Profiles
+from drumline.record import Record, field
 
 SHIPPED = Path(drumline.__file__).parent / "flows"
 OWN_FLOWS = Path(".drumline", "flows")
@@ -35,8 +35,7 @@ _NODES = re.compile(r"^nodes\s*:", re.MULTILINE)
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FlowLibrary:
+class FlowLibrary(Record):
     """Finds callees and keeps flows for one run.
 
     `top` is the repository, `keep` the run's folder for copies. `default` is the spec of the default agent; with

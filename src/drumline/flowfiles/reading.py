@@ -9,7 +9,6 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from drumline.core.flow.edges import Place
@@ -20,6 +19,7 @@ from drumline.core.flow.validation import validate
 from drumline.core.plan import Problem, Severity
 from drumline.flowfiles.tree import Flaw, Item, parse_tree
 from drumline.flowfiles.values import Findings, closest, read_fields, warn_of_misspellings
+from drumline.record import Record, replace
 
 MAX_BYTES = 16 * 1024 * 1024
 LONGEST_ID = 128
@@ -32,8 +32,7 @@ def _first_line(_owner: str, _place: Place) -> int:
     return 1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FlowReading:
+class FlowReading(Record):
     """What one file holds. `flow` is None if it has errors; `draft` is what could be made out of it nevertheless.
 
     `data` is the file as it was read, so that a copy is exactly what was judged.
@@ -42,8 +41,8 @@ class FlowReading:
     flow: Flow | None
     problems: tuple[Problem, ...] = ()
     draft: Flow | None = None
-    data: bytes = field(default=b"", repr=False, compare=False)
-    locate: Locate = field(default=_first_line, repr=False, compare=False)
+    data: bytes = b""
+    locate: Locate = _first_line
 
     @property
     def errors(self) -> tuple[Problem, ...]:

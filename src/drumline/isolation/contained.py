@@ -11,11 +11,12 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from io import BytesIO
 from pathlib import Path, PurePath
 from typing import BinaryIO
+
+from drumline.record import Record
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # A pipe without a writer would hold us for ever.
@@ -25,8 +26,7 @@ DRAFT = ".drumline"
 CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Stamp:
+class Stamp(Record):
     """By which a file is known to be as it was."""
 
     mtime: int

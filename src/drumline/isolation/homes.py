@@ -9,8 +9,9 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from drumline.record import Record
 
 VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 FOLDERS = ("hooks", "info", "modules", "worktrees")
@@ -34,8 +35,7 @@ LOGINS = (
 """What agent programs keep tokens in: each sees its own, in its private home, and not those of the others."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Home:
+class Home(Record):
     """A folder in which an agent program has its settings, logins and sessions, and what may come back from a copy.
 
     `places` say where it is, with `~` and `$NAME`; the first whose variables are set counts, and one that ends with a

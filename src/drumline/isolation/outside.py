@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +16,7 @@ import anyio.to_thread
 
 from drumline.isolation.watched import mark_file, read_git_places, read_records, read_user_places
 from drumline.ports.agents import Assignment, Happening, Outcome
+from drumline.record import Record, field, replace
 
 T = TypeVar("T")
 MOST = 20
@@ -34,8 +34,7 @@ UNHELD = (
 UNJAILED = f"bubblewrap does not work here: {UNHELD}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Watch:
+class Watch(Record):
     """What is looked at around a workspace.
 
     `writable` are folders that may be written to, `ours` are paths below the checkout that Drumline itself writes, and

@@ -11,7 +11,6 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 
@@ -22,10 +21,10 @@ from drumline.isolation.scratch import HOMES, open_scratch
 from drumline.isolation.tokens import Login, keep_in_step, salvage_logins, write_manifest
 from drumline.isolation.transcripts import OWN
 from drumline.ports.agents import Assignment
+from drumline.record import Record, field
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PrivateHomes:
+class PrivateHomes(Record):
     """What a program is started with: what a jail shows where, what it seals, and variables that lead to the homes."""
 
     places: Mapping[Path, Path] = field(default_factory=dict)
@@ -36,8 +35,7 @@ class PrivateHomes:
 NONE = PrivateHomes()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Copy:
+class _Copy(Record):
     """One home and its private copy. `kept` is what stays with the run of it."""
 
     home: Home

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from drumline.isolation.contained import (
     write_at,
     write_contained,
 )
+from drumline.record import Record
 
 FIELDS = frozenset(
     {
@@ -45,8 +45,7 @@ MANIFEST = "homes.json"
 """In the folder of private homes, out of the programs' reach: whose copies they are, for who clears up after a kill."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Login:
+class Login(Record):
     """A file with tokens: the user's, and its copy below a private home."""
 
     own: Path

@@ -6,7 +6,6 @@ A scripted agent is the exception: its script plays what a model with tools woul
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drumline.core.ids import StepId
@@ -16,13 +15,13 @@ from drumline.models.guard import GuardedAgent
 from drumline.models.toolbox import WRITING, choose_tools
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.models import Answer, Question
+from drumline.record import Record, replace
 
 STEP = StepId("flow")
 """What stands for the step where there is none, in scripts and in an agent's environment."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScriptedModels:
+class ScriptedModels(Record):
     """Answers by the file of a scripted agent, which `spec` names as `scripted:FILE`."""
 
     spec: str
@@ -40,8 +39,7 @@ class ScriptedModels:
         return _convey(await agent.work(assign(question, attempt=nth, read_only=read_only)))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AgentModels:
+class AgentModels(Record):
     """Asks a coding agent that may look at the workspace, and sees to it that it only looked."""
 
     spec: str

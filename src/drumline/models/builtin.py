@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -23,12 +22,12 @@ from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.jail import Wrapper
 from drumline.ports.processes import Processes
 from drumline.profiles import NOTHING, Loan, McpServer
+from drumline.record import Record, field, replace
 
 NOBODY = f"there is no model to ask: set one of {', '.join(KEYS)}, or name a model as builtin:provider:model"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BuiltinAgent:
+class BuiltinAgent(Record):
     """Works with a model of a provider. `model` overrules the tiers but not the assignment."""
 
     processes: Processes
@@ -37,7 +36,11 @@ class BuiltinAgent:
     servers: Mapping[str, McpServer] = field(default_factory=dict)
     jail: Wrapper | None = None
     loan: Loan = NOTHING
-    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Without the environment: it may hold secrets."""
+        return f"{type(self).__name__}(model={self.model!r})"
 
     async def work(self, assignment: Assignment) -> Outcome:
         """Do the assignment in its workspace. No process of it is left when this returns or is cancelled."""

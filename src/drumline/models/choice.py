@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from drumline.core.redaction import find_secrets
 from drumline.core.routing import TIERS
@@ -22,6 +21,7 @@ from drumline.ports.jail import Wrapper
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.processes import Processes
 from drumline.profiles import NOTHING, Loan, McpServer
+from drumline.record import Record, field, replace
 
 SCRIPTED = "scripted:"
 AGENT = "agent:"
@@ -38,8 +38,7 @@ def find_name_fault(name: str) -> str:
     return "" if name in TIERS or (kind and rest.strip()) else f"{name!r} does not name a model (legal: {LEGAL})"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ChosenModels:
+class ChosenModels(Record):
     """Passes each question on to who is to answer it; `find_jail` is asked when commands may be started."""
 
     open_agent: Callable[[str], Agent]

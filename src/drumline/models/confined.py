@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from drumline.isolation.gitguard import guard_git
@@ -13,10 +12,10 @@ from drumline.isolation.scratch import open_scratch, open_temp
 from drumline.ports.jail import Bounds, Wrapper
 from drumline.ports.processes import HARMLESS, Conversation, Ended, Job, Processes
 from drumline.profiles import NOTHING, Loan
+from drumline.record import Record, replace
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ConfinedProcesses:
+class ConfinedProcesses(Record):
     """Runs commands that may write to `writable` only, where there is a jail; `temp` takes their temporary files.
 
     `keep` are variables of ours that they may see beside harmless ones, `sealed` folders that stay as they are.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, AsyncExitStack
-from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
@@ -38,6 +37,7 @@ from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.jail import Wrapper
 from drumline.ports.processes import Processes
 from drumline.profiles import Loan, McpServer
+from drumline.record import Record, replace
 
 TURNS = 200
 """Turns that it may take; a budget or a timeout ends it sooner."""
@@ -68,8 +68,7 @@ class Spent(Exception):
     """The budget is used up."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Equipment:
+class Equipment(Record):
     """What an agent works with: a model, what starts its commands and servers, and what limits those."""
 
     model: str

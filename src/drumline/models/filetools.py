@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
 from drumline.errors import InvalidInput
 from drumline.isolation.containment import contain
+from drumline.record import Record
 
 ANSWER = 48 * 1024
 """Characters that a tool answers with at most."""
@@ -24,8 +24,7 @@ VISITED = 50_000
 HINT = "call the tool again with other arguments"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FileTools:
+class FileTools(Record):
     """Looks at and changes the files below one folder."""
 
     workspace: Path

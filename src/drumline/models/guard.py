@@ -8,17 +8,15 @@ the agent, for nobody can tell them apart.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from drumline.core.taxonomy import Failure
 from drumline.models.witness import find_changes, look
 from drumline.ports.agents import Agent, Assignment, Outcome
+from drumline.record import Record, replace
 
 NAMED = 10
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GuardedAgent:
+class GuardedAgent(Record):
     """An agent whose assignments are judged by the work tree, not by its word."""
 
     agent: Agent

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
 from functools import partial
 
 from pydantic_ai import Agent, Tool
@@ -42,6 +41,7 @@ from drumline.ports.jail import Wrapper
 from drumline.ports.models import Answer, Question
 from drumline.ports.processes import Processes
 from drumline.profiles import NOTHING, Loan, McpServer
+from drumline.record import Record, field, replace
 
 EXEC = ("exec", "execute_command")
 """Names of the tool that runs commands."""
@@ -56,8 +56,7 @@ EFFORTS = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PydanticModels:
+class PydanticModels(Record):
     """Asks the model that a question names as `provider:model`.
 
     What is started for it is held by the `jail`, if there is one; `loan` is what it may see and write to beside.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
 from drumline.isolation.containment import contain
 from drumline.models.filetools import ANSWER
 from drumline.ports.processes import HARMLESS, Ended, Job, Processes
+from drumline.record import Record, field
 
 LONGEST = 600.0
 USUAL = 120.0
@@ -19,8 +19,7 @@ NOTHING_FOUND = 1
 """Grep's exit code for it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ShellTools:
+class ShellTools(Record):
     """Runs commands below one folder; `log` names the files that take their output."""
 
     workspace: Path

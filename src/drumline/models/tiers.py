@@ -6,14 +6,13 @@ The names are a snapshot of what the providers offer; a configuration replaces t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from drumline.core.routing import TIERS
+from drumline.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Provider:
+class Provider(Record):
     """A provider with defaults: one of the variables in `keys` holds its API key."""
 
     name: str

@@ -9,18 +9,18 @@ import hashlib
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+
+from drumline.record import Record, field
 
 BIGGEST = 64 * 1024 * 1024
 """Bytes of a file that are hashed; of a bigger one size and time must do."""
 _OPTIONS = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "core.quotePath=false")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sight:
+class Sight(Record):
     """A work tree at one moment: its commit, and every file that differs from it."""
 
     commit: str = ""

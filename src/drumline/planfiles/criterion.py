@@ -9,16 +9,15 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from drumline.planfiles.spans import Piece, split_spans
+from drumline.record import Record
 
 IsProgram = Callable[[str], bool]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Criterion:
+class Criterion(Record):
     """The command to run, or the fault that keeps the item from being one."""
 
     command: str = ""

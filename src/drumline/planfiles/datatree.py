@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, NoReturn
 
 import yaml
+
+from drumline.record import Record, field
 
 MAX_DEPTH = 32
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -37,8 +38,7 @@ class Kind(Enum):
     SCALAR = "value"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Node:
+class Node(Record):
     """One value between the offsets `start` and `end`. `flow` collections are written in brackets.
 
     `quote` is how a text is written: in quotes of that kind, as a block (`|` or `>`), or plainly.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +20,7 @@ from drumline.planfiles.drafts import PlanLock, put_file, until_settled
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, escape_glob, read_bytes
 from drumline.planfiles.stepfile import replace_spans
 from drumline.ports.planfiles import Account, Correction
+from drumline.record import Record, field
 
 Span = tuple[int, int, str]
 
@@ -28,8 +28,7 @@ UNTELLING = frozenset({"implement", "plan", "root", "active-session", "tasks"})
 """Names of files that say nothing about the plan in them."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Parsed:
+class Parsed(Record):
     """What a document says: the plan's own words, its steps in order, their marks and texts, and every problem.
 
     `texts` is what a step's prompt shows of the document. `need_lines` may hold the line of a step's needs, for

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from markdown_it.token import Token
 
 from drumline.core.plan import Step
 from drumline.planfiles.correction import corrects
+from drumline.record import Record
 
 _ARROW = re.compile(r"(?:<?--+[->ox]|<?==+[=>]|<?-\.+->?|~~~)(?:\|[^|]*\|)?")
 _LABELLED = re.compile(r"(--|==|-\.)\s+[^-=.>|][^->=]*?\s*(--+>|==+>|\.+->)")
@@ -27,8 +27,7 @@ _MAX_ARROWS = 1_000
 _MAX_LINE = 2_000
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Drawing:
+class Drawing(Record):
     """A drawing at `line`: the label of each node by its name, and arrows from a needed node to the one that waits."""
 
     line: int

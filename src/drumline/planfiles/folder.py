@@ -28,6 +28,7 @@ from drumline.planfiles.source import BOM, NEWLINE, decode, digest, escape_glob,
 from drumline.planfiles.stamps import Stamps
 from drumline.planfiles.stepfile import Form, StepFile, parse_marks
 from drumline.ports.planfiles import Account, Correction
+from drumline.record import Record
 
 T = TypeVar("T")
 
@@ -35,8 +36,7 @@ Beside = Callable[[str], str | None]
 """The text of a file beside the steps by its name in the plan's directory; None if there is none to be read."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Contents:
+class Contents(Record):
     """What was read, for the layout to look at as a whole. `beside` holds texts by name in the plan's directory.
 
     `unreadable` are the names of files that exist and could not be read, which is a problem of its own.
@@ -49,8 +49,7 @@ class Contents:
     unreadable: Collection[str]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Overview:
+class Overview(Record):
     """What the files beside the steps say of the plan as a whole, and what does not agree."""
 
     title: str = ""

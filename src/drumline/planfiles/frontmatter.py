@@ -8,13 +8,13 @@ is, with a warning (`Mask`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import yaml
 
 from drumline.core.plan import Problem
 from drumline.planfiles.mask import MOST_MASKED, Mask
 from drumline.planfiles.source import BOM, line_at, line_starts
+from drumline.record import Record
 
 MAX_CHARS = 64 * 1024
 MAX_DEPTH = 16
@@ -25,8 +25,7 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 Value = str | tuple[str, ...] | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class Entry(Record):
     """One key: its value (a text, a list of texts, or None for anything deeper) and where it stands in the file.
 
     `start` and `end` bound the value itself, `first` and `last` the whole lines from the key to the value's end.
@@ -41,8 +40,7 @@ class Entry:
     last: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Frontmatter:
+class Frontmatter(Record):
     """All keys of one file. `end` is where a further line would go; the body begins at offset `body`."""
 
     entries: Mapping[str, Entry]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
@@ -26,6 +25,7 @@ from drumline.planfiles.implement_steps import StepPart, helped_by, link, read_p
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, NEWLINE, decode, read_bytes
 from drumline.ports.planfiles import Account, Correction
+from drumline.record import Record, replace
 
 FILE = "implement.md"
 _TITLE = re.compile(r"implementation plan\s*:\s*", re.IGNORECASE)
@@ -33,8 +33,7 @@ _SPEC_FOLDER = re.compile(r"([0-9]+|[A-Za-z][A-Za-z0-9]*-[0-9]+)-.+")
 _TICKET = re.compile(r"#?([A-Za-z0-9][A-Za-z0-9_-]*)")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Document:
+class _Document(Record):
     """A document taken apart: sections, and its steps without needs."""
 
     sections: Sections

@@ -15,13 +15,13 @@ from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
 from drumline.planfiles.implement_words import StepHeading, almost_heading, read_field, read_heading
 from drumline.planfiles.markdown import parse_blocks
 from drumline.planfiles.source import BOM, line_starts
+from drumline.record import Record
 
 STEP_LEVELS = (2, 3)
 _BOXES = ("[ ] ", "[x] ", "[X] ")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
+class Item(Record):
     """One list item of a field: its 1-based line, its text without the box, and the offset inside the box if any."""
 
     line: int
@@ -72,8 +72,7 @@ class Section:
         return next((found for found in self.fields if found.name == name), None)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sections:
+class Sections(Record):
     """All sections of a document in order, its title, and lines of headings that look like a step's but are none."""
 
     title: str

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status, Step
@@ -18,14 +17,14 @@ from drumline.planfiles.implement_sections import Field, Section, Sections
 from drumline.planfiles.implement_words import StatusWord, Tag, read_status
 from drumline.planfiles.source import NEWLINE, digest
 from drumline.planfiles.stepfile import replace_spans
+from drumline.record import Record, replace
 
 THIS_REPO = "this repo"
 _HEALS = re.compile(r"(.+)h[0-9]*")
 _REVIEW_FIX = re.compile(r"R[0-9]+[a-z]?")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Repos:
+class Repos(Record):
     """What a plan says about repositories: whether it spans several, and the names of this one and of the others."""
 
     several: bool
@@ -42,8 +41,7 @@ class Repos:
         return tag.casefold() in self.others
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepPart:
+class StepPart(Record):
     """One section as a step: its status words where it has any, and what is wrong with it."""
 
     section: Section

@@ -6,9 +6,9 @@ Only text that a markdown parser found to be a heading or a paragraph comes here
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from drumline.core.plan import Status
+from drumline.record import Record
 
 WRITES = {
     Status.READY: "pending",
@@ -52,8 +52,7 @@ _NAMED = re.compile(r"[*_]*(step)[ \t]+([A-Za-z][A-Za-z0-9._-]*)[*_]*[ \t]*:[*_]
 _ALMOST = re.compile(r"[*_]*step[ \t]+[^:]*:", re.IGNORECASE)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StatusWord:
+class StatusWord(Record):
     """A status as it was written. `end` is where the word ends in its text; `drift` says how it strays, if it does."""
 
     status: Status
@@ -61,8 +60,7 @@ class StatusWord:
     drift: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Tag:
+class Tag(Record):
     """A bracketed word at the end of a heading. Offsets count in the heading; `start` has the blanks before it."""
 
     text: str
@@ -72,8 +70,7 @@ class Tag:
     end: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepHeading:
+class StepHeading(Record):
     """A heading that opens a step; `tags` stand behind the title, first to last. Its words end at `end`."""
 
     id: str

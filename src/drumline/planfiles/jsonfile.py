@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import NoReturn
 
 from drumline.core.plan import Problem
 from drumline.planfiles.source import BOM, line_at, line_starts
+from drumline.record import Record
 
 Place = tuple[str | int, ...]
 """The keys and indexes that lead to a value."""
@@ -18,8 +18,7 @@ _LEXEME = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 MAX_DEPTH = 32
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JsonFile:
+class JsonFile(Record):
     """The value of a file, the line where each part of it begins, and keys that are there twice."""
 
     value: object

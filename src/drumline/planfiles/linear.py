@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -36,6 +35,7 @@ from drumline.planfiles.source import (
 from drumline.planfiles.stepfile import manual_items, not_run, replace_spans, step_checks, structure
 from drumline.planfiles.writing import match_checks
 from drumline.ports.planfiles import Account, Correction
+from drumline.record import Record, replace
 
 _HEADING = re.compile(
     r"[*_]*phase\s+([0-9]+(?:h[0-9]*)?|R[0-9]+[a-z]?)\s*(?::|-|–|—)\s*(.*)", re.IGNORECASE | re.DOTALL
@@ -43,8 +43,7 @@ _HEADING = re.compile(
 _SUFFIXES = (".md", ".markdown")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Phase:
+class _Phase(Record):
     """One section: its id and title, where it stands, and what it holds. Box offsets are those of the document."""
 
     id: StepId
@@ -62,7 +61,6 @@ class _Phase:
         return [self.body.boxes[check.line] for check in self.checks if check.line in self.body.boxes]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class _LinearParsed(Parsed):
     """What the document says, and which phases have boxes that can say they are done."""
 

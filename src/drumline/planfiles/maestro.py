@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from drumline.core.ids import StepId
@@ -45,6 +44,7 @@ from drumline.planfiles.source import (
     read_bytes,
 )
 from drumline.ports.planfiles import Account, Correction
+from drumline.record import replace
 
 STATE = "active-session.md"
 PLAN_ENDING = "-impl-plan.md"

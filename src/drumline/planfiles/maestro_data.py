@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Problem, Step
@@ -16,14 +15,14 @@ from drumline.planfiles.maestro_markdown import blocks
 from drumline.planfiles.maestro_phases import count_problem, find_phases, phase_id, read_phases, to_steps, warning
 from drumline.planfiles.source import BOM, NEWLINE, line_at, line_starts
 from drumline.ports.planfiles import Correction
+from drumline.record import Record
 
 TITLE_CHARS = 120
 _INFOS = frozenset({"json", "yaml", "yml", "jsonc", "json5"})
 _EXPRESS = "express"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Region:
+class Region(Record):
     """Where data stands in a text: between two offsets; whatever follows the frontmatter begins at `after`."""
 
     start: int

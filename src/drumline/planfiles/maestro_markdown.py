@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ from drumline.planfiles.maestro_words import (
 )
 from drumline.planfiles.source import NEWLINE, digest, line_starts
 from drumline.planfiles.spans import code_spans
+from drumline.record import Record, replace
 
 _BOX = re.compile(r"\[[ xX]\]\s+")
 _WORD = re.compile(r"[^\s,;:(]+")
@@ -45,8 +46,7 @@ class Line(NamedTuple):
     item: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
+class Part(Record):
     """A sub-section: its topic, what its heading says after a colon, its lines, and its fenced blocks are left out."""
 
     topic: Topic | None
@@ -55,8 +55,7 @@ class Part:
     lines: tuple[Line, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Section:
+class Section(Record):
     """One phase: where its heading and its text stand, and its parts in order."""
 
     id: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
@@ -16,6 +16,7 @@ from drumline.core.roles import Capability, Role, find_role
 from drumline.core.validation import normal_path
 from drumline.planfiles.datatree import Kind, Node, Scalar, plain
 from drumline.planfiles.source import digest
+from drumline.record import Record, field
 
 PHASE_LIMITS = {"simple": 3, "medium": 5}
 WORDS = {
@@ -59,8 +60,7 @@ Where = Callable[[int], str]
 """`file:line` of an offset."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Draft:
+class Draft(Record):
     """A phase as its source states it. `agent` is as written; `agent_where` is the place of that."""
 
     id: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
@@ -12,6 +11,7 @@ from markdown_it.token import Token
 
 from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.source import line_starts
+from drumline.record import Record
 
 _BOX = frozenset({"[ ]", "[x]", "[X]"})
 
@@ -28,8 +28,7 @@ BUCKETS: Mapping[str, Bucket] = {bucket.value: bucket for bucket in Bucket}
 _PROMPT = "$ "
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Item:
+class Item(Record):
     """One criterion: the 1-based line of its list item, and its text without the box.
 
     A check has a `command`, or a `fault` that says why it is none.
@@ -42,8 +41,7 @@ class Item:
     fault: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Body:
+class Body(Record):
     """What a body holds. `boxes` maps a line to the offset of the character between the box's brackets.
 
     `headings` holds the first line of each heading, by its words in small letters.

@@ -6,15 +6,14 @@ Texts that come from elsewhere are quoted, so that none of their words becomes a
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from drumline.core.plan import Marks, Plan, Status, Step
 from drumline.planfiles.correction import code_span, escape_heading, quote, yaml_list, yaml_text
+from drumline.record import Record
 from drumline.views.graph import mermaid
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Page:
+class Page(Record):
     """One file of a plan: its name in the plan's folder and its text."""
 
     name: str

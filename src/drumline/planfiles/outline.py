@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 
@@ -17,6 +16,7 @@ from drumline.core.plan import Problem
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import parse_blocks
 from drumline.planfiles.source import BOM, line_starts
+from drumline.record import Record, field
 
 _BOX = re.compile(r"\[([^\w\]\[]|[xX])\](\*?)(?:\s+|$)")
 _ALMOST = re.compile(r"\[(?:\s*|\s+[xX]\s*|[xX]\s+)\](?![(\[:])")
@@ -24,8 +24,7 @@ _ITEM_OPENS = "list_item_open"
 _HEADING_OPENS = "heading_open"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Heading:
+class Heading(Record):
     """A heading and its section, which ends where one of the same or a higher level begins. Lines count from 1."""
 
     level: int
@@ -36,8 +35,7 @@ class Heading:
     parent: int = -1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Entry:
+class Entry(Record):
     """A list item: its words without the box, the lines it covers with all that is nested in it, and where it stands.
 
     `box` is the offset of the character between the brackets, -1 if it has no box; `star` says that an asterisk follows
@@ -65,8 +63,7 @@ class Kind(Enum):
     FENCE = "fence"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Block:
+class Block(Record):
     """An item's own words, a paragraph or a code block, as it is written. `language` is the word behind a fence.
 
     `heading` and `entry` are the numbers of the heading above it and of the item around it, -1 if none.
@@ -81,8 +78,7 @@ class Block:
     language: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Outline:
+class Outline(Record):
     """All headings, list items and blocks from top to bottom; `begin` is where the text behind a frontmatter is."""
 
     begin: int

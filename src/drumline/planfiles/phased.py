@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -35,6 +34,7 @@ from drumline.planfiles.markdown import Body, Bucket, read_body
 from drumline.planfiles.source import BOM, NEWLINE
 from drumline.planfiles.stepfile import Fields, Form, StepFile, neutral_digest, not_run, step_checks
 from drumline.ports.planfiles import Correction
+from drumline.record import replace
 
 STEPS, HANDOFFS, NOTES, PLAN = "steps", "handoffs", "NOTES.md", "plan.md"
 MAX_NOTES = 8_000

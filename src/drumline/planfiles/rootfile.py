@@ -6,7 +6,6 @@ The steps' frontmatter is the truth: where table or drawing say otherwise, that 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from markdown_it import MarkdownIt
@@ -21,6 +20,7 @@ from drumline.planfiles.markdown import find_title
 from drumline.planfiles.source import BOM, line_starts
 from drumline.planfiles.stepfile import STATUSES
 from drumline.ports.planfiles import Correction
+from drumline.record import Record, field
 
 AUTONOMY = ("autopilot", "critical", "verbose")
 MOST_ASKED = AUTONOMY[-1]
@@ -40,8 +40,7 @@ _NOTHING = frozenset({"", "-", "–", "—", "none", "n/a"})
 _SHOWN = 5
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class Row(Record):
     """A row of the steps table: its line and what its cells say; None where the table has no such column."""
 
     line: int
@@ -50,8 +49,7 @@ class Row:
     status: Status | None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Table:
+class Table(Record):
     """The steps table: the line of its header, its columns from left to right, and its rows."""
 
     line: int
@@ -59,8 +57,7 @@ class Table:
     rows: tuple[Row, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RootFile:
+class RootFile(Record):
     """What one root file says."""
 
     title: str = ""

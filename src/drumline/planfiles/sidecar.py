@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from drumline.core.ids import StepId
@@ -17,6 +16,7 @@ from drumline.planfiles.drafts import put_file
 from drumline.planfiles.jsonfile import JsonFile, encodable, read_json
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, read_bytes
 from drumline.ports.planfiles import Correction
+from drumline.record import Record, field, replace
 
 SUFFIX = ".drumline.json"
 SCHEMA_VERSION = 1
@@ -25,16 +25,14 @@ _MARK_FIELDS = ("assignee", "claimed_at", "reason")
 _WORDS = ("id", "title", "what", "why", "test")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Added:
+class Added(Record):
     """A corrective step that the plan's own file has no place for."""
 
     correction: Correction
     helps: StepId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Sidecar:
+class Sidecar(Record):
     """Marks by step, added steps, and during a write the marks from `before` it, should it never be finished."""
 
     marks: Mapping[StepId, Marks] = field(default_factory=dict)

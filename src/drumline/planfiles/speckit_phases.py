@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from drumline.planfiles.outline import Outline
 from drumline.planfiles.tasklist import Task
+from drumline.record import Record, field
 
 PHASE = re.compile(r"phase\s+(?P<number>[A-Za-z]?[0-9]+(?:\.[0-9]+)*|[A-Z])\b", re.IGNORECASE)
 _STORY = re.compile(r"(?:user\s+)?stor(?:y|ies)\s*#?([0-9]+)|\bUS\s?-?([0-9]+)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Phase:
+class Phase(Record):
     """The tasks below one heading; `number` is what a phase is called in prose, `story` that of a story."""
 
     number: str = ""

@@ -17,6 +17,7 @@ from drumline.core.validation import normal_path
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
 from drumline.planfiles.markdown import BUCKETS, Body, Bucket, read_body
 from drumline.planfiles.source import digest
+from drumline.record import Record
 
 ENGINE_KEYS = ("status", "assignee", "claimed_at", "reason")
 
@@ -30,8 +31,7 @@ STATUSES: Mapping[str, Status] = {
 """Accepted when reading; only the values of `Status` are ever written."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Form:
+class Form(Record):
     """How one format writes a step's file: its words for each status, and which headings hold the criteria.
 
     `reads` are the accepted words (small letters, parted by hyphens), `absent` what no word means, `writes` the word
@@ -52,8 +52,7 @@ class Form:
 NATIVE = Form(reads=STATUSES, writes={status: status.value for status in Status}, buckets=BUCKETS)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepFile:
+class StepFile(Record):
     """What one file says. `step` is None if it has no usable id."""
 
     step: Step | None

@@ -7,21 +7,20 @@ steps in it, or whose id begins theirs (`1` and `1.1`), is a group: it is ticked
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Problem, Severity, Status
 from drumline.planfiles.outline import Entry, Outline
 from drumline.planfiles.tasklist_names import Named, make_slug
+from drumline.record import Record, field
 
 DONE_MARKS = frozenset("xX✓✔✅☑")
 OPEN_MARK = " "
 DONE_MARK = "x"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Task:
+class Task(Record):
     """A box that is a step: the number of its list item, what its words say, its groups from the outside in."""
 
     id: StepId
@@ -32,8 +31,7 @@ class Task:
     optional: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TaskList:
+class TaskList(Record):
     """All tasks from top to bottom, the boxes that head groups by their item's number, and what is not as expected."""
 
     tasks: tuple[Task, ...] = ()
@@ -41,8 +39,7 @@ class TaskList:
     problems: tuple[Problem, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Order:
+class Order(Record):
     """What each task needs, in the order of the tasks, what a person verifies then, and what had to be assumed."""
 
     needs: Sequence[tuple[StepId, ...]]

@@ -7,7 +7,6 @@ steps. A task that its format calls optional counts as skipped while its box is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,11 +23,11 @@ from drumline.planfiles.tasklist_text import Texts, find_checks, find_files
 from drumline.planfiles.weaving import weave_beside
 from drumline.planfiles.writing import match_checks
 from drumline.ports.planfiles import Account, Correction
+from drumline.record import replace
 
 SUFFIXES = (".md", ".markdown")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class TasksParsed(Parsed):
     """What the document says, and which steps it calls optional."""
 

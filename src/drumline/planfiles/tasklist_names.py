@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
 
 from drumline.core.validation import legal_id
+from drumline.record import Record
 
 MOST_TITLE = 120
 """Letters of a title; the whole text of a task is in its prompt."""
@@ -18,8 +18,7 @@ _PARALLEL = frozenset({"p", "parallel", "∥"})
 _AFTER_ID = re.compile(r"[*_`]*[.:)\]]?[*_`]*(?:[ \t]+(?:[-–—:][ \t]+)?|$)")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Named:
+class Named(Record):
     """A task's words taken apart. `parallel` says that it may run beside the tasks around it."""
 
     id: str

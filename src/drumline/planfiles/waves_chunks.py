@@ -13,6 +13,7 @@ from drumline.planfiles.document import Parsed
 from drumline.planfiles.jsonfile import JsonFile, Place, encodable
 from drumline.planfiles.source import digest
 from drumline.planfiles.waves_fields import CHUNK_FIELDS, PLAN_FIELDS, TIERS, FieldRule
+from drumline.record import Record
 
 
 def read_chunks(source: JsonFile, path: str) -> Parsed:
@@ -20,8 +21,7 @@ def read_chunks(source: JsonFile, path: str) -> Parsed:
     return _Reader(source, path).read()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Chunk:
+class _Chunk(Record):
     """One chunk with its place in the file and the ids it needs."""
 
     value: Mapping[str, object]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from drumline.record import Record
 
 TIERS = {"haiku": "fast", "sonnet": "standard", "opus": "strong"}
 
@@ -27,8 +28,7 @@ class Kind(Enum):
         return isinstance(value, list)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FieldRule:
+class FieldRule(Record):
     """One key: what it must be, whether it may be missing, and what it is for."""
 
     name: str

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
 from drumline.core.flow.model import Json
 from drumline.core.ids import RunId, StepId
+from drumline.record import Record, field
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Happening:
+class Happening(Record):
     """Something an agent did on the way, in the same words for all agents.
 
     `text` is what it said, the tool it called, the file it edited, the command it ran, the notice, the id of its
@@ -32,8 +31,7 @@ async def ignore(happening: Happening) -> None:
     """Nobody wants to know."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Assignment:
+class Assignment(Record):
     """What an agent is asked to do, and where. `log` takes its transcript, `prompt_file` holds the prompt on disk.
 
     `scope` and `visit` say where in a flow; with `read_only` it may look at the workspace but not change it. `model`
@@ -71,13 +69,12 @@ class Assignment:
     writable: tuple[Path, ...] = ()
     answers: tuple[tuple[str, str], ...] = ()
     self_report: bool = True
-    report: Report = field(default=ignore, repr=False, compare=False)
+    report: Report = ignore
     ours: tuple[str, ...] = ()
-    list_idle: Callable[[], Sequence[Path]] = field(default=list, repr=False, compare=False)
+    list_idle: Callable[[], Sequence[Path]] = list
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class Outcome(Record):
     """How the agent concluded. `failure` is empty or a class of the failure taxonomy; `message` its last words or why.
 
     `structured` is the answer to an `output_schema`, if the agent gives one by itself: it still has to be validated.

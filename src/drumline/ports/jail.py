@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from drumline.ports.processes import Job
+from drumline.record import Record, field
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Bounds:
+class Bounds(Record):
     """What a jailed command can reach beside what every jail shows; everything else it can only read, or not see.
 
     It writes to `writable`, but not to `sealed`, even where a folder around one is writable. Where it looks for a key

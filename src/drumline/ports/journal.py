@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from drumline.core.events import Event
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
 from drumline.core.recorded import Recorded as Recorded
+from drumline.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Addition:
+class Addition(Record):
     """Events for one stream. `expected` is the version it must have now; None adds whatever the version is."""
 
     events: Sequence[Event]
     expected: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Checkpoint:
+class Checkpoint(Record):
     """A cached fold of a run's stream up to `version`, whose last event is at `seq`."""
 
     version: int
@@ -71,8 +69,7 @@ class Journal(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Claim:
+class Claim(Record):
     """The right to drive a step."""
 
     driver: DriverId
@@ -109,8 +106,7 @@ class Claims(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Message:
+class Message(Record):
     """What a person said: an answer, or the wish to cancel, retry, skip or change the mode."""
 
     kind: str

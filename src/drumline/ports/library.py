@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from drumline.core.flow.model import Flow
+from drumline.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Callee:
+class Callee(Record):
     """What a name stands for: a flow's file, or an agent by its spec; `warning` if the name had to be guessed."""
 
     flow: Path | None = None

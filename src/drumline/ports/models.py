@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from drumline.core.ids import RunId
+from drumline.record import Record, field
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
+class Question(Record):
     """What a model is asked, and what it may use.
 
     `model` is `provider:model`, a tier, `scripted:FILE`, or empty for the configured default. `tools` and
@@ -39,8 +38,7 @@ class Question:
     max_iterations: int = 10
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Answer:
+class Answer(Record):
     """What the model said last. `failure` is empty or a class of the failure taxonomy, `message` says why.
 
     `notices` are remarkable things about it that are not failures.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Reading, Step
+from drumline.record import Record, field
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Correction:
+class Correction(Record):
     """A corrective step to be inserted: it inherits the needs of the step it helps, which waits for it from then on.
 
     Ids follow the field's custom: `3h`, `3h2` for step 3; `R1`, `R1b` for review findings.
@@ -25,8 +24,7 @@ class Correction:
     test: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepFailure:
+class StepFailure(Record):
     """One failure of a step: when (ISO time), what, and whether another attempt followed."""
 
     at: str
@@ -34,8 +32,7 @@ class StepFailure:
     retried: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepAccount:
+class StepAccount(Record):
     """What is known of one step, for formats that keep books."""
 
     step: StepId
@@ -51,8 +48,7 @@ class StepAccount:
     usage: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Account:
+class Account(Record):
     """A run as of `now` (ISO time), for formats that keep books: its state, its mode and what is known of its steps."""
 
     run: str

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from drumline.record import Record, field
 
 # How many bytes of its stdout a command may hand over through `Job.printed`.
 PRINTED_LIMIT = 8 * 1024 * 1024
@@ -31,8 +32,7 @@ HANDED = 100
 """The number of the first descriptor on which a command finds what `Job.handed` holds."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Job:
+class Job(Record):
     """One command: an argv (never a shell line built from plan text), where it runs, and where its output goes.
 
     `env` is added to our own environment, from which the names in `unset` are taken first; with `keep`, only the names
@@ -57,8 +57,7 @@ class Job:
     scoped: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ended:
+class Ended(Record):
     """How it ended: `exit_code` as a shell would say it (128+n for a signal), None if it could not be started.
 
     `output` is the tail of the log. `cut` and `errors` are for jobs with `printed`: whether that file lacks something

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from drumline.record import Record
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Skill:
+
+class Skill(Record):
     """A skill as it is listed. `origin` is `flow`, `repository`, `user` or `shipped`.
 
     With a `fault` it cannot be loaded.

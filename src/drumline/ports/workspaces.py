@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from drumline.core.branch import Branch
 from drumline.core.ids import Commit, StepId, Tree
+from drumline.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Landing:
+class Landing(Record):
     """What became of a landing: `commit` is on the branch, or `conflicts`/`refusal` say why not.
 
     `moved` says that somebody else has moved or deleted the branch: the landing may be made once that is settled.

@@ -7,15 +7,14 @@ import os
 import signal
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from drumline.processes import census
+from drumline.record import Record
 
 SWEEP_WAIT = 5.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Identity:
+class Identity(Record):
     """A process that cannot be mistaken for a later one with the same number."""
 
     pid: int

@@ -11,12 +11,12 @@ import logging
 import os
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.core.ids import RunId
 from drumline.processes import locks
 from drumline.processes.kill import Identity, identify
+from drumline.record import Record
 
 LEASE = "lease"
 BEAT_WIDTH = 32
@@ -25,8 +25,7 @@ BEATS_PER_LEASE = 4
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Lease:
+class Lease(Record):
     """What the file says: `beat` is the monotonic clock of the machine when the driver was last seen.
 
     `seconds` is how long its owner may be silent, in the owner's own words: it beats at a pace that fits them.

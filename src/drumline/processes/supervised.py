@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from drumline.ports.processes import Conversation, Ended, Job
 from drumline.processes import census, locks
 from drumline.processes.conversation import Pipes, SupervisedConversation
 from drumline.processes.kill import sweep
+from drumline.record import replace
 
 LOG_HEAD = 4 * 1024 * 1024
 LOG_TAIL = 1024 * 1024

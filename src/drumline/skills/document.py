@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from drumline.core.flow.noderules import SKILL_NAME
+from drumline.record import Record
 
 FILE = "SKILL.md"
 MAX_FILE = 256 * 1024
@@ -28,8 +28,7 @@ _BOM = "\ufeff"
 _PAIR = re.compile(r"(?P<key>[\w-]+):(?P<value>(?: +[^\[{&*!|>%@'\"`#].*)?)")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Document:
+class Document(Record):
     """What a file says. With a `fault` nothing else in it counts."""
 
     description: str = ""

@@ -6,13 +6,13 @@ A broken skill hides a sound one of the same name further on: what is used must 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.core.flow.inspection import listed
 from drumline.core.flow.noderules import SKILL_NAME
 from drumline.errors import InvalidInput
 from drumline.ports.skills import Skill
+from drumline.record import Record
 from drumline.skills.document import FILE, Document, read_document
 
 BESIDE = "skills"
@@ -22,8 +22,7 @@ MOST_SKILLS = 500
 HINT = "drumline flow skills"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
+class Place(Record):
     """A folder that has one folder per skill; nothing in it may lead out of `within`."""
 
     folder: Path
@@ -58,8 +57,7 @@ def search_path(top: Path, environment: Mapping[str, str]) -> tuple[Place, ...]:
     return (*own, *user, shipped)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FolderSkills:
+class FolderSkills(Record):
     """Skills in the folders of a search path; files are read anew at every question."""
 
     places: Sequence[Place]

@@ -12,20 +12,19 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from drumline.core.trust import Brought
 from drumline.errors import InvalidInput
 from drumline.protection import ASK, AUTO, OFF
+from drumline.record import Record, field
 
 ACCEPTED, REFUSED, LISTED = "accepted", "refused", "listed"
 VERSION = 1
 PRIVATE = 0o700
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Verdict:
+class Verdict(Record):
     """What was said about one command: accepted or refused by a person, or listed where nobody could be asked."""
 
     command: Brought
@@ -33,8 +32,7 @@ class Verdict:
     at: float
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FileTrust:
+class FileTrust(Record):
     """Judges commands by the file at `path`. `policy` is the setting `trust`.
 
     With `asks` a person is there, so what is new is asked about. Without, `list_new` is handed what is new to this

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Plan, Reading, Step
 from drumline.core.validation import validate
 from drumline.errors import InvalidInput
 from drumline.ports.planfiles import Account, Correction
+from drumline.record import replace
 
 
 class FakePlanFiles:

@@ -6,7 +6,6 @@ import inspect
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -14,6 +13,7 @@ import anyio.lowlevel
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from drumline.ports.processes import Conversation, Ended, Job
+from drumline.record import replace
 
 Play = Callable[[Job, "FakePartner"], Awaitable[Ended]]
 

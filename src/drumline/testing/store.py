@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import anyio.lowlevel
 
@@ -15,10 +14,10 @@ from drumline.core import codec
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
 from drumline.errors import Conflict, StaleToken
 from drumline.ports.journal import Addition, Checkpoint, Claim, Message, Recorded
+from drumline.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Row:
+class _Row(Record):
     """An event as a disk would keep it."""
 
     seq: int

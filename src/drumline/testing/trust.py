@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
 from drumline.core.trust import Brought
+from drumline.record import Record, field
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MemoryTrust:
+class MemoryTrust(Record):
     """Asks about everything that was not accepted, or with `asks` unset only about what was refused."""
 
     asks: bool = True

@@ -9,7 +9,6 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,12 +16,12 @@ from drumline.core.branch import Branch
 from drumline.core.ids import NO_STEP, Commit, StepId, Tree
 from drumline.core.leftovers import find_droppings
 from drumline.ports.workspaces import Landing
+from drumline.record import Record
 
 Files = Mapping[str, bytes]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Record:
+class _Record(Record):
     """A commit: its parent (empty for the first), tree, message and the step it belongs to."""
 
     parent: str

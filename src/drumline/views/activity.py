@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from drumline.core.advance import NODE, orders_for
 from drumline.core.events import AttemptStarted, CheckStarted
 from drumline.core.ids import StepId
 from drumline.core.life import Phase
 from drumline.core.plan import Step
 from drumline.core.stepstate import StepState
+from drumline.record import Record
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.snapshot import Snapshot
@@ -19,8 +18,7 @@ _SPOKEN = ("prepare", "wait", "check", "land")
 """Nodes whose text names them."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Activity:
+class Activity(Record):
     """A node, a few words, since when, and until when if it is only waiting."""
 
     node: str

@@ -6,7 +6,6 @@ The rule: an attempt that changed nothing, or that nobody can price, is said to 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId
@@ -14,6 +13,7 @@ from drumline.core.routing import spell_agent
 from drumline.core.spending import count_attempt
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.record import Record, field
 from drumline.views.cells import flatten
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
@@ -22,8 +22,7 @@ UNCHANGED = "it called itself done and had changed no file"
 MOST_NOTICES = 5
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Attempt:
+class Attempt(Record):
     """One attempt that has ended; `source` says who counted its usage."""
 
     number: int

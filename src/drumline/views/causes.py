@@ -7,7 +7,6 @@ at the step and its needs only, so that a table of ten thousand steps stays line
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from drumline.core.events import GateOpened, StepFinished
 from drumline.core.ids import DriverId, GateId, StepId
@@ -15,6 +14,7 @@ from drumline.core.login import find_login
 from drumline.core.plan import Marks, Step
 from drumline.core.schedule import STUCK, Obstacle, obstacle
 from drumline.core.state import RunState
+from drumline.record import Record
 from drumline.views.activity import activity
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
@@ -26,8 +26,7 @@ MOST_NAMED = 5
 SHORT_COMMIT = 9
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Cause:
+class Cause(Record):
     """One reason: a kind, a clause for people, and who, what question, until when. `steps` are the unmet needs."""
 
     kind: str

@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from drumline.core.events import Event
 from drumline.core.flow.events import FlowEnded, NodeEnded
 from drumline.core.flow.model import Json
 from drumline.core.flow.scopes import call_scope, parent_scope
 from drumline.core.flow.state import FlowState, Key, fold_flows
+from drumline.record import Record, field
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.flowhistory import FindChart
@@ -27,8 +27,7 @@ LONGEST_VALUE = 100
 """Characters of a value in the header of a visit."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Moment:
+class Moment(Record):
     """The end of one visit: what it wrote, and the values then, or None where its flow keeps no states.
 
     What a visit of a fan-out wrote is in the values once its whole round is over.

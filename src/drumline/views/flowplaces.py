@@ -5,21 +5,19 @@ Board, status and `why` all ask here, so that they cannot disagree.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from drumline.core.flow.model import ASKING, AgentNode, CheckNode, LlmNode, Node, NodeId, ScriptNode
 from drumline.core.flow.questions import find_question_id, question_id
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Gathering, Key
 from drumline.core.ids import GateId
+from drumline.record import Record
 from drumline.views.cells import flatten
 from drumline.views.flowsnapshot import FlowSnapshot
 from drumline.views.flowvisits import find_flow_of
 from drumline.views.states import run_state
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MapProgress:
+class MapProgress(Record):
     """A map at work: how many of its items are over."""
 
     scope: str
@@ -33,16 +31,14 @@ class MapProgress:
         return self.scope.removesuffix("#1")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Held:
+class Held(Record):
     """A node that is due once the others of its round are over."""
 
     key: Key
     others: tuple[NodeId, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rest:
+class Rest(Record):
     """A visit whose agent goes on at a time, and why it waits."""
 
     key: Key

@@ -5,13 +5,14 @@ what a node wrote is listed by key.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from drumline.core import events as ev
 from drumline.core.flow import events as fev
 from drumline.core.flow.state import Key
+from drumline.record import replace
 from drumline.views.causes import name_some
 from drumline.views.cells import flatten
 from drumline.views.duration import duration

@@ -7,7 +7,7 @@ read any more.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from drumline.core.events import FlowPinned
 from drumline.core.flow.events import FlowEnded
@@ -16,6 +16,7 @@ from drumline.core.flow.state import FlowState, Key
 from drumline.core.ids import DriverId, GateId
 from drumline.core.state import RunState
 from drumline.errors import NotAllowed
+from drumline.record import Record, field
 from drumline.views.stopwatch import Stopwatch
 
 RECENT = 10
@@ -47,8 +48,7 @@ class Trace:
         return None if self.began is None or self.ended is None else self.ended - self.began
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FlowSnapshot:
+class FlowSnapshot(Record):
     """One run at one moment.
 
     `flows` are the flow and the flows being called, by scope; empty, with a `problem`, if they cannot be read. `began`

@@ -6,7 +6,6 @@ is always named.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from shlex import quote
 
 from drumline.core.flow.edges import edges_of
@@ -14,6 +13,7 @@ from drumline.core.flow.model import EndNode, MapNode
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.ids import DriverId, GateId
+from drumline.record import Record, replace
 from drumline.views.attempts import UNCHANGED
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, TIMER, name_some
 from drumline.views.cells import flatten
@@ -40,8 +40,7 @@ from drumline.views.states import run_state
 LONGEST = 400
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FlowWhy:
+class FlowWhy(Record):
     """The answer: one sentence about a place or the whole run, its kind, and the command to type next."""
 
     name: str

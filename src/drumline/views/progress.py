@@ -7,8 +7,9 @@ is told twice: a second driver of the same session reads the run's stream again.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +23,7 @@ from drumline.core.routing import spell_agent
 from drumline.core.schedule import is_skipped
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix
+from drumline.record import Record, field
 from drumline.views.causes import SHORT_COMMIT, answer_hint, list_choices, name_some, round_hint, unproved
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
@@ -31,8 +33,7 @@ LONGEST_NOTICE = 200
 MOST_NOTICES = 3
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class Line(Record):
     """One thing worth telling: its name, a plain line, and the same as data."""
 
     event: str
@@ -45,14 +46,13 @@ class Track:
     """What has to be remembered of a step to name its next attempt."""
 
     fixes: int = 0
-    failing: list[str] = field(default_factory=list)
+    failing: list[str] = dataclasses.field(default_factory=list)
     failure: str = ""
     message: str = ""
     agent: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Told:
+class Told(Record):
     """A line without its frame."""
 
     event: str
@@ -66,13 +66,13 @@ class Progress:
 
     after: int = 0
     seen: int = 0
-    over: set[StepId] = field(default_factory=set)
-    skipped: set[StepId] = field(default_factory=set)
-    tracks: dict[StepId, Track] = field(default_factory=dict)
-    named: set[str] = field(default_factory=set)
-    _plan: Plan | None = field(default=None, repr=False)
-    _chosen: frozenset[StepId] = field(default=frozenset(), repr=False)
-    _primed: bool = field(default=False, repr=False)
+    over: set[StepId] = dataclasses.field(default_factory=set)
+    skipped: set[StepId] = dataclasses.field(default_factory=set)
+    tracks: dict[StepId, Track] = dataclasses.field(default_factory=dict)
+    named: set[str] = dataclasses.field(default_factory=set)
+    _plan: Plan | None = dataclasses.field(default=None, repr=False)
+    _chosen: frozenset[StepId] = dataclasses.field(default=frozenset(), repr=False)
+    _primed: bool = dataclasses.field(default=False, repr=False)
 
     def chosen(self, run: RunState) -> frozenset[StepId]:
         """The steps the run is about; worked out once per plan, as a long history asks for it at every step."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from drumline.core.ids import Commit, RunId, StepId
+from drumline.record import Record
 from drumline.views.activity import attempts, checks
 from drumline.views.causes import SHORT_COMMIT
 from drumline.views.cells import flatten
@@ -17,8 +17,7 @@ from drumline.views.usage import sum_step
 from drumline.views.why import why
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepReport:
+class StepReport(Record):
     """What came of one step in one run."""
 
     run: RunId

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from drumline.core.flow.events import FlowEnded, NodeEnded
 from drumline.core.ids import DriverId, RunId
 from drumline.core.recorded import Recorded
 from drumline.core.schedule import is_skipped, satisfied
 from drumline.core.state import RunState
+from drumline.record import Record
 from drumline.views.cells import fit, flatten, width
 from drumline.views.duration import age
 from drumline.views.snapshot import Snapshot
@@ -18,8 +18,7 @@ from drumline.views.states import run_state
 _HEADINGS = ("RUN", "STATE", "DONE", "STARTED", "PLAN", "BRANCH")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunRow:
+class RunRow(Record):
     """A run in the list. `plan` is the path of what it does: a plan, or a flow, which nobody knows the length of."""
 
     run: RunId
@@ -33,8 +32,7 @@ class RunRow:
     skipped: int = 0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FlowBrief:
+class FlowBrief(Record):
     """A run that walks a flow at a glance, read without the flow."""
 
     run: RunState

@@ -6,7 +6,6 @@ Views are functions of a snapshot and of nothing else, so that all faces say the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Problem
@@ -14,11 +13,11 @@ from drumline.core.recorded import Recorded
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.record import Record, field, force_setattr
 from drumline.views.stopwatch import Stopwatch
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Snapshot:
+class Snapshot(Record):
     """One run at one moment.
 
     `steps` and `latest` (the last entry of a step's stream, which says since when and what is being done) are there
@@ -38,7 +37,7 @@ class Snapshot:
     problems: Sequence[Problem] = ()
     latest: Mapping[StepId, Recorded] = field(default_factory=dict)
     stopwatch: Stopwatch | None = None
-    selected: frozenset[StepId] = field(init=False, repr=False, compare=False)
+    selected: frozenset[StepId] = frozenset()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "selected", frozenset(step.id for step in self.run.selected()))
+        force_setattr(self, "selected", frozenset(step.id for step in self.run.selected()))

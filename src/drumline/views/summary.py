@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from drumline.core import gates
 from drumline.core.events import GateAnswered, StepFinished
@@ -11,6 +10,7 @@ from drumline.core.ids import Commit, RunId, StepId
 from drumline.core.login import find_login
 from drumline.core.schedule import find_stop, is_skipped, manual_items
 from drumline.core.state import RunState
+from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, answer_hint, find_resting, retry_hint, round_hint, unproved
 from drumline.views.cells import flatten
@@ -24,8 +24,7 @@ from drumline.views.usage import sum_agents, sum_run
 MOST_LISTED = 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Landed:
+class Landed(Record):
     """A step whose commit is on the run branch."""
 
     step: StepId
@@ -35,8 +34,7 @@ class Landed:
     note: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Unfinished:
+class Unfinished(Record):
     """A step that is not done, and why."""
 
     step: StepId
@@ -44,8 +42,7 @@ class Unfinished:
     reason: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Summary:
+class Summary(Record):
     """The run in figures."""
 
     run: RunId

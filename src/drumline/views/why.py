@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Step
 from drumline.errors import InvalidInput
+from drumline.record import Record, replace
 from drumline.views.attempts import note_step
 from drumline.views.causes import BLOCKER, Cause, cause, list_choices, name_some
 from drumline.views.cells import flatten
@@ -18,8 +18,7 @@ _WORST_FIRST = ("failed", "blocked", "parked", "waiting", "ready", "running")
 _LONGEST_CHAIN = 6
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Why:
+class Why(Record):
     """The answer: one sentence, what kind of reason it is, and the command to type next.
 
     `chain` leads from the step through unmet needs to the one everything hangs on. `notes` are what else is known of

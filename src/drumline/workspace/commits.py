@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from drumline.core.ids import Commit, RunId, StepId, Tree
+from drumline.record import Record
 from drumline.workspace.git import Git
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Signature:
+class Signature(Record):
     """Who and when; `date` is seconds since the epoch and an offset, as git stores it."""
 
     name: str
@@ -23,8 +22,7 @@ class Signature:
         return {f"GIT_{role}_NAME": self.name, f"GIT_{role}_EMAIL": self.email, f"GIT_{role}_DATE": f"@{self.date}"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Made:
+class Made(Record):
     """A commit as read from the repository."""
 
     id: Commit

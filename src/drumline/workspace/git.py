@@ -13,13 +13,13 @@ import subprocess
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
 from drumline.errors import GitError, GitKilled, GitStuck, InvalidInput
+from drumline.record import Record, field, replace
 
 NEEDED = (2, 38)
 _INSTALL = "install git 2.38 or newer"
@@ -53,8 +53,7 @@ UNASKED = "--ignore-submodules=dirty"
 """For `status`: no git is started in a submodule, where it would obey a configuration that an agent wrote."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Result:
+class Result(Record):
     """What git answered."""
 
     code: int
@@ -207,8 +206,7 @@ def _explain_start(error: OSError, cwd: Path) -> GitError:
     return GitError(f"git cannot be started: {error}", hint=_INSTALL)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Git:
+class Git(Record):
     """The git of one repository, addressed by its common directory: no checkout, index or HEAD matters by default."""
 
     common_dir: Path

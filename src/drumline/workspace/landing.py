@@ -9,12 +9,12 @@ elsewhere was moved by somebody else, and is not moved until that is settled.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError
 from drumline.ports.workspaces import Landing
+from drumline.record import Record
 from drumline.workspace.commits import Made, make_commit, read_commit, read_identity
 from drumline.workspace.git import Git
 from drumline.workspace.locks import back_off, is_busy
@@ -25,8 +25,7 @@ LANDED = "landed-"
 _TRIES = 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Target:
+class Target(Record):
     """Where a run lands; `folder` holds the run's own worktrees."""
 
     git: Git

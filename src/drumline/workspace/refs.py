@@ -12,11 +12,11 @@ import os
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 
+from drumline.record import Record
 from drumline.workspace.git import Git, Result
 
 GRACE = 1.0
@@ -24,8 +24,7 @@ GRACE = 1.0
 _LOOK = 0.05
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Update:
+class Update(Record):
     """A ref that is to point at `new`, if it points at `old` now: empty if it must not exist, None for anything."""
 
     ref: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from drumline.core.ids import Commit
 from drumline.errors import GitError, InvalidInput
+from drumline.record import Record
 from drumline.workspace.absorbed import is_absorbed
 from drumline.workspace.git import UNASKED, ask_git
 
@@ -17,8 +17,7 @@ _ABSOLUTE = "--path-format=absolute"
 _PLACES = ("--is-inside-work-tree", _ABSOLUTE, "--show-toplevel", "--git-common-dir")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Repository:
+class Repository(Record):
     """A git repository seen from one of its checkouts: `top` is that checkout, `common_dir` what all of them share."""
 
     top: Path

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 import anyio
@@ -17,6 +16,7 @@ from drumline.core.branch import Branch
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError, GitKilled, InvalidInput
 from drumline.ports.workspaces import Landing
+from drumline.record import Record
 from drumline.workspace.branch import look_at_branch, settle_branch
 from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
 from drumline.workspace.files import WorkFiles
@@ -34,8 +34,7 @@ _ENGINE_FOLDER = ".drumline"
 _KINDS = {"A": "created", "D": "deleted"}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Desk:
+class _Desk(Record):
     """A step's workspace while its lock is held."""
 
     git: Git

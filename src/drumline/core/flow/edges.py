@@ -6,7 +6,6 @@ Where a script's `_next` leads is decided by the script and is no declared edge.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from drumline.core.flow.model import (
@@ -21,6 +20,7 @@ from drumline.core.flow.model import (
     RouteNode,
     ScriptNode,
 )
+from drumline.record import Record
 
 Place = tuple[str | int, ...]
 """Where in a node's part of the file something is written, for example `("routes", "yes")`."""
@@ -44,8 +44,7 @@ PLAIN = frozenset({EdgeKind.NEXT, EdgeKind.FALLBACK, EdgeKind.BRANCH})
 """Edges that nobody decides about: a circle of these alone can only run until its budget is used up."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Edge:
+class Edge(Record):
     """One way from a node to another; `label` is the answer, condition or verdict that chooses it."""
 
     source: NodeId

@@ -25,17 +25,16 @@ Everything else (which nodes are due, joins, merged values, collected items) fol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from drumline.core.event import Event
 from drumline.core.flow.model import Json, NodeId
 from drumline.core.ids import NO_DRIVER, DriverId
+from drumline.record import field
 
 PROTOCOL = 1
 NO_NODE = NodeId("")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class FlowStarted(Event):
     """A walk began. The flow is pinned by its digest; `values` is what the caller adds to its initial state.
 
@@ -52,7 +51,6 @@ class FlowStarted(Event):
     protocol: int = PROTOCOL
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class NodeStarted(Event):
     """Intent: this visit of the node acts from here on."""
 
@@ -61,7 +59,6 @@ class NodeStarted(Event):
     scope: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class NodeEnded(Event):
     """A visit is over: what it wrote and where it leads, or why it failed.
 
@@ -81,12 +78,11 @@ class NodeEnded(Event):
     failure: str = ""
     fell_back: str = ""
     spent: float = 0.0
-    usage: Mapping[str, float] = field(default_factory=dict)
+    usage: Mapping[str, int | float] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     unchanged: bool = False
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class NodeLost(Event):
     """Recovery closed a visit that a dead driver had left open."""
 
@@ -97,7 +93,6 @@ class NodeLost(Event):
     spent: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class NodeBlocked(Event):
     """A visit could not be done on this machine: the class of the check's failure, and why."""
 
@@ -109,7 +104,6 @@ class NodeBlocked(Event):
     spent: float = 0.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class AgentAsked(Event):
     """Intent: this agent acts in the visit that was started with it.
 
@@ -125,7 +119,6 @@ class AgentAsked(Event):
     new_session: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class SessionNamed(Event):
     """The agent at work calls its session by another id than the one chosen for it."""
 
@@ -135,17 +128,15 @@ class SessionNamed(Event):
     scope: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class NodeUsed(Event):
     """What models and agents have used so far in the visit under way, all of it."""
 
     node: NodeId
     visit: int
-    usage: Mapping[str, float]
+    usage: Mapping[str, int | float]
     scope: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class NodeSuspended(Event):
     """The agent of a visit concluded, and the visit is not over.
 
@@ -164,11 +155,10 @@ class NodeSuspended(Event):
     resets_at: float | None = None
     until: float | None = None
     spent: float = 0.0
-    usage: Mapping[str, float] = field(default_factory=dict)
+    usage: Mapping[str, int | float] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class SessionKept(Event):
     """The session in which an agent ended its visit, for a node that goes on with it."""
 
@@ -179,7 +169,6 @@ class SessionKept(Event):
     agent: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class FlowEnded(Event):
     """The walk is over: done, failed, blocked, rejected or cancelled, with the output of the end it came to."""
 

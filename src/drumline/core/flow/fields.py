@@ -5,9 +5,7 @@ A default is never written here; it is the one of the model.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from drumline.core.flow.model import (
@@ -30,6 +28,7 @@ from drumline.core.flow.model import (
     SetNode,
     Variable,
 )
+from drumline.record import NODEFAULT, Record, fields
 
 
 class Shape(Enum):
@@ -54,8 +53,7 @@ class Shape(Enum):
     NODE_MAP = "a mapping from ids to nodes"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FieldRule:
+class FieldRule(Record):
     """One key: what it must be, whether it may be missing, and what it is for. `attribute` is its name in the model."""
 
     name: str
@@ -71,8 +69,7 @@ class FieldRule:
         return self.attribute or self.name
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KindRule:
+class KindRule(Record):
     """One kind of node: its class in the model and the keys that it has beside those of every node."""
 
     name: str
@@ -305,17 +302,17 @@ KINDS: Mapping[str, KindRule] = {
 }
 """Every kind of node that is run, by the word under `type`."""
 
-Record = type[Node] | type[Flow] | type[FlowSettings] | type[Variable] | type[Case]
+Made = type[Node] | type[Flow] | type[FlowSettings] | type[Variable] | type[Case]
 
 
-def default_of(make: Record, rule: FieldRule) -> Json:
+def default_of(make: Made, rule: FieldRule) -> Json:
     """What the model takes when the key is missing; None if there is nothing to take."""
-    for field in dataclasses.fields(make):
+    for field in fields(make):
         if field.name != rule.key:
             continue
-        if field.default_factory is not dataclasses.MISSING:
+        if field.default_factory is not NODEFAULT:
             return _plain(field.default_factory())
-        return None if field.default is dataclasses.MISSING else _plain(field.default)
+        return None if field.default is NODEFAULT else _plain(field.default)
     return None
 
 

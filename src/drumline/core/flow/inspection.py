@@ -6,11 +6,11 @@ The world is asked through functions and collections that the caller gives; what
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 
 from drumline.core.flow.edges import Place
 from drumline.core.flow.model import Flow, Json, Node
 from drumline.core.plan import Problem, Severity
+from drumline.record import Record, field
 
 Locate = Callable[[str, Place], int]
 """The line of something in a node's part of the file; "" instead of a node's id for the flow's own keys."""
@@ -31,8 +31,7 @@ def find_no_skill_fault(_name: str, _path: str) -> str:
     return ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Surroundings:
+class Surroundings(Record):
     """What a flow can rely on. None stands for "not known": the rules about it are left out.
 
     `parse_expression` and the `find_…_fault` return what is wrong with a condition, a script's path, a schema, a check,
@@ -50,8 +49,7 @@ class Surroundings:
     find_skill_fault: Callable[[str, str], str] = find_no_skill_fault
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Inspection:
+class Inspection(Record):
     """One look at a flow. Findings are kept in the order they are made."""
 
     flow: Flow

@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from drumline.errors import InvalidInput
+from drumline.record import Record
 
 OPERATORS: Mapping[str, Callable[[int, int], bool]] = MappingProxyType(
     {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le, "==": operator.eq}
@@ -16,8 +16,7 @@ OPERATORS: Mapping[str, Callable[[int, int], bool]] = MappingProxyType(
 _RULE = re.compile(r"\s*len\(input\)\s*(>=|<=|==|>|<)\s*([0-9]+)\s*")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LengthRule:
+class LengthRule(Record):
     """A comparison with the length of what was typed."""
 
     operator: str

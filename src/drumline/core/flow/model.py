@@ -7,19 +7,22 @@ The node kinds `agent`, `script`, `approval`, `input`, `llm`, `rag`, `map` and `
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NewType, TypeAlias
+from typing import TYPE_CHECKING, Any, NewType, TypeAlias
+
+from drumline.record import Record, field
 
 NodeId = NewType("NodeId", str)
-Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
+if TYPE_CHECKING:
+    Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
+else:
+    Json = Any  # a type that names itself cannot be resolved when a record is decoded
 
 VERSION = "1.0"
 REDUCERS = ("append", "extend", "concat", "sum", "max", "min", "merge", "overwrite")
 END_STATES = ("done", "failed", "blocked", "rejected")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Node:
+class Node(Record):
     """What every node has. `state_updates` is None where the file has none, which is not the same as empty."""
 
     id: NodeId
@@ -29,7 +32,6 @@ class Node:
     state_updates: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class AgentNode(Node):
     """A coding agent works on a prompt. `fallback`, `read_only` and `session` are ours.
 
@@ -46,7 +48,6 @@ class AgentNode(Node):
     session: NodeId | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ScriptNode(Node):
     """A program reads the state and prints one JSON object; `_next` in it routes."""
 
@@ -55,7 +56,6 @@ class ScriptNode(Node):
     timeout: float = 30.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ApprovalNode(Node):
     """A person chooses; an answer that is no option follows `on_other`."""
 
@@ -65,7 +65,6 @@ class ApprovalNode(Node):
     on_other: NodeId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class InputNode(Node):
     """A person writes something; `validation` is `len(input) OP N`."""
 
@@ -74,7 +73,6 @@ class InputNode(Node):
     validation: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class LlmNode(Node):
     """A model answers, with tools if it is given any."""
 
@@ -96,7 +94,6 @@ class LlmNode(Node):
     skill_instructions: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RagNode(Node):
     """Documents would be searched. They are not indexed here: the node finds nothing, and the flow goes on."""
 
@@ -106,7 +103,6 @@ class RagNode(Node):
     timeout: float = 120.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class MapNode(Node):
     """A branch node is run for every item of a list; results are collected in the order of the items."""
 
@@ -118,7 +114,6 @@ class MapNode(Node):
     max_concurrency: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class CheckNode(Node):
     """The engine runs commands and routes on the verdict: all passed, or not."""
 
@@ -129,15 +124,13 @@ class CheckNode(Node):
     timeout: float = 1200.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Case:
+class Case(Record):
     """One condition of a route and where it leads."""
 
     when: str
     to: NodeId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RouteNode(Node):
     """The first condition that holds decides; `otherwise` if none does."""
 
@@ -145,14 +138,12 @@ class RouteNode(Node):
     otherwise: NodeId
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class SetNode(Node):
     """Writes values into the state; a value that is one reference keeps its type."""
 
     values: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class EndNode(Node):
     """The flow is over, with this output. `status` is None where the file states none; see `ends.py`."""
 
@@ -160,8 +151,7 @@ class EndNode(Node):
     status: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Variable:
+class Variable(Record):
     """A value that the caller may give."""
 
     name: str
@@ -169,8 +159,7 @@ class Variable:
     default: Json = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FlowSettings:
+class FlowSettings(Record):
     """Budgets and habits of one flow."""
 
     max_loop_iterations: int = 100
@@ -182,8 +171,7 @@ class FlowSettings:
     max_cost: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Flow:
+class Flow(Record):
     """A whole flow. `nodes` keeps the file's order."""
 
     name: str

@@ -7,7 +7,6 @@ call `output`, `choice`, `input` or `failure` is bound for them alone and leaves
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -30,14 +29,14 @@ from drumline.core.flow.model import (
 from drumline.core.flow.templates import render_lenient, resolve_all
 from drumline.core.flow.values import name_type, overlay
 from drumline.errors import InvalidInput
+from drumline.record import Record, field
 
 Values = Mapping[str, Json]
 NOTHING_FOUND: Json = {"context": "", "sources": []}
 """What a search of documents comes to here, in the shape that graphs read."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Outcome:
+class Outcome(Record):
     """What came of a node's work.
 
     `output` is, by kind of node: the object a script printed; a model's or an agent's text, or its validated value

@@ -6,12 +6,14 @@ failure that passes by itself and an agent that another can stand in for only su
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from drumline.core.flow.events import AgentAsked, NodeSuspended
 from drumline.core.routing import Candidate, choose, find_rest, has_other, plan_rest
 from drumline.core.taxonomy import MOST_CRASHES, RULES, WAITS, Failure, hands_over, waits
+from drumline.record import replace
 
 LOST = "The process that drove it ended."
 
@@ -97,7 +99,7 @@ def suspend(candidates: Sequence[Candidate], relay: Relay, ended: NodeSuspended,
         return None
     if failure is Failure.QUOTA:
         ended = replace(ended, resets_at=plan_rest(ended.resets_at, rests=relay.rests, now=now))
-    after = replace(relay, exhausted=dict(relay.exhausted))
+    after = dataclasses.replace(relay, exhausted=dict(relay.exhausted))
     end_attempt(after, ended)
     gives_up = hands_over(failure) or after.crashes >= MOST_CRASHES
     if gives_up and has_other(candidates, after):
@@ -116,7 +118,7 @@ def choose_agent(candidates: Sequence[Candidate], relay: Relay | None) -> Candid
         return choose(candidates, relay)
     due = relay.until
     rested = {name: time for name, time in relay.exhausted.items() if time is None or time > due}
-    return choose(candidates, replace(relay, exhausted=rested))
+    return choose(candidates, dataclasses.replace(relay, exhausted=rested))
 
 
 def find_failure(name: str) -> Failure | None:

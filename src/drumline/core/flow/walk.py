@@ -8,7 +8,6 @@ outcomes how long the work took.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from drumline.core.flow.templates import render_lenient
 from drumline.core.flow.values import overlay
 from drumline.core.ids import NO_DRIVER, DriverId
 from drumline.core.money import compare_dollars
+from drumline.record import Record, replace
 
 Evaluate = Callable[[str, Mapping[str, Json]], Json]
 
@@ -36,8 +36,7 @@ class RunNode(NamedTuple):
     timeout: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Finish:
+class Finish(Record):
     """End the walk: at an end node, or because it cannot go on."""
 
     node: NodeId = ev.NO_NODE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from drumline.core.flow.model import AgentNode, CheckNode, LlmNode, Node, ScriptNode
 from drumline.core.flow.outcome import Outcome
@@ -21,10 +20,10 @@ from drumline.engine.flow.script import run_script
 from drumline.engine.flow.visit import Visit
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent
+from drumline.record import Record
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FlowActs:
+class FlowActs(Record):
     """The hands of one driver."""
 
     kit: FlowKit

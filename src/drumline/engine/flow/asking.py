@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import anyio
 import anyio.to_thread
@@ -26,6 +26,7 @@ from drumline.ports.clock import Clock
 from drumline.ports.models import Answer, Models, Question
 from drumline.ports.schemas import Schemas
 from drumline.ports.skills import Skills
+from drumline.record import replace
 
 REPAIRS = 2
 EXTRACTION = "structured-extraction"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
@@ -22,6 +22,7 @@ from drumline.engine.flow.candidates import find_worker, list_candidates
 from drumline.engine.flow.kit import FlowKit
 from drumline.errors import InvalidInput
 from drumline.ports.library import Callee
+from drumline.record import replace
 
 DEEPEST = 8
 """How many flows may be called inside each other."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 
 from drumline.core.checkfailure import CHECK_RULES, explain, is_work
 from drumline.core.flow.model import CheckNode, Json
@@ -15,6 +14,7 @@ from drumline.engine.checking import Checked, run_check
 from drumline.engine.flow.leftovers import NoWatch, Watch, find_leftovers
 from drumline.engine.flow.visit import Visit
 from drumline.ports.processes import Processes
+from drumline.record import Record, field
 
 LEAST_TIME = 0.1
 """Seconds that a check is given at least, however little is left to its node."""
@@ -22,8 +22,7 @@ LEAST_TIME = 0.1
 Sleep = Callable[[float], Awaitable[None]]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Scene:
+class Scene(Record):
     """What checks are run with: commands by name, a clock, and eyes on the folder with a mouth to tell of it."""
 
     sleep: Sleep

@@ -7,7 +7,7 @@ agent may not change anything, and the node's timeout holds for all of it togeth
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from uuid import uuid4
 
@@ -32,14 +32,14 @@ from drumline.ports.agents import Agent, Assignment, Happening
 from drumline.ports.agents import Outcome as Concluded
 from drumline.ports.models import Answer
 from drumline.ports.schemas import Schemas
+from drumline.record import Record, replace
 
 FLOW_STEP = StepId("flow")
 MOST_MESSAGE = 8_000
 MOST_NOTICES = 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Absent:
+class Absent(Record):
     """Stands for an agent that cannot be opened, so that another may take over."""
 
     reason: str
@@ -49,8 +49,7 @@ class Absent:
         return Concluded(failure=Failure.MISSING.value, message=self.reason)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Terms:
+class Terms(Record):
     """On what terms an agent works: with which model, how long it may be silent, and what tokens cost.
 
     `spec` is the agent's own name, by which a session is known again; `candidates` are those who may act in the visit,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from drumline.core.flow.events import FlowEnded
@@ -22,14 +21,14 @@ from drumline.ports.roster import Roster
 from drumline.ports.schemas import Schemas
 from drumline.ports.skills import Skills
 from drumline.ports.trust import TRUSTING, Trust
+from drumline.record import Record, field
 
 
 async def rest() -> None:
     """Nothing has to be made ready."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Hands:
+class Hands(Record):
     """What belongs to one driver: everything it starts through these ends with it."""
 
     processes: Processes
@@ -37,8 +36,7 @@ class Hands:
     open_agent: Callable[[str], Agent]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FlowKit:
+class FlowKit(Record):
     """Everything a flow's driver needs of the world. `equip` opens what belongs to it once its id is known.
 
     `commands` are checks by name. `prepare` makes the folder ready before the first node, `deliver` brings the work

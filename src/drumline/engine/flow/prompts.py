@@ -6,7 +6,6 @@ Templates are filled in first and everything else is added afterwards, so that n
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from drumline.core.blocked import OFFER
 from drumline.core.flow.extraction import write_schema_hint
@@ -17,6 +16,7 @@ from drumline.core.flow.templates import list_references, render_strict
 from drumline.engine.flow.visit import Visit
 from drumline.errors import InvalidInput
 from drumline.ports.skills import Skills
+from drumline.record import Record, field, replace
 
 MOST_LISTED = 100
 
@@ -28,8 +28,7 @@ LOAD = (
 LEFT = "What it had changed is still in the folder: look at it, and go on from there."
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Brief:
+class Brief(Record):
     """The texts for one question; `skills` are those that can be loaded, by name."""
 
     prompt: str
@@ -37,8 +36,7 @@ class Brief:
     skills: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Toolbox:
+class Toolbox(Record):
     """What a node lets its model call."""
 
     tools: tuple[str, ...] = ()

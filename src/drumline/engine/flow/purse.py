@@ -6,13 +6,14 @@ The rule: what is said counts at once, also before it is in the journal; what be
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from drumline.core import gates
 from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.spending import Leave, count_allowed, list_leaves
 from drumline.core.state import RunState
 from drumline.engine.flow.stack import Question
+from drumline.record import replace
 
 REFUSED = "the budget is spent; a person said not to proceed"
 
