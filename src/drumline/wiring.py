@@ -228,9 +228,9 @@ class Site:
         top, place = self.repository.top, path.resolve()
         return str(place.relative_to(top) if place.is_relative_to(top) else place)
 
-    def check_speaker(self, run: RunId) -> None:
-        """Refuse to hear what a live driver of the run has started."""
-        check_speaker(run, os.environ.get(MARK, ""), self.roster.drivers(run))
+    def check_speaker(self) -> None:
+        """Refuse to hear what a live driver of this repository has started."""
+        check_speaker(self.roster.find_around(os.environ.get(MARK, ""), os.getpid()))
 
     def has_store(self) -> bool:
         """Whether anything was ever run here."""

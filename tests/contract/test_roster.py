@@ -185,3 +185,15 @@ def test_leaving_twice_is_harmless(machine: Machine) -> None:
     machine.roster.leave(driver)
 
     assert machine.roster.standing(driver) is Standing.DEAD
+
+
+@pytest.mark.parametrize(("mark", "found"), [("{0}/7", RUN), ("", None), ("d-2-bb/7", None), ("{0}0/7", None)])
+def test_what_a_live_driver_has_started_is_known_by_its_mark(tmp_path: Path, mark: str, found: RunId | None) -> None:
+    roster = FileRoster(tmp_path, lease=LEASE)
+    driver = roster.join(RUN)
+
+    known = roster.find_around(mark.format(driver), os.getpid())
+    roster.leave(driver)
+    later = roster.find_around(mark.format(driver), os.getpid())
+
+    assert (known, later) == (found, None)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from getpass import getuser
 from shlex import quote
 
 from drumline.app.catalog import read_run
 from drumline.app.naming import find_step
 from drumline.core.gates import check_reply
-from drumline.core.ids import DriverId, GateId, RunId, StepId, Stream
+from drumline.core.ids import GateId, RunId, StepId, Stream
 from drumline.core.state import RunState, fold_run
 from drumline.engine.figures import complete
 from drumline.engine.messages import outcome_of
@@ -31,12 +30,13 @@ def name_person() -> str:
         return ""
 
 
-def check_speaker(run: RunId, mark: str, drivers: Collection[DriverId]) -> None:
-    """Refuse to hear what the run itself has started: an agent or a check does not speak for a person."""
-    if DriverId(mark.partition("/")[0]) in drivers:
+def check_speaker(around: RunId | None) -> None:
+    """Refuse to hear what a run has started: an agent or a check of the run `around` does not speak for a person."""
+    if around is not None:
         raise InvalidInput(
-            f"run {run} does not take orders from its own agents and checks; a person has to say this",
-            hint=f"drumline status {run}",
+            f"what run {around} has started (an agent, a check) cannot start, answer or change runs; "
+            "a person has to say this",
+            hint=f"drumline status {around}",
         )
 
 

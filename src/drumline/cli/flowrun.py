@@ -54,6 +54,7 @@ def command(
 ) -> int:
     """Walk FLOW (a file, a folder with one, or a name) and print the output of the end it comes to."""
     site = open_site().with_settings({"agent": agent}, {})
+    site.check_speaker()
     agents = _choose(site, agent or "", model)
     place = check_record(site, record)
     store = site.open_store()

@@ -41,11 +41,11 @@ def command(
 ) -> int:
     """Drive RUN (the newest if not given) on from where it was."""
     site = open_site()
+    site.check_speaker()
     place = check_record(site, record)
     store = site.open_store()
     try:
         found = find_run(store, run)
-        site.check_speaker(found)
         state = read_run(store, found)
         if state.flow is not None:
             return _resume_flow(site, store, state, place, as_json=as_json)

@@ -99,6 +99,7 @@ def command(plan: str, format: str, **typed: object) -> int:
             reading, choose_steps(reading, request.choice, frozenset()), site.settings, as_json=request.as_json
         )
         return 0
+    site.check_speaker()
     return _run(request)
 
 

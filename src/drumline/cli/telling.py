@@ -75,11 +75,11 @@ def drive_on_with(site: Site, store: SqliteStore, run: RunState, *, as_json: boo
 def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
     """Say it to the run; drive the run on if asked to and nobody does."""
     site = open_site()
+    site.check_speaker()
     store = site.open_store()
     try:
         asked = wish.message.kind == "answer" and not run
         found = find_asking_run(store, wish.message.subject) if asked else find_run(store, run)
-        site.check_speaker(found)
         state = read_run(store, found)
         check_open(state)
         wish = replace(wish, message=wish.complete(state, wish.message))

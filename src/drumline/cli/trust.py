@@ -40,6 +40,7 @@ def command(place: str, said: str | None, ids: Sequence[str], format: str, as_js
     trust = site.open_trust()
     chosen = _choose(_gather(site, trust, place, format), ids)
     if said is not None:
+        site.check_speaker()
         _check_person()
         _say(trust, said, chosen)
     _show(trust, chosen, as_json=as_json)

@@ -24,6 +24,15 @@ def descendants(root: int) -> list[int]:
     return found[1:]
 
 
+def ancestors(pid: int) -> list[int]:
+    """The parent of a process and the parents of that, nearest first, as far as they can be seen."""
+    parents = read_parents()
+    found: list[int] = []
+    while (pid := parents.get(pid, 0)) and pid not in found:
+        found.append(pid)
+    return found
+
+
 def read_parents() -> dict[int, int]:
     """Every process of the machine with its parent."""
     if not LINUX:

@@ -84,6 +84,22 @@ class FileRoster:
                 found.append(driver)
         return found
 
+    def find_around(self, mark: str, pid: int) -> RunId | None:
+        """The run whose driver, not dead yet, has started this process: by its mark, or by a supervisor above it.
+
+        An environment can be cleaned; who is above a process cannot be changed by it.
+        """
+        above = set(census.ancestors(pid))
+        for driver in self.entered():
+            lease = read_lease(self._root / driver / LEASE)
+            if lease is None or self.standing(driver) is Standing.DEAD:
+                continue
+            found = [_read_supervisor(path) for path in (self._root / driver).glob("sup-*")]
+            is_above = any(one is not None and one.pid in above and one.is_running() for one in found)
+            if is_above or mark.partition("/")[0] == driver:
+                return lease.run
+        return None
+
     def evict(self, driver: DriverId) -> bool:
         """Make sure that neither a dead or frozen driver nor anything it started can act any more; blocks for seconds.
 

@@ -1,0 +1,81 @@
+"""Commands that write, typed inside an agent or a check: they are refused, whatever the environment says."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, states_of, step_text
+
+DRUMLINE = f"{shlex.quote(sys.executable)} -m drumline"
+WORDS = (
+    f"run {PLAN} --new --agent {SCRIPTED}",
+    f"run {PLAN} --agent {SCRIPTED}",
+    "flow run flow.yaml",
+    "resume",
+    "answer some-gate yes",
+    "retry step-1",
+    "skip step-1 --reason no",
+    "cancel",
+    f"trust {PLAN} --accept",
+)
+FLOW = "name: f\nstart: e\nnodes:\n  e: {type: end, output: x}\n"
+# As an agent would try it: as it is, and with nothing left in the environment that says who it is.
+PLAINLY = ""
+CLEANED = 'env -i PATH="$PATH" HOME="$HOME" XDG_STATE_HOME="$XDG_STATE_HOME" '
+DETACHED = CLEANED + "setsid --wait "
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[User]:
+    with leaving_nothing(tmp_path):
+        made = make_user(tmp_path, step_text("step-1"))
+        (made.repo / "flow.yaml").write_text(FLOW, encoding="utf-8")
+        made.commit_all("flow")
+        yield made
+
+
+def write_attempts(user: User, before: str) -> str:
+    """A program that types every command and notes the exit codes and what was said."""
+    lines = [f"{before}{DRUMLINE} {words} >> $said 2>&1; echo $? >> $codes" for words in WORDS]
+    program = user.folder / "home" / "attempts.sh"
+    place = user.folder / "home"
+    program.write_text(f"codes={place}/codes said={place}/said\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return f"bash {program}"
+
+
+@pytest.mark.parametrize(("place", "before"), [("agent", PLAINLY), ("check", CLEANED), ("agent", DETACHED)])
+def test_what_a_run_has_started_can_only_look(user: User, place: str, before: str) -> None:
+    command = write_attempts(user, before)
+    if place == "agent":
+        user.play({"match": {"step": "step-1"}, "run": command, "write": {"step-1.txt": "1\n"}})
+    else:
+        user.path("step-1").write_text(step_text("step-1", checks=[command]), encoding="utf-8")
+        user.commit_all("check")
+
+    ran = user.run()
+
+    said = (user.folder / "home" / "said").read_text(encoding="utf-8")
+    codes = (user.folder / "home" / "codes").read_text(encoding="utf-8").split()
+    assert ran.code == 0, ran.text
+    assert codes == ["3"] * len(WORDS), said
+    assert said.count("a person has to say this") == len(WORDS)
+    assert said.count("next: drumline") == len(WORDS)
+    assert states_of(user.status()) == {"step-1": "done"}
+    assert len(user.git("for-each-ref", "refs/heads/drumline").splitlines()) == 1
+
+
+def test_what_a_run_has_started_may_look_and_may_run_plans_of_other_repositories(user: User, tmp_path: Path) -> None:
+    (tmp_path / "second").mkdir()
+    other = make_user(tmp_path / "second", step_text("step-1"))
+    looking = f"{DRUMLINE} status --json && {DRUMLINE} run {PLAN} --dry-run --agent {SCRIPTED}"
+    running = f"cd {other.repo} && {DRUMLINE} run {PLAN} --agent {SCRIPTED}"
+    user.play({"match": {"step": "step-1"}, "run": f"({looking}) && ({running})", "write": {"step-1.txt": "1\n"}})
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    assert states_of(other.status()) == {"step-1": "done"}
