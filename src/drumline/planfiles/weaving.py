@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from drumline.core.ids import StepId
@@ -13,6 +12,7 @@ from drumline.planfiles.document import Parsed
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import digest
 from drumline.ports.planfiles import Correction
+from drumline.record import replace
 
 P = TypeVar("P", bound=Parsed)
 
