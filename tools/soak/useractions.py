@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.soak.belongings import Belongings, take_stock
+from tools.soak.belongings import Belongings, read_files, take_stock
 from tools.soak.journal import Record, read_records
 from tools.soak.machine import Machine, Said
 from tools.soak.scenario import Fault
@@ -132,16 +132,18 @@ def count_stashes(machine: Machine) -> int:
 
 
 def pop_stash(user: User) -> None:
-    """Get back what was put aside; where a mark of the plan has changed since, the stashed plan counts."""
+    """Get back what was put aside; where marks were written meanwhile, the stashed plan counts."""
     machine = user.machine
     if machine.git("stash", "pop", "--quiet").code == 0:
         return
-    user.outcome.needed["git stash pop meets marks that were written meanwhile: the user checks the plan out"] += 1
+    user.outcome.needed["git stash pop meets marks that were written meanwhile: the user settles it"] += 1
+    if read_files(machine).items() >= user.belongings.files.items():
+        # Git has restored everything but an untracked file that is there again: a sidecar of ours.
+        user.git("stash", "drop", "--quiet")
+        return
     machine.git("checkout", "--quiet", "HEAD", "--", "plans")
     for sidecar in (machine.repo / "plans").glob("*.drumline.json"):
         sidecar.unlink()
-    if not user.machine.scenario.tracked and machine.plan.exists():
-        machine.plan.rename(machine.folder / f"plan-{time.monotonic_ns()}")
     user.git("stash", "pop", "--quiet")
 
 
