@@ -87,11 +87,11 @@ MINUTES ?= 30
 
 soak: $(STAMP)
 	$(BIN)/python -m tools.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) \
-	  $(if $(KINDS),--kinds $(KINDS)) $(if $(JSON),--json)
+	  $(if $(KINDS),--kinds $(KINDS)) $(if $(MIXED),--mixed) $(if $(JSON),--json)
 
 # About a minute on two cores: fixed seeds, so that what fails here fails elsewhere, too.
 soak-short: $(STAMP)
-	$(BIN)/python -m tools.soak --minutes 1 --seed 1 --scenarios 12
+	$(BIN)/python -m tools.soak --minutes 1 --seed 1 --mixed --jobs 3 --scenarios 12
 
 # An environment that is there already will do; else the demo gets a small one, without what only tests need.
 DEMO := $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)

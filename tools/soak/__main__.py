@@ -34,6 +34,7 @@ class Soak:
     seed: int
     jobs: int
     kinds: tuple[str, ...]
+    mixed: bool
     only: tuple[int, ...]
     most: int
     folder: Path
@@ -49,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         seed=arguments.seed,
         jobs=arguments.jobs,
         kinds=tuple(arguments.kinds.split(",")) if arguments.kinds else KINDS,
+        mixed=arguments.mixed,
         only=tuple(map(int, arguments.only.split(","))) if arguments.only else (),
         most=arguments.scenarios,
         folder=folder,
@@ -93,7 +95,7 @@ def play_all(soak: Soak) -> list[Outcome]:
 
 
 def _play_one(soak: Soak, number: int) -> Outcome:
-    scenario = draw_scenario(soak.seed, number, soak.kinds)
+    scenario = draw_scenario(soak.seed, number, soak.kinds, mixed=soak.mixed)
     folder = soak.folder / str(number)
     outcome = play_scenario(scenario, folder)
     if not outcome.findings:
@@ -121,6 +123,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="only the scenarios with these numbers, parted by commas")
     parser.add_argument("--scenarios", type=int, default=0, help="at most so many scenarios")
     parser.add_argument("--kinds", default="", help=f"only these kinds of faults, of {', '.join(KINDS)}")
+    parser.add_argument("--mixed", action="store_true", help="every scenario has faults of several kinds")
     parser.add_argument("--jobs", type=int, default=2, help="scenarios played at once")
     parser.add_argument("--folder", default="", help="where the repositories are made; a temporary folder if not given")
     parser.add_argument("--json", action="store_true", help="print JSON on stdout")

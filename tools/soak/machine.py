@@ -145,7 +145,8 @@ class Machine:
         said = self._run([sys.executable, "-m", "drumline", *args], self.env, self.repo)
         self.calls.append(said)
         with (self.notes / "calls.txt").open("a", encoding="utf-8") as file:
-            file.write(f"$ drumline {' '.join(args)}\n{said.out}{said.err}exit code {said.code}\n\n")
+            told = "" if "--json" in args else said.out
+            file.write(f"$ drumline {' '.join(args)}\n{told}{said.err}exit code {said.code}\n\n")
         return said
 
     def git(self, *args: str, cwd: Path | None = None, **env: str) -> Said:

@@ -89,10 +89,10 @@ class Scenario:
         return any(fault.kind in DISKS for fault in self.faults)
 
 
-def draw_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS) -> Scenario:
+def draw_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS, *, mixed: bool = False) -> Scenario:
     """The scenario of this number; its theme is the next kind of fault in the order of the seed, or a mixture."""
     chances = random.Random(f"{seed}/{number}")
-    theme = choose_theme(seed, number, kinds)
+    theme = MIXED if mixed else choose_theme(seed, number, kinds)
     form = chances.choice(FORMATS)
     steps = draw_steps(chances, form)
     return Scenario(

@@ -7,7 +7,7 @@ An action that git refuses because of something of ours is a finding.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,9 +41,13 @@ class User:
                 break
             time.sleep(1.0)
         if said.code != 0:
-            words = f"git {' '.join(args)}: {(said.err or said.out).strip()[:300]}"
-            self.outcome.findings.append(Finding(kind=BROKEN, text=words))
+            self.note_broken(args, said)
         return said
+
+    def note_broken(self, args: Sequence[str], said: Said) -> None:
+        """Note that git refused what has to work."""
+        words = f"git {' '.join(args)}: {(said.err or said.out).strip()[:300]}"
+        self.outcome.findings.append(Finding(kind=BROKEN, text=words))
 
     def find_run(self) -> Record | None:
         """The run, once something has landed on its branch; None if that takes too long."""
@@ -89,7 +93,18 @@ def rebase(user: User, fault: Fault) -> bool:
     machine = user.machine
     before, stashes = machine.ask_git("rev-parse", "HEAD"), count_stashes(machine)
     when = f"{1_700_000_000 + int(fault.choice * 10**6)} +0000"
-    user.git("rebase", "--quiet", "--autostash", "--force-rebase", "HEAD~1", GIT_COMMITTER_DATE=when)
+    words = ("rebase", "--quiet", "--autostash", "--force-rebase", "HEAD~1")
+    for _ in range(TRIES):
+        said = machine.git(*words, GIT_COMMITTER_DATE=when)
+        if said.code == 0 or "You have unstaged changes" not in said.err:
+            break
+        # A mark was written after git had put the changes aside. Git keeps them, and gives them back here.
+        user.outcome.needed["git rebase --autostash meets a mark that is written at that moment: rebase --abort"] += 1
+        user.git("rebase", "--abort")
+        if count_stashes(machine) > stashes:
+            pop_stash(user)
+    if said.code != 0:
+        user.note_broken(words, said)
     user.belongings.commits.discard(before)
     user.keep_commit("HEAD")
     if count_stashes(machine) > stashes:
