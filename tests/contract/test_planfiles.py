@@ -181,6 +181,23 @@ def speckit(folder: Path) -> World:
     return one_file(folder, "tasks.md", f"# A plan\n\n## Phase 1: Setup\n\n{tasks}", ids=("T001", "T002"))
 
 
+def kiro(folder: Path) -> World:
+    tasks = "".join(
+        f"- [ ] {number}. Title {number}\n  - Tests: `make test`\n  - Lint: `make lint`\n  - _Requirements: 1.1_\n"
+        for number in (1, 2)
+    )
+    return one_file(folder, "tasks.md", f"# A plan\n\n## Tasks\n\n{tasks}")
+
+
+def openspec(folder: Path) -> World:
+    (folder / "openspec" / "changes" / "a").mkdir(parents=True)
+    tasks = "".join(
+        f"## {number}. Group\n\n- [ ] {number}.1 Title {number}\n  - Tests: `make test`\n  - Lint: `make lint`\n\n"
+        for number in (1, 2)
+    )
+    return one_file(folder, "openspec/changes/a/tasks.md", f"# A plan\n\n{tasks}", ids=("1.1", "2.1"))
+
+
 @pytest.fixture(
     params=[
         files_on_disk,
@@ -194,6 +211,8 @@ def speckit(folder: Path) -> World:
         implement_tags,
         waves,
         checklist,
+        kiro,
+        openspec,
         speckit,
     ]
 )
@@ -399,14 +418,15 @@ def test_inserting_the_same_correction_again_changes_nothing(world: World) -> No
     assert world.read() == before
 
 
-def test_a_corrective_step_has_marks_like_any_other(world: World) -> None:
+@pytest.mark.parametrize("marks", [CLAIMED, DONE])
+def test_a_corrective_step_has_marks_like_any_other(world: World, marks: Marks) -> None:
     correction = correction_for(world.ids[1])
     world.files.insert(correction, helps=world.step())
     added = world.read().plan.by_id[correction.id]
 
-    world.files.write(added, CLAIMED)
+    world.files.write(added, marks)
 
-    assert world.files.marks(added) == CLAIMED
+    assert world.files.marks(added) == marks
     assert world.files.marks(world.step()) == Marks()
 
 

@@ -21,7 +21,7 @@ from drumline.errors import DrumlineError
 from drumline.planfiles import open_plan
 from drumline.ports.planfiles import PlanFiles
 
-FORMATS = ("checklist", "speckit")
+FORMATS = ("checklist", "kiro", "openspec", "speckit")
 SAMPLES: Mapping[str, Mapping[str, Sample]] = {
     format: import_module(f"tests.samples.{format}").SAMPLES for format in FORMATS
 }

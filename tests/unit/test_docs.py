@@ -27,6 +27,7 @@ OWN_REFUSALS = {
     "maestro": {"warning": 0, "_assume": 0, "refuse": 1},
     "waves": {"_warn": 0, "_refuse": 0},
     "tasklist": {"warning": 0},
+    "kiro": {"warning": 0},
     "speckit": {"warning": 0},
 }
 """The same for the modules of one format."""

@@ -117,6 +117,11 @@ FORMAT_PROBLEMS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("id_twice", "warning", "Two tasks have the same id; the message says how the second is called."),
         ("mark_unknown", "warning", "A box has a mark that is not known; the task counts as in progress."),
     ),
+    "kiro": (
+        ("graph_unread", "warning", "The dependency graph cannot be read; each task needs the one before it."),
+        ("graph_unknown", "warning", "The dependency graph names tasks that are not there."),
+        ("graph_left_out", "warning", "The dependency graph leaves tasks out; each waits for the tasks above it."),
+    ),
     "speckit": (
         ("need_dropped", "warning", "Prose says that a task waits for one that waits for it; that is left out."),
     ),

@@ -77,6 +77,18 @@ SPECIMENS: tuple[Specimen, ...] = (
         text="# Tasks: P\n\n## Phase 1: Setup\n\n- [ ] T001 [P] Do A in src/a.py\n  - Run: `make`\n",
     ),
     Specimen(
+        format="kiro",
+        title="kiro",
+        file=".kiro/specs/a/tasks.md",
+        text="# Implementation Plan\n\n- [ ] 1. Do A\n  - Run: `make`\n  - _Requirements: 1.1_\n",
+    ),
+    Specimen(
+        format="openspec",
+        title="openspec",
+        file="openspec/changes/a/tasks.md",
+        text="## 1. Group\n\n- [ ] 1.1 Do A\n  - Run: `make`\n",
+    ),
+    Specimen(
         format="checklist",
         title="checklist",
         file="TODO.md",

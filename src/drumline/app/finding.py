@@ -21,6 +21,8 @@ NAMED = (
     "thoughts/*/plans/*/root.md",
     "thoughts/*/plans/*.md",
     "specs/*/tasks.md",
+    ".kiro/specs/*/tasks.md",
+    "openspec/changes/*/tasks.md",
 )
 """Where plans are looked for by name, relative to the repository."""
 _DATED = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}[-_]")
@@ -32,6 +34,8 @@ PLACES = (
     "plans/*/root.md",
     "docs/maestro/state/active-session.md",
     "specs/*/tasks.md",
+    ".kiro/specs/*/tasks.md",
+    "openspec/changes/*/tasks.md",
 )
 """Where plans of the known formats usually are, relative to the repository."""
 

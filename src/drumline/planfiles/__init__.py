@@ -17,6 +17,8 @@ from drumline.ports.planfiles import PlanFiles
 FORMATS: Mapping[str, str] = {
     "dag": "drumline.planfiles.dag:FORMAT",
     "phased": "drumline.planfiles.phased:PhasedFiles",
+    "kiro": "drumline.planfiles.kiro:KiroFiles",
+    "openspec": "drumline.planfiles.openspec:OpenspecFiles",
     "speckit": "drumline.planfiles.speckit:SpeckitFiles",
     "maestro": "drumline.planfiles.maestro:MaestroFiles",
     "waves": "drumline.planfiles.waves:WavesFiles",

@@ -64,7 +64,7 @@ class AnnotatedFiles(DocumentFiles):
             return self._broken(data)
         beside = sidecar.load_bytes(self._beside, self._beside_path)
         noted = b"" if isinstance(beside, Problem) else beside
-        found = _digest(data, noted)
+        found = self._digest_of(data, noted)
         if known is not None and not known.errors and known.digests.get(self._path) == found:
             return known
         text = decode(data, self._path, most_lines=DOCUMENT_LINES)
@@ -93,7 +93,7 @@ class AnnotatedFiles(DocumentFiles):
                 return ""
             changed = self._edited(text, step, wanted, ticked)
             self._store_both(step.id, old, wanted, notes=notes, before=text, after=changed)
-            return _digest(changed.encode(), self._noted())
+            return self._digest_of(changed.encode(), self._noted())
 
         with self._lock.hold():
             return until_settled(write)
@@ -166,6 +166,14 @@ class AnnotatedFiles(DocumentFiles):
             message = f"{self._path}: the step {correction.id!r} is there already, but does not help {helps.id!r}"
             raise InvalidInput(message, hint=f"drumline validate {self._path}")
 
+    def _digest_of(self, data: bytes, noted: bytes) -> str:
+        parts = [data, *filter(None, (noted, self._supplement()))]
+        return digest(b"\0".join(parts))
+
+    def _supplement(self) -> bytes:
+        """What is read beside the document and its sidecar; a change of it is a change of the plan."""
+        return b""
+
     def _noted(self) -> bytes:
         data = sidecar.load_bytes(self._beside, self._beside_path)
         return self._unless_refused(data)
@@ -177,7 +185,3 @@ class AnnotatedFiles(DocumentFiles):
         if isinstance(found, Problem):
             raise InvalidInput(f"{found.where}: {found.message}", hint=f"drumline validate {self._path}")
         return found
-
-
-def _digest(data: bytes, beside: bytes) -> str:
-    return digest(data + b"\0" + beside if beside else data)

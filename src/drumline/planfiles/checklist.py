@@ -32,6 +32,7 @@ class ChecklistGrammar:
     name = "checklist"
     reads: Mapping[str, Status] = {"~": Status.CLAIMED, "/": Status.CLAIMED}
     claimed = ""
+    stars = False
 
     def name_task(self, words: str) -> Named:
         """The id, tags and title of a task's words."""

@@ -50,12 +50,14 @@ class Order(Record):
 class Grammar(Protocol):
     """One format's words for tasks. `reads` are the marks in boxes that it knows beside a space and a tick.
 
-    `claimed` is the mark it has for a task in work, "" if it has none.
+    `claimed` is the mark it has for a task in work, "" if it has none; `stars` says that an asterisk behind a box or an
+    id means that the task is optional.
     """
 
     name: str
     reads: Mapping[str, Status]
     claimed: str
+    stars: bool
 
     def name_task(self, words: str) -> Named:
         """The id, tags and title of a task's words."""
@@ -85,7 +87,7 @@ def find_tasks(outline: Outline, grammar: Grammar, path: str) -> TaskList:
             entry=outline.entries[number],
             named=named[number],
             groups=tuple(reversed(list(_groups_of(number, outline, named, heads)))),
-            optional=outline.entries[number].star,
+            optional=grammar.stars and (outline.entries[number].star or named[number].star),
         )
         for number in steps
     )

@@ -137,17 +137,19 @@ class TaskListFiles(AnnotatedFiles):
 
     def __init__(self, file: Path, grammar: Grammar, *, repo: Path, locks: Path | None = None) -> None:
         super().__init__(file, TaskListDialect(grammar), repo=repo, locks=locks)
-        self._optional: frozenset[StepId] = frozenset()
+        self._shows: Parsed = TasksParsed()
 
     def _parse(self, text: str) -> Parsed:
-        found = super()._parse(text)
-        self._optional = found.optional if isinstance(found, TasksParsed) else frozenset()
-        return found
+        self._shows = super()._parse(text)
+        return self._shows
 
     def _shown(self, step: StepId, marks: Marks) -> Marks:
-        """An optional task whose box is open shows that it is skipped."""
+        """A corrective step shows nothing; an optional task whose box is open shows that it is skipped."""
+        if step not in self._shows.marks:
+            return Marks()
         shown = self._frugal.shown(marks)
-        open_box = shown.status is Status.READY and step in self._optional
+        optional = isinstance(self._shows, TasksParsed) and step in self._shows.optional
+        open_box = shown.status is Status.READY and optional
         return Marks(status=Status.SKIPPED) if open_box else shown
 
 

@@ -19,12 +19,15 @@ _AFTER_ID = re.compile(r"[*_`]*[.:)\]]?[*_`]*(?:[ \t]+(?:[-–—:][ \t]+)?|$)")
 
 
 class Named(Record):
-    """A task's words taken apart. `parallel` says that it may run beside the tasks around it."""
+    """A task's words taken apart. `parallel` says that it may run beside the tasks around it, `star` that an asterisk
+    follows its id.
+    """
 
     id: str
     title: str
     parallel: bool = False
     story: str = ""
+    star: bool = False
 
 
 def take_name(words: str, ids: re.Pattern[str]) -> Named:
@@ -38,15 +41,16 @@ def take_name(words: str, ids: re.Pattern[str]) -> Named:
     while (tag := _TAG.match(rest)) and (meant := _read_tag(tag[1] or tag[2])):
         parallel, story = parallel or meant == "p", story or meant.removeprefix("p")
         rest = rest[tag.end() :]
-    return Named(id=step, title=shorten(rest.strip(_EMPHASIS)), parallel=parallel, story=story)
+    star = bool(step and behind and behind[0].startswith("*") and not words.startswith(("*", "`")))
+    return Named(id=step, title=shorten(rest.strip(_EMPHASIS)), parallel=parallel, story=story, star=star)
 
 
-def shorten(words: str) -> str:
+def shorten(words: str, *, most: int = MOST_TITLE) -> str:
     """The words as a title: without emphasis, and cut at a word where they are long."""
     flat = " ".join(words.replace("**", "").split())
-    if len(flat) <= MOST_TITLE:
+    if len(flat) <= most:
         return flat
-    return flat[: MOST_TITLE - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
+    return flat[: most - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
 
 
 def make_slug(words: str) -> str:

@@ -1,0 +1,130 @@
+"""The format `openspec`: the tasks.md of an OpenSpec change. Boxes in groups below headings; their order is the need.
+
+The scenarios of the change's specs are its acceptance: every prompt shows them, and a person verifies them after the
+last task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from drumline.core.plan import Problem, Reading, Status, Step
+from drumline.planfiles.checklist import IDS, chain, find_file
+from drumline.planfiles.document import Parsed
+from drumline.planfiles.outline import Entry, Outline, read_outline
+from drumline.planfiles.sidecar import Sidecar
+from drumline.planfiles.source import NEWLINE, decode, read_bytes
+from drumline.planfiles.tasklist import Order, TaskList
+from drumline.planfiles.tasklist_files import TaskListFiles
+from drumline.planfiles.tasklist_names import Named, shorten, take_name
+from drumline.record import Record, replace
+
+FILE = "tasks.md"
+SPECS = "specs/*/spec.md"
+MOST_ITEM = 300
+"""Letters of a scenario where a person verifies it."""
+MOST_ACCEPTANCE = 8_000
+"""Letters of scenarios in a prompt."""
+_SCENARIO = "scenario:"
+_REMOVED = "removed requirements"
+
+
+class Scenario(Record):
+    """One scenario of a change: the spec and requirement it belongs to, its name, and its text."""
+
+    spec: str
+    name: str
+    words: str
+    text: str
+
+
+class OpenspecGrammar:
+    """Every box is a task."""
+
+    name = "openspec"
+    reads: Mapping[str, Status] = {"~": Status.CLAIMED, "/": Status.CLAIMED}
+    claimed = ""
+    stars = False
+
+    def name_task(self, words: str) -> Named:
+        """The id, tags and title of a task's words."""
+        return take_name(words, IDS)
+
+    def is_task(self, entry: Entry, outline: Outline) -> bool:
+        """Every box is one: OpenSpec counts them all."""
+        return True
+
+    def order(self, tasks: TaskList, outline: Outline, path: str) -> Order:
+        """Each needs the one before it."""
+        return Order(needs=chain(tasks.tasks))
+
+
+class OpenspecFiles(TaskListFiles):
+    """One tasks.md, given as the file or as the folder of its change."""
+
+    def __init__(self, place: Path, *, repo: Path, locks: Path | None = None) -> None:
+        super().__init__(find_file(place, (FILE,)), OpenspecGrammar(), repo=repo, locks=locks)
+
+    @staticmethod
+    def recognise(place: Path) -> bool:
+        """Whether it lies in a change, or beside the proposal of one."""
+        file = place / FILE if place.is_dir() else place
+        if file.name != FILE or not file.is_file():
+            return False
+        inside = "/openspec/changes/" in f"{file.parent.as_posix()}/"
+        return inside or (file.with_name("proposal.md").is_file() and any(file.parent.glob(SPECS)))
+
+    def text(self, step: Step) -> str:
+        """The step's part of the document, and the scenarios that the change must satisfy."""
+        own = super().text(step)
+        told = "\n\n".join(scenario.text for scenario in self._scenarios())
+        if not told:
+            return own
+        cut = told if len(told) <= MOST_ACCEPTANCE else told[:MOST_ACCEPTANCE] + " …"
+        return f"{own}\nThe change as a whole must satisfy these scenarios:\n\n{cut}\n"
+
+    def _reading(self, doc: Parsed, notes: Sidecar | Problem, digests: Mapping[str, str]) -> Reading:
+        """The reading, with the scenarios as what a person verifies after the last task."""
+        items = tuple(f"Scenario {scenario.name}: {scenario.words}" for scenario in self._scenarios())
+        if doc.steps and items:
+            last = replace(doc.steps[-1], manual=(*doc.steps[-1].manual, *items))
+            doc = replace(doc, steps=(*doc.steps[:-1], last))
+        return super()._reading(doc, notes, digests)
+
+    def _supplement(self) -> bytes:
+        """The specs of the change: editing a scenario is an edit of the plan."""
+        return b"\0".join(text.encode() for _, text in self._specs())
+
+    def _scenarios(self) -> list[Scenario]:
+        return [scenario for name, text in self._specs() for scenario in read_scenarios(name, text)]
+
+    def _specs(self) -> Iterator[tuple[str, str]]:
+        for file in sorted(self._file.parent.glob(SPECS)):
+            if file.parent.is_symlink():
+                continue
+            data = read_bytes(file, file.name)
+            text = data if isinstance(data, Problem) else decode(data, file.name)
+            if isinstance(text, str):
+                yield file.parent.name, text
+
+
+def read_scenarios(spec: str, text: str) -> Iterator[Scenario]:
+    """The scenarios of a spec, without those of requirements that the change removes."""
+    outline = read_outline(text)
+    told: dict[int, list[str]] = {}
+    for entry in outline.entries:
+        told.setdefault(entry.heading, []).append(entry.words)
+    for number, heading in enumerate(outline.headings):
+        words = heading.words.strip("*_ ")
+        around = [outline.headings[other].words.casefold() for other in outline.around(number)]
+        if not words.casefold().startswith(_SCENARIO) or any(_REMOVED in other for other in around):
+            continue
+        section = NEWLINE.sub("\n", text[heading.start : heading.end]).strip()
+        name = words[len(_SCENARIO) :].strip()
+        yield Scenario(
+            spec=spec,
+            name=f"{spec}: {name}",
+            words=shorten(" ".join(told.get(number, ())), most=MOST_ITEM),
+            text=section,
+        )

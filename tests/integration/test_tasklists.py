@@ -1,0 +1,173 @@
+"""Lists of tasks on disk: groups, items, acceptance from files beside them, and what is shown in a prompt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.samples import kiro, openspec, speckit
+from tests.samples.shape import Sample
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Status
+from drumline.errors import InvalidInput
+from drumline.planfiles import open_plan
+from drumline.ports.planfiles import PlanFiles
+
+DONE = Marks(status=Status.DONE)
+
+
+def put(folder: Path, name: str, text: str) -> tuple[Path, PlanFiles]:
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text.encode())
+    return file, open_plan(file, repo=folder, locks=folder / "locks")
+
+
+def put_sample(folder: Path, sample: Sample) -> tuple[Path, PlanFiles]:
+    for name, text in sample.beside.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return put(folder, sample.name, sample.text)
+
+
+def tick(files: PlanFiles, *steps: str, marks: Marks = DONE) -> None:
+    by_id = files.read().plan.by_id
+    for step in steps:
+        files.write(by_id[StepId(step)], marks)
+
+
+def test_a_group_is_ticked_with_its_last_step_and_opened_with_the_first(tmp_path: Path) -> None:
+    text = "# P\n\n- [ ] 1. Build\n  - [ ] 1.1 Floor\n  - [ ]* 1.2 Test\n  - [ ] 1.3 Roof\n- [ ] 2. Paint\n"
+    text += "  - _Requirements: 1_\n"
+    file, files = put(tmp_path, "tasks.md", text)
+
+    tick(files, "1.1")
+    half = file.read_text()
+    tick(files, "1.3")
+    whole = file.read_text()
+    tick(files, "1.1", marks=Marks())
+
+    assert half == text.replace("[ ] 1.1", "[x] 1.1")
+    assert whole == half.replace("[ ] 1.3", "[x] 1.3").replace("[ ] 1. ", "[x] 1. ")
+    assert file.read_text() == text.replace("[ ] 1.3", "[x] 1.3")
+
+
+def test_the_items_of_a_step_are_ticked_with_it_and_marks_of_others_stay(tmp_path: Path) -> None:
+    text = "# P\n\n- [ ] Build\n\t- [ ] floor\n\t- [~] roof\n\n\t\t- [ ] tiles\n\n- [ ] Paint\n"
+    file, files = put(tmp_path, "TODO.md", text)
+
+    tick(files, "build")
+
+    assert file.read_text() == text.replace("[ ] Build", "[x] Build").replace("[ ] floor", "[x] floor").replace(
+        "[ ] tiles", "[x] tiles"
+    )
+
+
+def test_only_the_box_of_the_check_that_passed_is_ticked(tmp_path: Path) -> None:
+    text = "# P\n\n- [ ] Build\n  - [ ] Tests: `make test`\n  - [ ] Lint: `make lint`\n"
+    file, files = put(tmp_path, "TODO.md", text)
+    step = files.read().plan.steps[0]
+
+    files.write(step, Marks(status=Status.CLAIMED, assignee="me"), ticked=[step.checks[1].line])
+
+    assert file.read_text() == text.replace("[ ] Lint", "[x] Lint")
+
+
+def test_work_begun_by_others_is_asked_about_and_kept_until_we_take_it(tmp_path: Path) -> None:
+    text = "# P\n\n- [~] Build\n"
+    file, files = put(tmp_path, "TODO.md", text)
+    step = files.read().plan.steps[0]
+
+    begun = files.marks(step)
+    files.write(step, Marks(status=Status.CLAIMED, assignee="drumline/1"), unless=begun)
+
+    assert begun == Marks(status=Status.CLAIMED)
+    assert file.read_text() == "# P\n\n- [ ] Build\n"
+    assert files.marks(step).assignee == "drumline/1"
+
+
+def test_a_prompt_shows_the_headings_with_their_prose_the_group_and_the_task(tmp_path: Path) -> None:
+    _, files = put_sample(tmp_path, speckit.SAMPLES["the template"])
+
+    text = files.text(files.read().plan.by_id[StepId("T005")])
+
+    assert "**Independent Test**: Sign in with a good password" in text
+    assert "### Tests for User Story 1" in text
+    assert "T005 [P] [US1] Contract test" in text
+    assert "T006" not in text
+
+
+def test_checkpoints_are_verified_by_a_person_after_the_last_task_of_a_phase(tmp_path: Path) -> None:
+    _, files = put_sample(tmp_path, speckit.SAMPLES["the template"])
+
+    manual = {step.id: step.manual for step in files.read().plan.steps if step.manual}
+
+    assert manual == {
+        "T004": ("Checkpoint: Foundation ready",),
+        "T008": ("Independent Test: Sign in with a good password", "Checkpoint: User Story 1 works"),
+    }
+
+
+def test_a_prompt_shows_the_criteria_of_the_requirements_that_a_task_names(tmp_path: Path) -> None:
+    _, files = put_sample(tmp_path, kiro.SAMPLES["groups"])
+
+    first, second = (files.text(files.read().plan.by_id[StepId(step)]) for step in ("1", "2.1"))
+
+    assert "- 1.2: IF the password is wrong THEN the system SHALL say so" in first
+    assert "- 2.1: WHEN the session is old THEN the system SHALL close it" in second
+    assert "1.1" not in second.partition("Acceptance")[2]
+    assert "- [ ] 2. Build" in second
+
+
+def test_scenarios_are_shown_in_every_prompt_and_verified_after_the_last_task(tmp_path: Path) -> None:
+    _, files = put_sample(tmp_path, openspec.SAMPLES["groups"])
+    steps = files.read().plan.steps
+
+    assert [len(step.manual) for step in steps] == [0, 0, 2]
+    assert steps[-1].manual[0] == ("Scenario auth: Good password: WHEN the password is right THEN a session is opened")
+    assert "#### Scenario: Bad password" in files.text(steps[0])
+    assert "Guest" not in files.text(steps[0])
+
+
+def test_an_edited_scenario_is_an_edited_plan(tmp_path: Path) -> None:
+    sample = openspec.SAMPLES["groups"]
+    _, files = put_sample(tmp_path, sample)
+    before = files.read()
+    spec = tmp_path / next(iter(sample.beside))
+
+    spec.write_text(spec.read_text().replace("a session is opened", "a session begins"))
+
+    after = files.read(before)
+    assert "a session begins" in after.plan.steps[-1].manual[0]
+    assert after.digests != before.digests
+
+
+def test_a_link_to_a_spec_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    repo = tmp_path / "repo"
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "spec.md").write_text(openspec.SPEC)
+    _, files = put(repo, openspec.NAME, "## 1. A\n\n- [ ] 1.1 One\n")
+    (repo / openspec.NAME).parent.joinpath("specs").mkdir()
+    (repo / openspec.NAME).parent.joinpath("specs", "auth").symlink_to(tmp_path / "secret")
+
+    assert files.read().plan.steps[0].manual == ()
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["specs/001-login", ".kiro/specs/login", "openspec/changes/add-login"],
+    ids=["speckit", "kiro", "openspec"],
+)
+def test_the_folder_of_a_plan_will_do(tmp_path: Path, folder: str) -> None:
+    put(tmp_path, f"{folder}/tasks.md", "# P\n\n## Phase 1: A\n\n- [ ] T001 [P] 1.1 One\n- [ ] 1.2 Two\n")
+
+    plan = open_plan(tmp_path / folder, repo=tmp_path).read().plan
+
+    assert plan.path == f"{folder}/tasks.md"
+    assert plan.name == folder.rpartition("/")[2]
+
+
+def test_a_document_without_boxes_is_refused_with_what_would_be_legal(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"needs steps that can be ticked, such as '- \[ \] Add a login form'"):
+        put(tmp_path, "TODO.md", "# TODO\n\n- buy milk\n")

@@ -1,0 +1,222 @@
+"""Kiro's tasks.md: groups, optional tasks, requirements, and the dependency graph in its variants."""
+
+from tests.samples.shape import Sample
+
+NAME = ".kiro/specs/login/tasks.md"
+GRAPHED = (
+    "# Implementation Plan\n\n## Tasks\n\n- [ ] 1. Store\n  - [x] 1.1 Table\n    - _Requirements: 1.1_\n  - [ ] 1.2 Model\n"
+    "- [ ] 2. Page\n  - [ ] 2.1 Form\n  - [ ]* 2.2 Test of the form\n- [ ] 3. Checkpoint - Ensure all tests pass\n\n"
+    "## Task Dependency Graph\n\n"
+)
+REQUIREMENTS = """# Requirements Document
+
+## Requirements
+
+### Requirement 1: Sign in
+
+**User Story:** As a user, I want to sign in
+
+#### Acceptance Criteria
+
+1. WHEN the password is right THEN the system SHALL open a session
+2. IF the password is wrong THEN the system SHALL say so
+
+### Requirement 2
+
+#### Acceptance Criteria
+
+1. WHEN the session is old THEN the system SHALL close it
+"""
+
+
+def graphed(block: str) -> str:
+    """The plan with a graph."""
+    return f"{GRAPHED}{block}\n"
+
+
+SAMPLES = {
+    "groups": Sample(
+        name=NAME,
+        text="# Implementation Plan\n\n- [ ] 1. Set up\n  - Create the project\n  - _Requirements: 1.1, 1.2_\n\n"
+        "- [ ] 2. Build\n\n  - [x] 2.1 Model\n\n    - Fields\n    - _Requirements: 2.1_\n\n  - [ ] 2.2 View\n    - _Requirements: 1.1_\n",
+        steps="""
+            1
+            2.1 < 1 : done
+            2.2 < 2.1
+        """,
+        beside={".kiro/specs/login/requirements.md": REQUIREMENTS},
+    ),
+    "optional tasks": Sample(
+        name=NAME,
+        text="# Plan\n\n- [ ] 1. Build\n  - [ ] 1.1 Do it\n  - [ ]* 1.2 Test it\n  - [x]* 1.3 Test it twice\n- [ ]\\* 2. Measure it\n- [ ] 3.1* Load\n",
+        steps="""
+            1.1
+            1.2 < 1.1 : skipped
+            1.3 < 1.2 : done
+            2 < 1.3 : skipped
+            3.1 < 2 : skipped
+        """,
+    ),
+    "a flat list with numbers": Sample(
+        name=NAME,
+        text="# Plan\n\n## Tasks\n\n- [ ] 1. Store\n- [x] 1.1 (P) Table\n  - rows\n- [ ] 1.2 (P) Model\n- [ ] 2. Page\n",
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2 < 1.2
+        """,
+    ),
+    "in work and queued": Sample(
+        name=NAME,
+        text="# Plan\n\n- [x] 1. One\n- [-] 2. Two\n- [~] 3. Three\n",
+        steps="""
+            1 : done
+            2 < 1 : claimed
+            3 < 2 : claimed
+        """,
+    ),
+    "waves by id": Sample(
+        name=NAME,
+        text=graphed(
+            '```json\n{"waves": [{"id": 0, "tasks": ["1.1"]}, {"id": 1, "tasks": ["1.2", "2.1"]}, {"id": 2, "tasks": ["2.2", "3"]}]}\n```'
+        ),
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2.1 < 1.1
+            2.2 < 1.2 2.1 : skipped
+            3 < 1.2 2.1
+        """,
+    ),
+    "waves by number, with a task left out": Sample(
+        name=NAME,
+        text=graphed(
+            '```json\n{"waves": [{"wave": 1, "description": "x", "tasks": ["1"]}, {"wave": 2, "tasks": ["2.1", "2.2"]}]}\n```'
+        ),
+        steps="""
+            1.1 : done
+            1.2
+            2.1 < 1.1 1.2
+            2.2 < 1.1 1.2 : skipped
+            3 < 2.1 2.2
+        """,
+        codes=("graph_left_out",),
+    ),
+    "lists of lists": Sample(
+        name=NAME,
+        text=graphed('```json\n{"waves":[["1.1"],["1.2"],["2.1"],["2.2"],["3"]]}\n```'),
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2.1 < 1.2
+            2.2 < 2.1 : skipped
+            3 < 2.2
+        """,
+    ),
+    "waves that say what they depend on": Sample(
+        name=NAME,
+        text=graphed(
+            '```json\n{"waves": [{"id": 0, "tasks": ["1.1"], "depends_on": []}, {"id": 1, "tasks": ["2.1"], "depends_on": []},\n'
+            ' {"id": 2, "tasks": ["1.2", "2.2", "3", "9.9"], "depends_on": [0, 1]}]}\n```'
+        ),
+        steps="""
+            1.1 : done
+            1.2 < 1.1 2.1
+            2.1
+            2.2 < 1.1 2.1 : skipped
+            3 < 1.1 2.1
+        """,
+        codes=("graph_unknown",),
+    ),
+    "dependencies by task": Sample(
+        name=NAME,
+        text=graphed(
+            '```json\n{"dependencies": {"1.1": [], "1.2": ["1.1"], "2.1": ["1.1"], "2.2": ["2.1"], "3": ["1", "2"]}}\n```'
+        ),
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2.1 < 1.1
+            2.2 < 2.1 : skipped
+            3 < 1.1 1.2 2.1 2.2
+        """,
+    ),
+    "tasks that say what they depend on": Sample(
+        name=NAME,
+        text=graphed(
+            '```json\n[{"id": "1.1", "depends_on": []}, {"id": "1.2", "depends_on": ["1.1"]}, {"id": "2.1"}, {"id": "2.2", "depends_on": ["2.1"]},\n'
+            ' {"id": "3", "depends_on": ["1.2", "2.1"]}]\n```'
+        ),
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2.1
+            2.2 < 2.1 : skipped
+            3 < 1.2 2.1
+        """,
+    ),
+    "arrows": Sample(
+        name=NAME,
+        text=graphed("```\n1.1 → 1.2 → 3\nTask 1.1 + Task 1.2\n  --> Task 2.1 (the form, 5 fields)\n2.1 -> 2.2\n```"),
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2.1 < 1.1 1.2
+            2.2 < 2.1 : skipped
+            3 < 1.2
+        """,
+    ),
+    "mermaid": Sample(
+        name=NAME,
+        text=graphed(
+            "```mermaid\ngraph TD\n    T1_1[Task 1.1: 2 tables] --> T1_2[1.2]\n    T1_2 -->|then| T2_1\n    T2_1 --> T2_2\n    T2_1 --> T3\n```"
+        ),
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2.1 < 1.2
+            2.2 < 2.1 : skipped
+            3 < 2.1
+        """,
+    ),
+    "a graph that goes round in circles": Sample(
+        name=NAME,
+        text=graphed('```json\n{"dependencies": {"1.1": ["2.1"], "2.1": ["1.1"]}}\n```'),
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2.1 < 1.2
+            2.2 < 2.1 : skipped
+            3 < 2.2
+        """,
+        codes=("graph_unread",),
+    ),
+    "a graph that cannot be read": Sample(
+        name=NAME,
+        text=graphed("```json\n{broken\n```"),
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2.1 < 1.2
+            2.2 < 2.1 : skipped
+            3 < 2.2
+        """,
+        codes=("graph_unread",),
+    ),
+    "elsewhere, known by its requirements": Sample(
+        name="docs/tasks.md",
+        text="# Plan\n\n- [ ] 1. One\n  - Test: `make one`\n  - _Requirements: 1.1_\n- [ ] Not numbered\n",
+        steps="1 ! make one",
+        codes=("box_unread",),
+    ),
+}
+
+
+def many(count: int) -> str:
+    """A list of so many tasks, in groups of ten."""
+    lines = ["# Plan\n"]
+    for number in range(count):
+        if number % 10 == 0:
+            lines.append(f"- [ ] {number // 10 + 1}. Group")
+        lines.append(f"  - [ ] {number // 10 + 1}.{number % 10 + 1} Write it\n    - _Requirements: 1.1_")
+    return "\n".join(lines) + "\n"
