@@ -194,6 +194,47 @@ def test_a_supervisor_that_is_killed_is_told_of_and_cleaned_up_after(
     assert census.marked(driver) == []
 
 
+# A daemon by the book: forked twice, in a session of its own, with nothing of the environment and of the streams.
+DAEMON = """
+( env -i setsid bash -c 'cd /; echo $$ >> "$0"; exec sleep 1000' "$PWD/pids" </dev/null >/dev/null 2>&1 & ) &
+while [ ! -s pids ]; do sleep 0.01; done
+"""
+
+
+def test_a_daemon_with_a_clean_environment_does_not_outlive_its_killed_supervisor(
+    tmp_path: Path, processes: SupervisedProcesses
+) -> None:
+    ended = run(processes, write_job(tmp_path, DAEMON + "kill -9 $PPID; sleep 1000"))
+
+    family = read_family(tmp_path)
+    assert "died without a report" in ended.message
+    assert len(family) == 1
+    assert is_extinct(family)
+
+
+def test_a_daemon_with_a_clean_environment_is_found_after_driver_and_supervisor_were_killed(
+    tmp_path: Path, driver: DriverId
+) -> None:
+    line = DAEMON + "touch born; sleep 1000"
+    child = subprocess.Popen([sys.executable, "-c", DRIVER, str(tmp_path), driver, line])
+    assert wait_until((tmp_path / "born").exists)
+    family = read_family(tmp_path)
+    supervisors = census.descendants(child.pid)[:1]
+    # Frozen first, so that neither has a moment in which it could clean up after the other.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in (child.pid, *supervisors):
+            os.kill(pid, number)
+    child.wait()
+    alive = family[0].is_running()
+
+    swept = sweep(driver)
+
+    assert alive
+    assert family[0].pid in swept
+    assert is_extinct(family)
+    assert [pid for pid in sweep("d-0-of-somebody-else") if pid] == []
+
+
 @pytest.mark.parametrize(
     ("line", "code", "killed"),
     [

@@ -63,13 +63,23 @@ def read_boot() -> str:
 
 
 def marked(mark: str) -> list[int]:
-    """Processes other than ours that were started with this mark, or with any mark of the driver of this name."""
+    """Processes other than ours that were started with this mark, or with any mark of the driver of this name.
+
+    On Linux also those that have cleaned their environment.
+    """
     wanted = f"{MARK}={mark}".encode()
     if not LINUX:
         lines = (line.split() for line in _ask("ps", "-axEww", "-o", "pid=,command=").splitlines())
         found = [int(words[0]) for words in lines if _carries([word.encode() for word in words], wanted)]
     else:
-        found = [pid for pid in _pids() if _carries(_read(f"/proc/{pid}/environ").split(b"\0"), wanted)]
+        from drumline.processes import inherited  # hashes: a supervisor, which never asks this, starts without them
+
+        found = [
+            pid
+            for pid in _pids()
+            if _carries(_read(f"/proc/{pid}/environ").split(b"\0"), wanted)
+            or (inherited.carries(_read(f"/proc/{pid}/limits"), mark) and read_start(pid))
+        ]
     return [pid for pid in found if pid != os.getpid()]
 
 

@@ -5,8 +5,10 @@ Only the standard library, and only for a program with one thread: it forks.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import resource
 import signal
 from collections.abc import Mapping, Sequence
 
@@ -51,16 +53,24 @@ class Command:
 
 
 class Beforehand:
-    """What happens in the process of a command before the command: data is taken over, and the kernel is to hold it."""
+    """What happens in the process of a command before the command: data is taken over, and the kernel is to hold it.
 
-    def __init__(self, handed: Sequence[bytes] = (), *, scoped: bool = False) -> None:
+    `limit` is the mark that it cannot lose with its environment.
+    """
+
+    def __init__(self, handed: Sequence[bytes] = (), *, scoped: bool = False, limit: int = 0) -> None:
         if handed and not LINUX:
             raise NotStarted("data can be handed to a command on Linux only")
         self._handed = handed
         self._scoped = scoped
+        self._limit = limit
 
     def apply(self) -> None:
         """Do it to this very process."""
+        if self._limit and LINUX:
+            # Refused where somebody has set a lower limit: then only the environment has the mark.
+            with contextlib.suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_RTTIME, (self._limit, self._limit))
         take_over(self._handed, HANDED)
         if self._scoped and LINUX:
             enter_scope()

@@ -25,6 +25,7 @@ from drumline.core.ids import DriverId
 from drumline.ports.processes import Conversation, Ended, Job
 from drumline.processes import census, locks
 from drumline.processes.conversation import Pipes, SupervisedConversation
+from drumline.processes.inherited import number_mark
 from drumline.processes.kill import sweep
 from drumline.record import replace
 
@@ -185,6 +186,7 @@ def _write_request(job: Job, mark: str) -> bytes:
         "printed_limit": job.printed_limit,
         "handed": [base64.b64encode(data).decode() for data in job.handed],
         "scoped": job.scoped,
+        "limit": number_mark(mark),
     }
     return json.dumps(request).encode() + b"\n"
 

@@ -167,7 +167,9 @@ class Watch:
         self._grace = float(str(job["grace"]))
         self._wake = self._listen_signals()
         apart = sinks.printed is not None
-        beforehand = command.Beforehand([binascii.a2b_base64(data) for data in handed], scoped=bool(job["scoped"]))
+        beforehand = command.Beforehand(
+            [binascii.a2b_base64(data) for data in handed], scoped=bool(job["scoped"]), limit=_whole(job["limit"])
+        )
         self._command = command.start(argv, cwd=str(job["cwd"]), env=env, apart=apart, talk=talk, beforehand=beforehand)
         timeout = job["timeout"]
         self._deadline = None if timeout is None else time.monotonic() + float(str(timeout))
