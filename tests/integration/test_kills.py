@@ -10,6 +10,7 @@ import pytest
 from tests.acceptance.userland import User, make_user, step_text
 from tests.integration.worlds import RUN, World, WritingAgent, judge, small_plan, step
 
+from drumline.agents.command import judge as judge_command
 from drumline.core import events as ev
 from drumline.core.ids import Commit, StepId, Tree
 from drumline.core.state import RunState
@@ -18,6 +19,7 @@ from drumline.errors import GitKilled
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.processes import Ended, Job
 from drumline.ports.workspaces import Landing
+from drumline.record import replace
 from drumline.testing.workspaces import FakeWorkspaces
 
 A = StepId("a")
@@ -228,3 +230,24 @@ def test_supervisor_check_and_git_may_be_killed_without_costing_an_attempt(tmp_p
     assert "the check" in str(killed[1])
     assert (tmp_path / "shim" / "used").exists()  # while the workspace was cleaned up: nothing was open, nothing lost
     assert [line["event"] for line in ran.lines if line.get("event") in ("fix", "check_failed", "retry_wait")] == []
+
+
+def test_what_a_check_started_and_could_not_be_ended_is_named_in_the_steps_notices(tmp_path: Path) -> None:
+    def leave(job: Job) -> Ended:
+        return replace(judge(job), left="sleep (pid 12)")
+
+    run = world_of(tmp_path, script=leave).drive()
+
+    assert states(run) == {"a": "done", "b": "done"}
+    assert run.finished[A].notices == ("what it started could not be ended and may still be at work: sleep (pid 12)",)
+
+
+def test_what_an_agent_started_and_could_not_be_ended_is_a_notice() -> None:
+    ended = Ended(exit_code=0, seconds=0.1, output="done", left="sleep (pid 12)")
+
+    outcome = judge_command(ended)
+
+    assert (outcome.failure, outcome.notices) == (
+        "",
+        ("what it started could not be ended and may still be at work: sleep (pid 12)",),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -456,3 +457,28 @@ def test_output_is_plain_text() -> None:
     text = strip_controls("\x1b[31mred\x1b[0m\r\n\x1b]0;title\x07half\rdone\x1b(B \x07\x00tab\t\x9b2J\x7f\n")
 
     assert text == "red\nhalf\ndone tab\t2J\n"
+
+
+SETPRIV = shutil.which("setpriv")
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or SETPRIV is None, reason="only root can start something as another user")
+def test_what_cannot_be_ended_is_named(tmp_path: Path, driver: DriverId) -> None:
+    line = (
+        "setpriv --reuid=65534 --clear-groups sleep 5 >/dev/null 2>&1 & echo $! > pid; "
+        "until grep -q sleep /proc/$!/comm; do sleep 0.01; done"
+    )
+    told = DRIVER.replace("anyio.run(", "ended = anyio.run(") + 'print(ended.exit_code, ended.left, sep="|")\n'
+
+    # Root that may not signal processes of others is like any other user.
+    ended = subprocess.run(
+        [str(SETPRIV), "--bounding-set=-kill", sys.executable, "-c", told, str(tmp_path), driver, line],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=DEADLINE,
+    )
+
+    pid = (tmp_path / "pid").read_text().strip()
+    sweep(driver)
+    assert ended.stdout == f"0|sleep (pid {pid})\n", ended.stderr

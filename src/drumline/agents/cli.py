@@ -20,7 +20,7 @@ import anyio
 from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.follow import Follower
 from drumline.agents.jail import Jail
-from drumline.agents.kills import describe_kill
+from drumline.agents.kills import add_left, describe_kill
 from drumline.agents.outage import Outage
 from drumline.agents.program import Launch, Program, Reader, Setting, Talk
 from drumline.agents.silence import LOOK, Silence, describe_silence
@@ -163,7 +163,7 @@ class CliAgent(Record):
             watch.over = True
             tasks.cancel_scope.cancel()
         await watch.catch_up(final=True)
-        outcome = watch.describe_stop() if ended is None else watch.judge(ended)
+        outcome = watch.describe_stop() if ended is None else add_left(watch.judge(ended), ended)
         return talk.conclude(outcome) if talk else outcome
 
 

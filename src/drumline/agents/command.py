@@ -13,7 +13,7 @@ from pathlib import Path
 from drumline.agents.acp_programs import PROVIDERS, find_known
 from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.jail import Jail
-from drumline.agents.kills import describe_kill, was_killed
+from drumline.agents.kills import add_left, describe_kill, was_killed
 from drumline.agents.silence import describe_silence, run_heard
 from drumline.core.plaintext import strip_controls
 from drumline.core.taxonomy import Failure
@@ -106,6 +106,10 @@ def describe(assignment: Assignment) -> Mapping[str, str]:
 
 def judge(ended: Ended, *, timeout: float | None = None, jailed: bool = False) -> Outcome:
     """The outcome of a command: done, or a failure class with the end of its output."""
+    return add_left(_judge(ended, timeout=timeout, jailed=jailed), ended)
+
+
+def _judge(ended: Ended, *, timeout: float | None, jailed: bool) -> Outcome:
     whole = strip_controls(ended.output).strip()
     said = whole[-TAIL:]
     if ended.timed_out:

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 
 from drumline.agents.command import describe, judge
+from drumline.agents.kills import add_left
 from drumline.agents.patching import apply_patch
 from drumline.agents.script import Act, Script, read_script
 from drumline.core.taxonomy import Failure
@@ -65,16 +66,17 @@ class ScriptedAgent(Record):
             return Outcome(failure=Failure.KILLED.value, message=str(error), usage=act.usage)
         except (OSError, InvalidInput) as error:
             return Outcome(failure=Failure.PERMANENT.value, message=str(error), usage=act.usage)
-        if act.run and (failed := await self._run(act, assignment, say)):
-            return failed
+        ran = await self._run(act, assignment, say) if act.run else Outcome()
+        if ran.failure:
+            return ran
         if act.failure is not None:
             resets_at = None if act.resets_in is None else time.time() + act.resets_in
             message = act.message or act.say
             return Outcome(failure=act.failure.value, message=message, usage=act.usage, resets_at=resets_at)
-        return Outcome(message=act.say, question=act.ask, usage=act.usage)
+        return Outcome(message=act.say, question=act.ask, usage=act.usage, notices=ran.notices)
 
-    async def _run(self, act: Act, assignment: Assignment, say: Say) -> Outcome | None:
-        """Run the act's command; None if all is well.
+    async def _run(self, act: Act, assignment: Assignment, say: Say) -> Outcome:
+        """Run the act's command.
 
         Its output has a file of its own, because whoever runs it may begin that file anew; the transcript has the end.
         """
@@ -90,14 +92,14 @@ class ScriptedAgent(Record):
         if ended.output:
             say(ended.output.rstrip("\n"))
         if ended.exit_code == 0 and not ended.timed_out:
-            return None
+            return add_left(Outcome(), ended)
         judged = judge(ended, timeout=assignment.timeout)
         final = ended.exit_code is None and not ended.timed_out
         failure = Failure.PERMANENT if final else Failure.VALIDATION
         if judged.failure == Failure.KILLED.value:
             failure = Failure.KILLED
         message = judged.message
-        return Outcome(failure=failure.value, message=f"{act.run!r}: {message}", usage=act.usage)
+        return replace(judged, failure=failure.value, message=f"{act.run!r}: {message}", usage=act.usage)
 
 
 def open_scripted(argument: str, *, processes: Processes, base: Path) -> Agent:

@@ -4,7 +4,7 @@ only if the check left it alone: files that it created are removed, files that i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from drumline.record import Record
 
@@ -60,6 +60,18 @@ def tell_created(command: str, names: Iterable[str]) -> str:
 def tell_altered(command: str, names: Iterable[str]) -> str:
     """What to say of the files that a check changed in a workspace of ours."""
     return f"the check `{command}` changes the tree, so it proves nothing; files restored: {_name_some(names)}"
+
+
+def tell_left(named: str) -> str:
+    """What to say of processes that could not be ended."""
+    return f"what it started could not be ended and may still be at work: {named}"
+
+
+def tell_check(command: str, *, created: Sequence[str], altered: Sequence[str], left: str) -> list[str]:
+    """What to say of a check that left or changed something."""
+    told = [tell_created(command, created)] if created else []
+    told += [tell_altered(command, altered)] if altered else []
+    return told + ([tell_left(left)] if left else [])
 
 
 def _shorten(path: str) -> str:

@@ -120,7 +120,7 @@ class CheckEnded(Event):
 
     `failure` is the class of a failing one (`core/checkfailure.py`), `evidence` the line that shows it. `created` are
     files that it left and that were removed, `altered` those that it changed and that were restored: if it passed
-    nevertheless, it is void.
+    nevertheless, it is void. `left` names processes of it that could not be ended.
     """
 
     check: int
@@ -135,6 +135,7 @@ class CheckEnded(Event):
     evidence: str = ""
     created: tuple[str, ...] = ()
     altered: tuple[str, ...] = ()
+    left: str = ""
 
 
 class LandingStarted(Event):

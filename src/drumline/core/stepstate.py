@@ -9,7 +9,7 @@ from typing import Any
 from drumline.core import events as ev
 from drumline.core.checkfailure import is_work
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
-from drumline.core.leftovers import tell_altered, tell_created
+from drumline.core.leftovers import tell_check
 from drumline.core.life import Phase, step_forward
 from drumline.core.spending import COST, add_up, count_attempt
 from drumline.core.taxonomy import MOST_CRASHES, RULES, Failure, consumes_fix, hands_over, waits
@@ -277,8 +277,7 @@ def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
     state.verdicts[event.check] = Verdict(ended=event, runs=known.runs + 1 if known else 1)
     state.tree = event.tree_after
     state.seconds += event.seconds
-    told = [tell_created(event.command, event.created)] if event.created else []
-    told += [tell_altered(event.command, event.altered)] if event.altered else []
+    told = tell_check(event.command, created=event.created, altered=event.altered, left=event.left)
     state.notices = tuple(dict.fromkeys((*state.notices, *told)))[-MOST_NOTICES:]
 
 

@@ -342,6 +342,7 @@ class Acts(Record):
             evidence=found.cause.evidence if found.cause else "",
             created=left.created,
             altered=left.altered,
+            left=found.left,
         )
 
     async def _land(self, state: StepState) -> ev.Event:

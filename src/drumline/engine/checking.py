@@ -15,12 +15,13 @@ TIMED_OUT = 124
 
 
 class Checked(Record):
-    """How a check ended; `cause` is None if it passed."""
+    """How a check ended; `cause` is None if it passed, `left` names processes of it that could not be ended."""
 
     exit_code: int | None
     output: str
     seconds: float
     cause: Cause | None
+    left: str = ""
 
 
 async def run_check(
@@ -41,4 +42,5 @@ async def run_check(
         output=output[-MOST_OUTPUT:],
         seconds=ended.seconds,
         cause=None if exit_code == 0 else classify(failed),
+        left=ended.left,
     )

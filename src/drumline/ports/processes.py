@@ -64,7 +64,8 @@ class Ended(Record):
     of what the command said, and the tail of stderr alone.
 
     `killed` says that it did not end by itself: SIGKILL ended the command that was started, or its supervisor is gone.
-    A signal that a shell tells as its exit code, a time that ran out and any other signal are not that.
+    A signal that a shell tells as its exit code, a time that ran out and any other signal are not that. `left` names
+    processes of the job that could not be ended: those of another user, or in the hands of the kernel.
     """
 
     exit_code: int | None
@@ -75,6 +76,7 @@ class Ended(Record):
     cut: bool = False
     errors: str = ""
     killed: bool = False
+    left: str = ""
 
 
 class Conversation(Protocol):

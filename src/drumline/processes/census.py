@@ -83,6 +83,12 @@ def marked(mark: str) -> list[int]:
     return [pid for pid in found if pid != os.getpid()]
 
 
+def name_processes(pids: list[int]) -> str:
+    """Processes as people know them: `sleep (pid 12)`; on Linux with the names of their programs."""
+    names = [(_read(f"/proc/{pid}/comm").decode("utf-8", "replace").strip() if LINUX else "", pid) for pid in pids]
+    return ", ".join(f"{name} (pid {pid})" if name else f"pid {pid}" for name, pid in names)
+
+
 def _carries(entries: list[bytes], wanted: bytes) -> bool:
     return any(entry == wanted or entry.startswith(wanted + b"/") for entry in entries)
 

@@ -229,6 +229,7 @@ def _conclude(said: bytes | None, job: Job, mark: str, *, began: float) -> Ended
     sweep(mark)
     seconds = time.monotonic() - began
     return Ended(
+        left=census.name_processes(census.marked(mark)),
         exit_code=None,
         seconds=seconds,
         output=read_tail(job.log),
@@ -265,6 +266,7 @@ def _read_report(said: bytes, log: Path) -> Ended | None:
             cut=report["cut"],
             errors=strip_controls(report["errors"]),
             killed=report["killed"],
+            left=report["left"],
         )
     except (ValueError, KeyError):
         return None

@@ -92,7 +92,6 @@ def supervise(job: dict[str, object], talk: tuple[int, int] | None = None) -> di
     left = watch.kill_family()
     watch.drain()
     remarks = sinks.close()
-    remarks += [f"processes of another user could not be killed: {left}"] if left else []
     return {
         "exit_code": watch.exit_code,
         "timed_out": watch.timed_out,
@@ -101,6 +100,7 @@ def supervise(job: dict[str, object], talk: tuple[int, int] | None = None) -> di
         "cut": sinks.printed is not None and sinks.printed.cut,
         "errors": sinks.errors.read().decode("utf-8", "replace"),
         "killed": watch.killed and not watch.timed_out,
+        "left": census.name_processes(left),
     }
 
 
@@ -114,6 +114,7 @@ def _refused(message: str, began: float) -> dict[str, object]:
         "cut": False,
         "errors": "",
         "killed": False,
+        "left": "",
     }
 
 

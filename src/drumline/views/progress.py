@@ -16,7 +16,7 @@ from typing import Any
 from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES, CheckFailure, is_work
 from drumline.core.ids import StepId
-from drumline.core.leftovers import tell_altered, tell_created
+from drumline.core.leftovers import tell_check
 from drumline.core.plan import Marks, Plan, Status
 from drumline.core.recorded import Recorded
 from drumline.core.routing import spell_agent
@@ -351,8 +351,7 @@ def _left_behind(scene: _Scene, event: ev.CheckEnded) -> Told | None:
     """What a check that passed did to the tree; it says each name once in a run."""
     created = [name for name in event.created if name not in scene.progress.named]
     scene.progress.named.update(created)
-    told = [tell_created(event.command, created)] if created else []
-    told += [tell_altered(event.command, event.altered)] if event.altered else []
+    told = tell_check(event.command, created=created, altered=event.altered, left=event.left)
     if not told:
         return None
     data = {"step": scene.step, "check": event.check + 1, "notices": told}
