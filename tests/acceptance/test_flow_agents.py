@@ -150,7 +150,7 @@ def test_a_flow_that_waits_for_a_quota_goes_on_at_once_after_a_retry(user: User)
     ran = user.drumline("retry", "work", "--resume")
 
     assert refused.code == 3
-    assert "only a visit that waits for a quota can be retried" in refused.err
+    assert "only a visit that is blocked or waits for a quota can be retried" in refused.err
     assert (ran.code, ran.out) == (0, "painted\n"), ran.err
 
 

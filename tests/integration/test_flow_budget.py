@@ -79,7 +79,7 @@ def test_after_a_no_nothing_that_costs_money_begins(tmp_path: Path) -> None:
     run = world.drive()
 
     assert run.ended is not None
-    assert run.ended.state == "failed"
+    assert run.ended.state == "blocked"
     assert "the budget is spent; a person said not to proceed" in run.ended.reason
     assert len(world.given) == 1
 

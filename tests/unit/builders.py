@@ -12,7 +12,7 @@ from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState, fold_step
 from drumline.ports.journal import Recorded
-from drumline.views.board import Row
+from drumline.views.cells import Row
 from drumline.views.snapshot import Snapshot
 
 RUN = RunId("r1")

@@ -69,7 +69,7 @@ def test_the_board_at_80_columns() -> None:
         "· step-4 Move in                        needs step-2 (running), step-3 (blocked)",
         "? step-5 Paint                                               gate approve-step-5",
         "? approve-step-5: Land it?",
-        "  drumline answer approve-step-5 approve (or revise, reject)",
+        "  drumline answer approve-step-5 approve  (approve, revise or reject)",
         "1 blocked · 1 done · 1 parked · 1 running · 1 waiting · drumline/demo-r1",
     ]
 
@@ -101,7 +101,7 @@ def test_the_board_at_120_columns() -> None:
         spread("· step-4 Move in", "needs step-2 (running), step-3 (blocked)"),
         spread("? step-5 Paint", "gate approve-step-5"),
         "? approve-step-5: Land it?",
-        "  drumline answer approve-step-5 approve (or revise, reject)",
+        "  drumline answer approve-step-5 approve  (approve, revise or reject)",
         "1 blocked · 1 done · 1 parked · 1 running · 1 waiting · drumline/demo-r1",
     ]
 

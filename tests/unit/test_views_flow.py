@@ -525,7 +525,7 @@ def test_progress_tells_what_happens_in_the_words_of_visits() -> None:
         "node coder#1/implement started",
         "coder#1/implement failed: exit code 3 and more (10s)",
         "fix#2 was cut short with its driver; it is begun again and costs no visit",
-        "review asks: Is it good? (ship it, no or any text) → drumline answer review 'ship it'",
+        "gate review asks: Is it good? (ship it, no or any text) → drumline answer review 'ship it'",
         "review answered 'no' by ann: too long",
         "flow failed: because",
     ]
@@ -556,7 +556,7 @@ def test_a_question_without_options_is_answered_with_text() -> None:
 
     (line,) = FlowProgress().feed([opened])
 
-    assert line.text == "who#2 asks: Who? (any text with len(input) >= 3) → drumline answer 'who#2' TEXT"
+    assert line.text == "gate who#2 asks: Who? (any text with len(input) >= 3) → drumline answer 'who#2' TEXT"
 
 
 def test_nodes_that_ask_are_parked_one_by_one() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from drumline.core.edits import compare
+from drumline.core.events import GateOpened
 from drumline.core.ids import DriverId, GateId, RunId, StepId, Stream
 from drumline.core.plan import Marks, Problem
 from drumline.core.recorded import Recorded
@@ -38,6 +39,7 @@ class Watcher:
         self._latest: dict[StepId, Recorded] = {}
         self._times: list[float] = []
         self._stopwatch = Stopwatch()
+        self._asked: dict[GateId, float] = {}
         self._seen = 0
 
     def look(self, now: float, *, also: StepId | None = None) -> Snapshot:
@@ -63,6 +65,7 @@ class Watcher:
             last_at=self._times[-1],
             now=now,
             problems=problems,
+            asked=self._asked,
             stopwatch=self._stopwatch,
         )
 
@@ -76,6 +79,7 @@ class Watcher:
             if recorded.stream.step:
                 self._add(recorded)
             else:
+                self._note(recorded)
                 fold_run(self.state, [recorded.event])
         if also is not None and also not in self._steps:
             self._read_step(also)
@@ -86,15 +90,20 @@ class Watcher:
             raise InvalidInput(f"there is no run {self.run!r}", hint="drumline runs")
         self.state, self._seen = loaded.state, loaded.seq
         own = Stream(self.run)
-        telling = self.store.read(own, kinds=[kind.__name__ for kind in TELLING])
+        telling = self.store.read(own, kinds=[kind.__name__ for kind in (*TELLING, GateOpened)])
         self._times = [telling[0].at, self.store.last_at(self.run, before=self._seen + 1) or telling[0].at]
         for entry in telling:
-            if entry.seq <= self._seen:
+            self._note(entry)
+            if entry.seq <= self._seen and not isinstance(entry.event, GateOpened):
                 before = self.store.last_at(self.run, before=entry.seq) or entry.at
                 self._stopwatch.note(entry.event, entry.at, before=before)
         reopened = [step for step in self.state.rounds if step not in self.state.finished]
         for step in dict.fromkeys([*self.state.working, *reopened]):
             self._read_step(step)
+
+    def _note(self, entry: Recorded) -> None:
+        if isinstance(entry.event, GateOpened):
+            self._asked[entry.event.gate] = entry.at
 
     def _read_step(self, step: StepId) -> None:
         self._steps[step] = StepState()

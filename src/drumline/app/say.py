@@ -16,8 +16,8 @@ from drumline.engine.messages import outcome_of
 from drumline.errors import Conflict, InvalidInput
 from drumline.ports.journal import Addition, Message, Store
 from drumline.ports.roster import Roster
-from drumline.views.causes import answer_hint
 from drumline.views.flowsnapshot import FlowSnapshot
+from drumline.views.gates import answer_command
 
 TRIES = 20
 
@@ -72,7 +72,7 @@ def _check_unasked(run: RunState, step: StepId) -> None:
     gate = next((gate.opened for gate in run.open_gates if gate.opened.step == step), None)
     if gate is not None:
         message = f"{step} waits for an answer to gate {gate.gate}, and goes on with that"
-        raise InvalidInput(message, hint=answer_hint(gate, driven=not run.parked))
+        raise InvalidInput(message, hint=answer_command(gate, driven=not run.parked))
 
 
 def check_skip(run: RunState, name: str) -> StepId:
@@ -171,15 +171,18 @@ def _begin_again(run: RunState) -> str:
 
 
 def check_rest(snapshot: FlowSnapshot, name: str) -> str:
-    """Return the visit that is called so and waits for a time; refuse any other with what it waits for instead."""
-    from drumline.views.flowplaces import list_rests
+    """Return the visit of this name if it waits for a time or is blocked; refuse any other with what it waits for."""
+    from drumline.views.flowplaces import list_due, list_rests
     from drumline.views.flowvisits import find_place, visit_name
     from drumline.views.flowwhy import flow_why
 
     key = find_place(snapshot, name)
-    if any(rest.key == key for rest in list_rests(snapshot)):
+    ended = snapshot.run.ended
+    blocked = ended is not None and ended.state == "blocked" and key in list_due(snapshot)
+    if blocked or any(rest.key == key for rest in list_rests(snapshot)):
         return visit_name(key)
     found = flow_why(snapshot, name)
     raise InvalidInput(
-        f"in a flow, only a visit that waits for a quota can be retried; {found.sentence}", hint=found.hint
+        f"in a flow, only a visit that is blocked or waits for a quota can be retried; {found.sentence}",
+        hint=found.hint,
     )

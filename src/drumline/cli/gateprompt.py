@@ -1,4 +1,4 @@
-"""Asks a flow's question at the terminal, and stops asking once it has been settled elsewhere.
+"""Asks a gate at the terminal, and stops asking once it has been settled elsewhere.
 
 The rule: nothing is read before a whole line was typed, so that a look at the store fits in between at any time.
 """
@@ -60,9 +60,13 @@ def ask_gate(opened: GateOpened, is_open: Callable[[], bool]) -> Reply:
 
 
 def ask_comment(opened: GateOpened, text: str) -> str:
-    """What belongs to an answer at an approval: a revision needs words, a rejection may have some."""
+    """What belongs to an answer: a revision needs words, and whatever is not the first option may have some."""
     word = text.strip().casefold()
-    if opened.kind != gates.APPROVAL or word not in (gates.REVISE, gates.REJECT):
+    if opened.kind == gates.APPROVAL:
+        asks = word in (gates.REVISE, gates.REJECT)
+    else:
+        asks = not opened.free and (text != opened.options[0] or opened.kind == gates.WAVE)
+    if not asks:
         return ""
     if word == gates.REVISE:
         return str(click.prompt("What should change", err=True))
@@ -75,7 +79,8 @@ def _show(opened: GateOpened) -> None:
     for line in opened.question.splitlines():
         say(click.style(flatten(line), bold=True))
     if opened.options:
-        say(f"  {', '.join(flatten(option) for option in opened.options)}, or anything else in your own words")
+        others = ", or anything else in your own words" if opened.free else ""
+        say(f"  {', '.join(flatten(option) for option in opened.options)}{others}")
     say("  (nothing or Ctrl-D: later)" if opened.options else "  (Ctrl-D: later)")
 
 

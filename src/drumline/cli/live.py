@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from drumline.views.board import Row, board_segments
-from drumline.views.snapshot import Snapshot
+from drumline.views.cells import Row
 
 Rows = Callable[[int, int, int], list[Row]]
 """The rows of a board for a width, a height and a tick."""
@@ -51,10 +50,6 @@ class LiveBoard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.__exit__(kind, error, trace)
-
-    def draw(self, look: Callable[[], Snapshot]) -> None:
-        """Show the run of a plan as it is now."""
-        self.draw_rows(lambda width, height, tick: board_segments(look(), width=width, height=height, tick=tick))
 
     def draw_rows(self, rows: Rows) -> None:
         """Show whatever rows there are for the terminal as it is now."""

@@ -13,8 +13,8 @@ from drumline.app.foreign import foreign_jobs
 from drumline.app.say import check_mode, check_retry, name_person, say
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import say as tell
+from drumline.cli.plansession import PlanSession
 from drumline.cli.recordings import check_record, record_option, record_plan
-from drumline.cli.session import Session
 from drumline.cli.telling import drive_on_with
 from drumline.cli.trusting import ask_again
 from drumline.cli.warning import name_specs, say_unjailed
@@ -67,7 +67,7 @@ def command(
         if live and not background:
             tell(f"joining run {found}, which is live")
         with record_plan(site, store, found, place) as recorder:
-            session = Session(site=site, store=store, run=found, as_json=as_json, recorder=recorder)
+            session = PlanSession(site=site, store=store, run=found, as_json=as_json, recorder=recorder)
             return session.drive(resuming=not live)
     finally:
         store.close()

@@ -21,9 +21,9 @@ from drumline.app.starting import hold_start
 from drumline.cli.detach import detach
 from drumline.cli.options import format_option, json_option
 from drumline.cli.output import is_terminal, say
+from drumline.cli.plansession import PlanSession
 from drumline.cli.preview import show_preview
 from drumline.cli.recordings import check_record, record_option, record_plan
-from drumline.cli.session import Session
 from drumline.cli.trusting import Offer, ask_trust
 from drumline.cli.warning import name_specs, say_unjailed
 from drumline.core.ids import RunId, StepId
@@ -129,7 +129,7 @@ def _run(request: Request) -> int:
             if request.detached:
                 return detach(site, run, as_json=request.as_json)
             with record_plan(site, store, run, request.record) as recorder:
-                session = Session(
+                session = PlanSession(
                     site=site,
                     store=store,
                     run=run,

@@ -1,168 +1,137 @@
-"""Drives a run from a terminal or a script: shows progress, asks gates where a person is there, ends with a summary."""
+"""Drives a run from a terminal or a script: shows progress, asks gates where a person is there, ends with a summary.
+
+What is the same for every run is here; what a run of a plan and one of a flow have of their own is in `plansession.py`
+and `flowsession.py`.
+"""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
 
 import anyio
 import click
 
 from drumline.app.catalog import read_run
-from drumline.app.drive import INTERRUPTED, drive
-from drumline.app.look import Watcher
+from drumline.app.drive import INTERRUPTED, Driver
 from drumline.app.say import name_person
 from drumline.app.say import say as leave_message
-from drumline.cli.output import is_terminal, print_json, print_lines, problem_json, say
-from drumline.cli.trusting import open_trust
-from drumline.core import gates
+from drumline.cli.output import is_terminal, print_json, say
 from drumline.core.events import GateOpened
-from drumline.core.ids import RunId, Stream
-from drumline.core.plan import Problem
-from drumline.core.recorded import Recorded
-from drumline.core.state import Gate, RunState, fold_run
-from drumline.engine.driver import Driver
+from drumline.core.ids import GateId, RunId, Stream
+from drumline.core.state import RunState, fold_run
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
-from drumline.views.progress import Progress
-from drumline.views.report import report_json, report_lines, step_report
-from drumline.views.snapshot import Snapshot
+from drumline.views.cells import Row, flatten
+from drumline.views.snapshot import RunSnapshot
 from drumline.views.states import EXIT_CODES, run_state
-from drumline.views.status import status_json
-from drumline.views.summary import summary, summary_json, summary_lines
 from drumline.wiring import Site
-
-if TYPE_CHECKING:
-    from drumline.app.recording import PlanRecorder
 
 FRAME = 0.25
 """Seconds between two frames of the board."""
 
 
 @dataclass(kw_only=True)
-class Session:
+class Session(ABC):
     """One process at one run."""
 
     site: Site
     store: SqliteStore
     run: RunId
     as_json: bool = False
-    fresh: bool = False
-    recorder: PlanRecorder | None = None
-    joined: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         own = self.store.read(Stream(self.run))
         # What is pinned at the beginning never changes: one reading is enough for every driver of this process.
         self._begun = fold_run(RunState(id=self.run), [recorded.event for recorded in own])
-        self._started_at = own[0].at
-        self.watcher: Watcher = self.site.watcher(self.store, self._begun)
-        newest = [own[-1], *self.store.tail(self.run, after=own[-1].seq)][-1]
-        self._progress = Progress(after=0 if self.fresh else newest.seq)
+        self._started_at, self._last = own[0].at, own[-1].seq
         self._board_say: Callable[[str], None] = say
-        self._last_line = ""
         self._driver: Driver | None = None
+
+    @abstractmethod
+    def look(self) -> RunSnapshot:
+        """The run as it is now."""
+
+    @abstractmethod
+    def ask_trust(self) -> None:
+        """Ask about commands that came since the run began."""
+
+    @abstractmethod
+    def _open_driver(self) -> Driver:
+        """A driver for this process, which tells this session what it does."""
+
+    @abstractmethod
+    async def _work(self, driver: Driver, *, resuming: bool) -> RunState:
+        """Drive until the run ends or parks, or a signal stops the driver."""
+
+    @abstractmethod
+    def _draw(self, width: int, height: int, tick: int) -> list[Row]:
+        """The board as it is now."""
+
+    @abstractmethod
+    def _conclude(self) -> None:
+        """Say what the run leaves its user with."""
 
     def drive(self, *, resuming: bool) -> int:
         """Drive to the end, asking gates where somebody can answer; return the exit code."""
         while True:
-            state = self._drive_once(resuming=resuming)
+            state = self._drive_on(resuming=resuming)
             if not (state.parked and self._ask_patiently(state)):
                 break
             resuming = True
-        snapshot = self.look()
-        self._conclude(snapshot)
-        return self._exit_code(snapshot)
+        self._conclude()
+        if self._driver is not None and self._driver.stopping:
+            return INTERRUPTED
+        return EXIT_CODES[run_state(self.look())]
 
     def wind_up(self) -> None:
         """Bring a run that was cancelled while nobody drove it to its end, the plan's files included."""
         self._drive_once(resuming=True)
 
-    def look(self) -> Snapshot:
-        """The run as it is now."""
-        return self.watcher.look(time.time())
-
-    def _exit_code(self, snapshot: Snapshot) -> int:
-        if self._driver is not None and self._driver.stopping:
-            return INTERRUPTED
-        return EXIT_CODES[run_state(snapshot)]
+    def _drive_on(self, *, resuming: bool) -> RunState:
+        return self._drive_once(resuming=resuming)
 
     def _drive_once(self, *, resuming: bool) -> RunState:
-        trust = open_trust(self.site, as_json=self.as_json, tell=lambda text: self._board_say(text))
-        kit = self.site.kit(self.store, self._begun, started_at=self._started_at, trust=trust)
-        self._driver = Driver(
-            kit=kit,
-            run_id=self.run,
-            jobs=self.site.settings.jobs,
-            observe=self._observe,
-            complain=self._complain,
-            wait_told=self._tell_waiting,
-            joined=self.joined,
-        )
+        driver = self._driver = self._open_driver()
         with ExitStack() as stack:
-            if self._shows_board():
-                return anyio.run(self._drive_with_board, self._driver, resuming, stack)
-            return anyio.run(self._drive_plainly, self._driver, resuming)
-
-    def _shows_board(self) -> bool:
-        return is_terminal() and not self.as_json and os.environ.get("TERM", "dumb") != "dumb"
+            if is_terminal() and not self.as_json and os.environ.get("TERM", "dumb") != "dumb":
+                return anyio.run(self._drive_with_board, driver, resuming, stack)
+            return anyio.run(self._drive_plainly, driver, resuming)
 
     async def _drive_plainly(self, driver: Driver, resuming: bool) -> RunState:
-        await driver.kit.workspaces.start(self._begun.begun.base)
-        work = partial(drive, driver, resuming=resuming)
-        return await (self.recorder.accompany(work) if self.recorder else work())
+        return await self._work(driver, resuming=resuming)
 
     async def _drive_with_board(self, driver: Driver, resuming: bool, stack: ExitStack) -> RunState:
         from drumline.cli.live import LiveBoard
 
         board = stack.enter_context(LiveBoard())
         self._board_say = board.say
+
+        async def animate() -> None:
+            while True:
+                if self.site.roster.drivers(self.run):  # before the driver is there, the run would look interrupted
+                    board.draw_rows(self._draw)
+                await anyio.sleep(FRAME)
+
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._animate, board.draw)
-            state = await self._drive_plainly(driver, resuming)
+            tasks.start_soon(animate)
+            state = await self._work(driver, resuming=resuming)
             tasks.cancel_scope.cancel()
         self._board_say = say
         return state
 
-    async def _animate(self, draw: Callable[[Callable[[], Snapshot]], None]) -> None:
-        while True:
-            if self.site.roster.drivers(self.run):  # before the driver is there, the run would look interrupted
-                draw(self.look)
-            await anyio.sleep(FRAME)
-
-    def _observe(self, recorded: Sequence[Recorded]) -> None:
-        """Tell what happened; the driver has it folded in already."""
-        if self._driver is None:
-            return
-        for line in self._progress.feed(recorded, self._driver.run):
-            if self.as_json:
-                print_json({"schema_version": 1, **line.data})
-            else:
-                self._last_line = line.text
-                self._board_say(line.text)
-
-    def _tell_waiting(self, reason: str) -> None:
-        """Nothing can be done here for now; a person who looks on should know what for, and reads it once."""
+    def _tell(self, event: str, text: str, **data: object) -> None:
+        """Say something that is not in the journal."""
         if self.as_json:
-            print_json({"schema_version": 1, "event": "waiting", "run": self.run, "reason": reason})
-        elif not self._last_line.endswith(reason):
-            self._board_say(f"waiting: {reason}")
+            print_json({"schema_version": 1, "event": event, "run": self.run, **data})
+        else:
+            self._board_say(text)
 
-    def _complain(self, problems: Sequence[Problem]) -> None:
-        """An edit of the plan that cannot be used: the run goes on with the plan as it was."""
-        if self.as_json:
-            found = [problem_json(problem) for problem in problems]
-            print_json({"schema_version": 1, "event": "plan_invalid", "run": self.run, "problems": found})
-            return
-        self._board_say("the plan was edited and is not valid; going on with the plan as it was:")
-        for problem in problems[:5]:
-            self._board_say(f"  {problem.where}: {problem.message}")
+    # --- gates --------------------------------------------------------------------------------------------------
 
     def _ask_patiently(self, state: RunState) -> bool:
         """Ask; whoever is interrupted over it is told how to answer later."""
@@ -170,49 +139,38 @@ class Session:
             return self._ask(state)
         except (click.Abort, KeyboardInterrupt):
             say("")
-            self._conclude(self.look())
+            self._conclude()
             raise
 
     def _ask(self, state: RunState) -> bool:
-        """Ask the open gates at the terminal; whether one was answered."""
+        """Ask the open gates at the terminal; whether there is something to continue with, whoever answered."""
         if self.as_json or not is_terminal():
-            self._notify(state)
-            return False
-        answered = [self._ask_one(gate) for gate in state.open_gates]
-        return any(answered)
+            if self.site.settings.notify and state.open_gates:
+                from drumline.cli.notify import notify
 
-    def _ask_one(self, gate: Gate) -> bool:
-        if gate.opened.free:
-            return self._ask_freely(gate.opened)
-        say("")
-        say(click.style(gate.opened.question, bold=True))
-        options = [*gate.opened.options, "later"]
-        choice = click.prompt("Answer", type=click.Choice(options), default="later", err=True)
-        if choice == "later":
+                notify(self.site, state)
             return False
-        asks = choice != options[0] or gate.opened.kind == gates.WAVE
-        comment = click.prompt("Comment", default="", show_default=False, err=True) if asks else ""
-        message = Message(
-            kind="answer",
-            subject=gate.opened.gate,
-            value=choice,
-            comment=comment,
-            by=name_person(),
-            channel="terminal",
-        )
-        anyio.run(leave_message, self.store, self.site.roster, self.run, message)
-        return True
+        answered = [self._ask_one(gate.opened) for gate in state.open_gates]
+        now = read_run(self.store, self.run)
+        return now.ended is None and (any(answered) or not now.parked)
 
-    def _ask_freely(self, opened: GateOpened) -> bool:
-        """Ask what any text answers, an agent's question; whether it was answered, here or elsewhere."""
+    def _ask_one(self, opened: GateOpened) -> bool:
+        """Ask one gate; whether it was answered, here or elsewhere."""
         from drumline.cli.gateprompt import ask_comment, ask_gate
 
-        reply = ask_gate(opened, lambda: opened.gate in read_run(self.store, self.run).unanswered)
+        lookout = _Lookout(store=self.store, run=self.run, gate=opened.gate)
+        reply = ask_gate(opened, lookout.is_open)
+        if reply.kind == "settled":
+            say(lookout.tell())
         if reply.kind != "typed":
             return reply.kind == "settled"
-        who, comment = name_person(), ask_comment(opened, reply.text)
         message = Message(
-            kind="answer", subject=opened.gate, value=reply.text, comment=comment, by=who, channel="terminal"
+            kind="answer",
+            subject=opened.gate,
+            value=reply.text,
+            comment=ask_comment(opened, reply.text),
+            by=name_person(),
+            channel="terminal",
         )
         try:
             anyio.run(leave_message, self.store, self.site.roster, self.run, message)
@@ -220,23 +178,29 @@ class Session:
             say(str(error))
         return True
 
-    def _notify(self, state: RunState) -> None:
-        """Tell somebody through the configured command that the run waits for an answer."""
-        if self.site.settings.notify and state.open_gates:
-            from drumline.cli.notify import notify
 
-            notify(self.site, state)
+@dataclass(kw_only=True)
+class _Lookout:
+    """Whether a question is still to be answered; reads the run only when something was written."""
 
-    def _conclude(self, snapshot: Snapshot) -> None:
-        chosen = snapshot.run.begun.selection
-        single = chosen[0] if chosen is not None and len(chosen) == 1 else None
-        found = summary(snapshot)
-        if self.as_json:
-            if single is not None:
-                print_json({"schema_version": 1, "event": "report", **report_json(step_report(snapshot, single))})
-            print_json({"schema_version": 1, "event": "summary", **summary_json(found)})
-            print_json(status_json(snapshot))
-        elif single is not None:
-            print_lines(report_lines(step_report(self.watcher.look(time.time(), also=single), single)))
-        else:
-            print_lines(summary_lines(found))
+    store: SqliteStore
+    run: RunId
+    gate: GateId
+    _position: int = -1
+    _seen: RunState | None = None
+
+    def is_open(self) -> bool:
+        """Look again."""
+        position = self.store.position()
+        if self._seen is None or position != self._position:
+            self._position, self._seen = position, read_run(self.store, self.run)
+        return self._seen.ended is None and self.gate in self._seen.unanswered
+
+    def tell(self) -> str:
+        """What settled the question, for whoever was about to answer it."""
+        run = self._seen or read_run(self.store, self.run)
+        found = run.gates.get(self.gate)
+        if found is None or found.answer is None:
+            return f"{self.gate} is not asked any more"
+        who = f" by {flatten(found.answer.by)}" if found.answer.by else ""
+        return f"{self.gate} was answered {flatten(found.answer.choice)!r}{who} meanwhile"

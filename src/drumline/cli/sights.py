@@ -13,7 +13,8 @@ from drumline.app.look import Watcher
 from drumline.core.ids import RunId
 from drumline.core.recorded import Recorded
 from drumline.store.sqlite import SqliteStore
-from drumline.views.board import Row, board_segments
+from drumline.views.board import board_segments
+from drumline.views.cells import Row
 from drumline.views.flowboard import flow_segments
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowsnapshot import FlowSnapshot

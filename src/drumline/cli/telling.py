@@ -16,9 +16,8 @@ from drumline.app.foreign import foreign_jobs
 from drumline.app.say import check_open, check_rest, name_person, say
 from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.cli.output import say as tell_person
+from drumline.cli.plansession import PlanSession
 from drumline.cli.recordings import record_flow, record_plan
-from drumline.cli.session import Session
-from drumline.cli.trusting import ask_again
 from drumline.core.ids import StepId
 from drumline.core.state import RunState
 from drumline.ports.journal import Message
@@ -43,14 +42,14 @@ class Wish(Record):
     complete: Callable[[RunState, Message], Message] = lambda run, message: message
 
 
-def open_session(site: Site, store: SqliteStore, run: RunState, *, as_json: bool = False) -> Session | FlowSession:
+def open_session(site: Site, store: SqliteStore, run: RunState, *, as_json: bool = False) -> PlanSession | FlowSession:
     """What drives a run from here: of a plan, or of a flow."""
     if run.flow is not None:
         from drumline.cli.flowsession import FlowSession
 
         return FlowSession(site=site, store=store, run=run.id, as_json=as_json)
     site = site.with_settings({}, {}, foreign=foreign_jobs(run.plan.format, os.environ))
-    return Session(site=site, store=store, run=run.id, as_json=as_json)
+    return PlanSession(site=site, store=store, run=run.id, as_json=as_json)
 
 
 def _find_subject(site: Site, store: SqliteStore, run: RunState, wish: Wish) -> str:
@@ -63,11 +62,10 @@ def _find_subject(site: Site, store: SqliteStore, run: RunState, wish: Wish) -> 
 def drive_on_with(site: Site, store: SqliteStore, run: RunState, *, as_json: bool, record: Path | None = None) -> int:
     """Drive a run on that nobody drives, and go on recording it if it is recorded; return the exit code."""
     session = open_session(site, store, run, as_json=as_json)
-    if isinstance(session, Session):
-        ask_again(site, read_run(store, run.id), as_json=as_json)
+    session.ask_trust()
+    if isinstance(session, PlanSession):
         with record_plan(site, store, run.id, record) as session.recorder:
             return session.drive(resuming=True)
-    session.ask_trust()
     with record_flow(site, store, run.id, record) as session.recorder:
         return session.drive(resuming=True)
 

@@ -284,8 +284,9 @@ def _resumed(state: RunState, event: ev.RunResumed) -> None:
     if state.ended is not None and state.ended.state == "cancelled":
         state.cancel = None  # the person who resumes it has changed their mind
     state.parked = False
-    if state.ended is not None:  # a person who resumes a run stopped at a wave no longer wants it stopped
+    if state.ended is not None:  # a person who resumes a run that a person stopped no longer wants it stopped
         _take_back(state, gates.WAVE, gates.STOP)
+        _take_back(state, gates.BUDGET, gates.NO)
     state.ended = None
 
 

@@ -10,19 +10,16 @@ from collections.abc import Mapping
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
-from drumline.core.state import Gate
 from drumline.views.activity import activity, checks
 from drumline.views.causes import SHORT_COMMIT, cause
-from drumline.views.cells import cut, fit, flatten, width
+from drumline.views.cells import Row, cut, fit, flatten, width
 from drumline.views.cost import describe_cost
 from drumline.views.duration import duration
+from drumline.views.gates import gate_rows
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import STEP_STATES, elapsed, run_state, step_state
 from drumline.views.status import step_reason
 from drumline.views.usage import sum_run
-
-Segment = tuple[str, str]
-Row = list[Segment]
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 8
 SPINNER = "◐◓◑◒"
@@ -48,7 +45,7 @@ def board_segments(snapshot: Snapshot, *, width: int, height: int, tick: int) ->
     states = {step.id: step_state(snapshot, step.id) for step in steps}
     notices = _notices(snapshot, wide)
     room = high - _FRAME - len(notices)
-    asked = _gate_rows(snapshot, wide, room=max(2, room // 2))
+    asked = gate_rows(snapshot, wide, room=max(2, room // 2))
     return [
         *_header(snapshot, wide),
         _bar(states, wide),
@@ -100,36 +97,6 @@ def _notices(snapshot: Snapshot, wide: int) -> list[Row]:
     count = len(snapshot.problems)
     text = f"! the edited plan does not count yet ({count:,}): {first.where}: {flatten(first.message)}"
     return [[(cut(flatten(text), wide), "notice")]]
-
-
-# --- gates ------------------------------------------------------------------------------------------------------
-
-
-def _gate_rows(snapshot: Snapshot, wide: int, *, room: int) -> list[Row]:
-    """Two rows per gate: the question and how to answer it. What does not fit is counted."""
-    gates = snapshot.run.open_gates
-    shown = gates if 2 * len(gates) <= room else gates[: max(1, (room - 1) // 2)]
-    rows: list[Row] = []
-    for gate in shown:
-        rows += _gate(snapshot, gate, wide)
-    more = len(gates) - len(shown)
-    if more and len(rows) < room:
-        rows.append([(cut(f"… and {more:,} more gates: drumline status", wide), "parked")])
-    return rows
-
-
-def _gate(snapshot: Snapshot, gate: Gate, wide: int) -> list[Row]:
-    opened = gate.opened
-    given = snapshot.answers.get(opened.gate)
-    choice, *others = opened.options or ("TEXT" if opened.free else "CHOICE",)
-    how = f"drumline answer {opened.gate} {choice}"
-    with_others = f"{how} (or {', '.join(others)})"
-    if others and width(with_others) <= wide - 2:
-        how = with_others
-    if given is not None:
-        how = f"answered: {flatten(given)}"
-    question = f"? {opened.gate}: {flatten(opened.question)}"
-    return [[(cut(question, wide), "parked")], [(cut(f"  {how}", wide), "dim")]]
 
 
 # --- steps ------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from drumline.core.events import GateOpened, StepFinished
+from drumline.core.events import StepFinished
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.login import find_login
 from drumline.core.plan import Marks, Step
@@ -18,6 +18,7 @@ from drumline.record import Record
 from drumline.views.activity import activity
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
+from drumline.views.gates import answer_command, retry_command
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import run_state, step_state
 
@@ -67,21 +68,10 @@ def unproved(finished: StepFinished) -> str:
     return "landed by a merge; its checks ran on the tree before it"
 
 
-def answer_hint(opened: GateOpened, *, driven: bool) -> str:
-    """The command that answers a gate with its first option, or any text; without a driver it also drives on."""
-    choice = opened.options[0] if opened.options else "TEXT" if opened.free else "CHOICE"
-    return f"drumline answer {opened.gate} {choice}" + ("" if driven else " --resume")
-
-
 def round_hint(finished: StepFinished) -> str:
     """The command that gives a step another round, after the login that it failed for."""
     login = find_login(finished.reason)
     return f"{login} && drumline retry {finished.step}" if login else f"drumline retry {finished.step}"
-
-
-def list_choices(opened: GateOpened) -> str:
-    """What may be answered, in words."""
-    return " or ".join(opened.options) or "any text"
 
 
 def name_some(steps: Iterable[str]) -> str:
@@ -179,13 +169,8 @@ def _without_quota(snapshot: Snapshot, step: StepId, found: Obstacle) -> Cause:
     """A timer of its own if somebody is there to see it run out; else only `retry` goes on before that."""
     until = found.until or 0.0
     left = duration(until - snapshot.now)
-    hint = "drumline status" if snapshot.live else retry_hint(step)
+    hint = "drumline status" if snapshot.live else retry_command(step)
     return Cause(kind=TIMER, text=f"{flatten(found.text)}; it goes on in {left}", hint=hint, until=until)
-
-
-def retry_hint(step: StepId) -> str:
-    """The command that lets a step go on before its time, in a run that nobody drives."""
-    return f"drumline retry {step} --resume"
 
 
 def find_resting(snapshot: Snapshot) -> StepId | None:
@@ -201,7 +186,7 @@ def _gated(snapshot: Snapshot, found: Obstacle) -> Cause:
     given = snapshot.answers.get(gate)
     driven = bool(snapshot.live)
     if given is None:
-        hint = answer_hint(snapshot.run.gates[gate].opened, driven=driven)
+        hint = answer_command(snapshot.run.gates[gate].opened, driven=driven)
         return Cause(kind=BLOCKER, text=found.text, gate=gate, hint=hint)
     text = f"gate {gate} is answered with {flatten(given)!r}, which counts as soon as a driver looks"
     return Cause(kind=BLOCKER, text=text, gate=gate, hint="drumline status" if driven else "drumline resume")
@@ -225,8 +210,8 @@ def _idle(snapshot: Snapshot) -> Cause:
         case "parked":
             first = next(iter(run.unanswered.values()), None)
             resting = find_resting(snapshot)
-            onward = retry_hint(resting) if resting else "drumline resume"
-            hint = answer_hint(first.opened, driven=False) if first else onward
+            onward = retry_command(resting) if resting else "drumline resume"
+            hint = answer_command(first.opened, driven=False) if first else onward
             return Cause(kind=BLOCKER, text=f"the run is parked at {_parked_at(run)}", hint=hint)
         case state:
             why = f": {flatten(run.ended.reason)}" if run.ended and run.ended.reason else ""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import unicodedata
 
+Segment = tuple[str, str]
+"""A text and the word for its style."""
+Row = list[Segment]
 ELLIPSIS = "…"
 
 

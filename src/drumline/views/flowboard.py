@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from drumline.core.flow.state import Key
-from drumline.core.state import Gate
-from drumline.views.board import LEAST_HEIGHT, LEAST_WIDTH, SPINNER, SYMBOLS, Row
+from drumline.views.board import LEAST_HEIGHT, LEAST_WIDTH, SPINNER, SYMBOLS
 from drumline.views.causes import name_some
-from drumline.views.cells import cut, fit, flatten, width
+from drumline.views.cells import Row, cut, fit, flatten, width
 from drumline.views.cost import describe_cost
 from drumline.views.duration import duration
-from drumline.views.flowgates import answer_command, list_choices
 from drumline.views.flowplaces import describe_node, is_driven, is_lost, list_due, list_held, list_maps, list_rests
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
 from drumline.views.flowvisits import list_path, visit_name
+from drumline.views.gates import gate_rows
 from drumline.views.states import elapsed, run_state
 
 OUTPUT_LINES = 5
@@ -43,7 +42,7 @@ def flow_segments(snapshot: FlowSnapshot, *, width: int, height: int, tick: int)
     room = high - len(frame) - 1
     ending = _ending(snapshot, wide)[:room]
     room -= len(ending)
-    asked = _gate_rows(snapshot, wide, room=max(2, room // 2))[:room]
+    asked = gate_rows(snapshot, wide, room=max(2, room // 2))[:room]
     room -= len(asked)
     work = _shorten(_list_work(snapshot, tick), room)
     past = [_recall(trace) for trace in snapshot.recent]
@@ -114,29 +113,6 @@ def _ending(snapshot: FlowSnapshot, wide: int) -> list[Row]:
 
 
 # --- gates ------------------------------------------------------------------------------------------------------
-
-
-def _gate_rows(snapshot: FlowSnapshot, wide: int, *, room: int) -> list[Row]:
-    """Two rows per gate: the question and how to answer it. What does not fit is counted."""
-    gates = snapshot.run.open_gates if snapshot.run.ended is None else []
-    shown = gates if 2 * len(gates) <= room else gates[: max(1, (room - 1) // 2)]
-    rows = [row for gate in shown for row in _gate(snapshot, gate, wide)]
-    more = len(gates) - len(shown)
-    if more and len(rows) < room:
-        rows.append([(cut(f"… and {more:,} more gates: drumline status", wide), "parked")])
-    return rows
-
-
-def _gate(snapshot: FlowSnapshot, gate: Gate, wide: int) -> list[Row]:
-    opened = gate.opened
-    given = snapshot.answers.get(opened.gate)
-    how = answer_command(opened, driven=bool(snapshot.live))
-    more = f"{how}  ({list_choices(opened)})"
-    how = more if width(more) <= wide - 2 else how
-    if given is not None:
-        how = f"answered: {flatten(given)}"
-    question = f"? {opened.gate}: {flatten(opened.question)}"
-    return [[(cut(question, wide), "parked")], [(cut(f"  {how}", wide), "dim")]]
 
 
 # --- places -----------------------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from drumline.record import replace
 from drumline.views.causes import name_some
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
-from drumline.views.flowgates import answer_command, list_choices
 from drumline.views.flowvisits import visit_name
+from drumline.views.gates import tell_gate
 from drumline.views.progress import Line
 
 LONGEST_REASON = 400
@@ -136,17 +136,8 @@ def _flow_ended(event: fev.FlowEnded) -> Line:
 
 
 def _gate(event: ev.GateOpened) -> Line:
-    hint = answer_command(event, driven=True)
-    question = flatten(event.question, LONGEST_REASON)
-    return _line(
-        "gate",
-        f"{event.gate} asks: {question} ({list_choices(event)}) → {hint}",
-        gate=event.gate,
-        kind=event.kind,
-        question=event.question,
-        options=list(event.options),
-        hint=hint,
-    )
+    text, data = tell_gate(event)
+    return _line("gate", text, **data)
 
 
 def _answered(event: ev.GateAnswered) -> Line:

@@ -13,11 +13,9 @@ from drumline.core.events import FlowPinned
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.model import NodeId
 from drumline.core.flow.state import FlowState, Key
-from drumline.core.ids import DriverId, GateId
-from drumline.core.state import RunState
 from drumline.errors import NotAllowed
-from drumline.record import Record, field
-from drumline.views.stopwatch import Stopwatch
+from drumline.record import field
+from drumline.views.snapshot import RunSnapshot
 
 RECENT = 10
 """How many of the last visits a face shows."""
@@ -48,28 +46,19 @@ class Trace:
         return None if self.began is None or self.ended is None else self.ended - self.began
 
 
-class FlowSnapshot(Record):
-    """One run at one moment.
+class FlowSnapshot(RunSnapshot):
+    """A run of a flow.
 
     `flows` are the flow and the flows being called, by scope; empty, with a `problem`, if they cannot be read. `began`
-    has the visits that were started and have not ended, `traces` all of them, `walked` those that ended, in order;
-    `asked` says since when a gate is open, `answers` holds those given but not folded in yet.
+    has the visits that were started and have not ended, `traces` all of them, `walked` those that ended, in order.
     """
 
-    run: RunState
     flows: Mapping[str, FlowState]
-    live: Sequence[DriverId]
-    answers: Mapping[GateId, str]
-    started_at: float
-    last_at: float
-    now: float
     began: Mapping[Key, float]
     traces: Mapping[Key, Trace] = field(default_factory=dict)
     walked: Sequence[Key] = ()
-    asked: Mapping[GateId, float] = field(default_factory=dict)
     end: FlowEnded | None = None
     problem: str = ""
-    stopwatch: Stopwatch | None = None
     usage: Mapping[str, float] = field(default_factory=dict)
 
     @property

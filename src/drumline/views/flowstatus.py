@@ -10,10 +10,10 @@ from drumline.views.causes import name_some
 from drumline.views.cells import flatten
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
-from drumline.views.flowgates import answer_command, gate_json, retry_command
 from drumline.views.flowplaces import Rest, describe_node, is_lost, list_held, list_maps, list_rests
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
 from drumline.views.flowvisits import visit_name
+from drumline.views.gates import answer_command, gate_json, retry_command
 from drumline.views.states import elapsed, run_state
 
 SCHEMA_VERSION = 1

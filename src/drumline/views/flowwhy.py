@@ -18,7 +18,6 @@ from drumline.views.attempts import UNCHANGED
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, TIMER, name_some
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
-from drumline.views.flowgates import answer_command, list_choices, retry_command
 from drumline.views.flowplaces import (
     Rest,
     describe_node,
@@ -35,6 +34,7 @@ from drumline.views.flowplaces import (
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
 from drumline.views.flowstatus import begin_after_login, flow_reason, tell_rest
 from drumline.views.flowvisits import NEVER, find_flow_of, find_place, visit_name
+from drumline.views.gates import answer_command, list_choices, retry_command
 from drumline.views.states import run_state
 
 LONGEST = 400

@@ -24,9 +24,10 @@ from drumline.core.schedule import is_skipped
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix
 from drumline.record import Record, field
-from drumline.views.causes import SHORT_COMMIT, answer_hint, list_choices, name_some, round_hint, unproved
+from drumline.views.causes import SHORT_COMMIT, name_some, round_hint, unproved
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
+from drumline.views.gates import tell_gate
 
 LONGEST_COMMAND = 80
 LONGEST_NOTICE = 200
@@ -189,12 +190,8 @@ def _mode(scene: _Scene, event: ev.ModeChanged) -> Told:
 
 
 def _gate(scene: _Scene, event: ev.GateOpened) -> Told:
-    hint = answer_hint(event, driven=True)
-    question = flatten(event.question)
-    text = f"gate {event.gate}: {question} ({list_choices(event)}) → {hint}"
-    data = {"gate": event.gate, "kind": event.kind, "question": event.question, "options": list(event.options)}
-    more = {"step": event.step or None, "person_only": event.person_only, "hint": hint}
-    return Told(event="gate", text=text, data={**data, **more})
+    text, data = tell_gate(event)
+    return Told(event="gate", text=text, data=data)
 
 
 def _answered(scene: _Scene, event: ev.GateAnswered) -> Told:

@@ -13,7 +13,7 @@ from drumline.record import Record
 from drumline.views.cells import fit, flatten, width
 from drumline.views.duration import age
 from drumline.views.snapshot import Snapshot
-from drumline.views.states import run_state
+from drumline.views.states import name_state, run_state
 
 _HEADINGS = ("RUN", "STATE", "DONE", "STARTED", "PLAN", "BRANCH")
 
@@ -63,7 +63,7 @@ def flow_row(brief: FlowBrief) -> RunRow:
     return RunRow(
         run=brief.run.id,
         plan=begun.plan,
-        state=run_state(brief),
+        state=name_state(brief.run, live=bool(brief.live)),
         started_at=brief.started_at,
         done=brief.ended,
         total=None,

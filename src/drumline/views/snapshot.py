@@ -17,26 +17,35 @@ from drumline.record import Record, field, force_setattr
 from drumline.views.stopwatch import Stopwatch
 
 
-class Snapshot(Record):
-    """One run at one moment.
+class RunSnapshot(Record):
+    """One run at one moment, whatever it works through.
 
-    `steps` and `latest` (the last entry of a step's stream, which says since when and what is being done) are there
-    for open steps and may lack finished ones. `owners` are live claims, `live` the live drivers of the run, `answers`
-    those given but not folded in yet, `problems` what keeps an edit of the plan from counting.
+    `live` are its live drivers, `answers` those given but not folded in yet, `asked` says since when a gate is open.
     """
 
     run: RunState
-    steps: Mapping[StepId, StepState]
-    around: Surroundings
-    owners: Mapping[StepId, DriverId]
     live: Sequence[DriverId]
     answers: Mapping[GateId, str]
     started_at: float
     last_at: float
     now: float
+    asked: Mapping[GateId, float] = field(default_factory=dict)
+    stopwatch: Stopwatch | None = None
+
+
+class Snapshot(RunSnapshot):
+    """A run of a plan.
+
+    `steps` and `latest` (the last entry of a step's stream, which says since when and what is being done) are there
+    for open steps and may lack finished ones. `owners` are live claims, `problems` what keeps an edit of the plan from
+    counting.
+    """
+
+    steps: Mapping[StepId, StepState]
+    around: Surroundings
+    owners: Mapping[StepId, DriverId]
     problems: Sequence[Problem] = ()
     latest: Mapping[StepId, Recorded] = field(default_factory=dict)
-    stopwatch: Stopwatch | None = None
     selected: frozenset[StepId] = frozenset()
 
     def __post_init__(self) -> None:

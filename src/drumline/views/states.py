@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol
 
-from drumline.core.ids import DriverId, GateId, StepId
+from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
-from drumline.views.snapshot import Snapshot
-from drumline.views.stopwatch import Stopwatch
+from drumline.views.snapshot import RunSnapshot, Snapshot
 
 RUN_STATES = ("running", "parked", "done", "failed", "blocked", "cancelled", "interrupted")
 STEP_STATES = ("waiting", "ready", "running", "parked", "done", "blocked", "failed", "skipped")
@@ -23,51 +21,18 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
 _MARKED = (Status.BLOCKED, Status.FAILED, Status.SKIPPED)
 
 
-class Driven(Protocol):
-    """A run with those who drive it, whatever it walks."""
-
-    @property
-    def run(self) -> RunState:
-        """The run."""
-        ...
-
-    @property
-    def live(self) -> Sequence[DriverId]:
-        """Its live drivers."""
-        ...
+def run_state(snapshot: RunSnapshot) -> str:
+    """One of RUN_STATES."""
+    return name_state(snapshot.run, live=bool(snapshot.live))
 
 
-class Timed(Driven, Protocol):
-    """A run that was looked at at a certain time."""
-
-    @property
-    def started_at(self) -> float:
-        """When its first event was recorded."""
-        ...
-
-    @property
-    def last_at(self) -> float:
-        """When its last event was recorded."""
-        ...
-
-    @property
-    def now(self) -> float:
-        """When it was looked at."""
-        ...
-
-    @property
-    def stopwatch(self) -> Stopwatch | None:
-        """How long it was driven; None if nobody measured."""
-        ...
-
-
-def run_state(snapshot: Driven) -> str:
+def name_state(run: RunState, *, live: bool) -> str:
     """One of RUN_STATES; an open run that is neither parked nor driven by anybody is interrupted."""
-    if snapshot.run.ended is not None:
-        return snapshot.run.ended.state
-    if snapshot.run.parked:
+    if run.ended is not None:
+        return run.ended.state
+    if run.parked:
         return "parked"
-    return "running" if snapshot.live else "interrupted"
+    return "running" if live else "interrupted"
 
 
 def step_state(snapshot: Snapshot, step: StepId) -> str:
@@ -85,7 +50,7 @@ def step_state(snapshot: Snapshot, step: StepId) -> str:
     return _held_back(snapshot, run.plan.by_id[step])
 
 
-def elapsed(snapshot: Timed) -> float:
+def elapsed(snapshot: RunSnapshot) -> float:
     """Seconds in which the run was driven, up to now or to its last event; waiting and interruptions do not count."""
     end = snapshot.now if run_state(snapshot) == "running" else snapshot.last_at
     watch = snapshot.stopwatch

@@ -5,12 +5,12 @@ from __future__ import annotations
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
 from drumline.core.routing import spell_agent
-from drumline.core.state import Gate
 from drumline.views.activity import activity, attempts, checks, fixes, lost
 from drumline.views.attempts import list_notices
-from drumline.views.causes import answer_hint, cause, name_some
+from drumline.views.causes import cause, name_some
 from drumline.views.cost import usage_json
 from drumline.views.duration import duration
+from drumline.views.gates import gate_json
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import EXIT_CODES, elapsed, run_state, step_state
 from drumline.views.usage import sum_agents, sum_run, sum_step
@@ -44,7 +44,7 @@ def status_json(snapshot: Snapshot) -> dict[str, object]:
         "usage": usage_json(sum_run(snapshot)),
         "agents": {name: usage_json(usage) for name, usage in sum_agents(snapshot).items()},
         "steps": [_step_json(snapshot, step) for step in run.plan.steps],
-        "gates": [_gate_json(snapshot, gate) for gate in run.open_gates],
+        "gates": [gate_json(snapshot, gate) for gate in run.open_gates],
         "problems": [
             {"code": p.code, "severity": p.severity.value, "where": p.where, "message": p.message}
             for p in snapshot.problems
@@ -125,18 +125,3 @@ def _agent(snapshot: Snapshot, step: Step) -> str:
 def _until(snapshot: Snapshot, step: Step) -> float | None:
     deferred = snapshot.run.deferred.get(step.id)
     return deferred.until if deferred is not None and deferred.until > snapshot.now else None
-
-
-def _gate_json(snapshot: Snapshot, gate: Gate) -> dict[str, object]:
-    opened = gate.opened
-    return {
-        "id": opened.gate,
-        "question": opened.question,
-        "options": list(opened.options),
-        "step": opened.step or None,
-        "kind": opened.kind,
-        "person_only": opened.person_only,
-        "free": opened.free,
-        "answered": snapshot.answers.get(opened.gate),
-        "hint": answer_hint(opened, driven=bool(snapshot.live)),
-    }

@@ -12,10 +12,11 @@ from drumline.core.schedule import find_stop, is_skipped, manual_items
 from drumline.core.state import RunState
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
-from drumline.views.causes import SHORT_COMMIT, answer_hint, find_resting, retry_hint, round_hint, unproved
+from drumline.views.causes import SHORT_COMMIT, find_resting, round_hint, unproved
 from drumline.views.cells import flatten
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
+from drumline.views.gates import answer_command, retry_command
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import elapsed, run_state, step_state
 from drumline.views.status import run_reason, step_reason
@@ -189,9 +190,9 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     state = run_state(snapshot)
     match state:
         case "parked" if snapshot.run.open_gates and not snapshot.run.parked_for:
-            look += [answer_hint(gate.opened, driven=False) for gate in snapshot.run.open_gates[:1]]
+            look += [answer_command(gate.opened, driven=False) for gate in snapshot.run.open_gates[:1]]
         case "parked" if resting := find_resting(snapshot):
-            look.append(retry_hint(resting))
+            look.append(retry_command(resting))
         case "parked" | "interrupted" | "cancelled":
             look.append(f"drumline resume {snapshot.run.id}")
         case "failed" if find_stop(snapshot.run):

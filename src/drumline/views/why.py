@@ -9,8 +9,9 @@ from drumline.core.plan import Step
 from drumline.errors import InvalidInput
 from drumline.record import Record, replace
 from drumline.views.attempts import note_step
-from drumline.views.causes import BLOCKER, Cause, cause, list_choices, name_some
+from drumline.views.causes import BLOCKER, Cause, cause, name_some
 from drumline.views.cells import flatten
+from drumline.views.gates import list_choices
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import step_state
 

@@ -110,6 +110,7 @@ class FlowDriver:
             resumed: list[ev.Event] = [ev.RunResumed(driver=self._me)] if resuming else []
             if is_over(self.run, self._stack, resumed):
                 return  # whoever drove it before us brought it to its end
+            self._purse = Purse.of(self.run, self._stack)  # after the resume, which takes a refusal back
             hands = self.kit.equip(self._me)
             self._act = self.perform or FlowActs(kit=self.kit, hands=hands, warn=self.warn).perform
             if self.run.cancel is None:
@@ -141,8 +142,6 @@ class FlowDriver:
         self._logs = self.kit.logs / FLOW
         calls = FlowCalls(kit=self.kit, run=self.run, warn=self.warn)
         self._stack = Stack(calls=calls, evaluate=self.kit.expressions.evaluate, take_time=self._time.take)
-        self._purse = Purse.of(self.run, self._stack.count_cost)
-        self._stack.has_money = self._purse.has_money
         recorded = self.kit.store.read(self._stream)
         self._version = len(recorded)
         self._stack.load(entry.event for entry in recorded)
@@ -316,7 +315,7 @@ class FlowDriver:
 
     def _ask_for_money(self, question: Question, move: Move) -> list[ev.Event]:
         if self._purse.is_refused:
-            self._stack.conclude(question.key, Outcome(failure=REFUSED, failure_class="permanent"), move)
+            self._stack.blocked[question.key] = REFUSED
             return []
         if self._purse.has_money():
             self._stack.resume(question, move)

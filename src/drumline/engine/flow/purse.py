@@ -12,7 +12,7 @@ from drumline.core import gates
 from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.spending import Leave, count_allowed, list_leaves
 from drumline.core.state import RunState
-from drumline.engine.flow.stack import Question
+from drumline.engine.flow.stack import Question, Stack
 from drumline.record import replace
 
 REFUSED = "the budget is spent; a person said not to proceed"
@@ -32,11 +32,13 @@ class Purse:
     held: list[Question] = field(default_factory=list)
 
     @classmethod
-    def of(cls, run: RunState, count_spent: Callable[[], float]) -> Purse:
-        """The purse of a run as its journal has it."""
+    def of(cls, run: RunState, stack: Stack) -> Purse:
+        """The purse of a run as its journal has it, which the stack asks from here on."""
         budget = run.started.budget if run.started else None
         asked = next((gate.opened for gate in run.open_gates if gate.opened.kind == gates.BUDGET), None)
-        return cls(budget=budget, count_spent=count_spent, leaves=list_leaves(run), asked=asked)
+        purse = cls(budget=budget, count_spent=stack.count_cost, leaves=list_leaves(run), asked=asked)
+        stack.has_money = purse.has_money
+        return purse
 
     @property
     def left(self) -> float | None:

@@ -67,8 +67,8 @@ class Move:
 class Stack:
     """The flows of one run by scope. `take_time` gives the working time of a scope since it was taken last.
 
-    `has_money` tells whether a node that costs money may begin. `blocked` are visits that this machine cannot do, each
-    with its reason: they stay due, and are not begun again by this stack.
+    `has_money` tells whether a node that costs money may begin. `blocked` are visits that this machine cannot do
+    or a person does not pay for, each with its reason: they stay due, and are not begun again by this stack.
     """
 
     calls: Calls

@@ -1,0 +1,87 @@
+"""Gates as faces show them, of every run: the words, the rows of a board, and commands that are safe to paste."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from drumline.core.events import GateOpened
+from drumline.core.gates import QUESTION
+from drumline.core.state import Gate
+from drumline.views.cells import Row, cut, flatten, width
+from drumline.views.snapshot import RunSnapshot
+
+ANY_TEXT = "TEXT"
+LONGEST = 400
+"""Characters of a question in a line of progress."""
+
+
+def answer_command(opened: GateOpened, *, driven: bool) -> str:
+    """The command that answers with the first option, or with any text; without a driver it also drives on."""
+    choice = quote(opened.options[0]) if opened.options else ANY_TEXT
+    return f"drumline answer {quote(opened.gate)} {choice}" + ("" if driven else " --resume")
+
+
+def retry_command(place: str) -> str:
+    """The command that lets a step or a visit go on before its time, in a run that nobody drives."""
+    return f"drumline retry {quote(place)} --resume"
+
+
+def list_choices(opened: GateOpened) -> str:
+    """What may be answered, in words."""
+    words = [flatten(option) for option in opened.options]
+    if opened.free and opened.options:
+        words.append("any text")
+    elif opened.free:
+        ruled = opened.rule and opened.kind != QUESTION
+        words.append(f"any text with {flatten(opened.rule)}" if ruled else "any text")
+    return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + "".join(words[-1:])
+
+
+def tell_gate(opened: GateOpened) -> tuple[str, dict[str, object]]:
+    """That a gate was opened, for people and for programs; a driver is there, or it would not have been opened."""
+    hint = answer_command(opened, driven=True)
+    text = f"gate {opened.gate} asks: {flatten(opened.question, LONGEST)} ({list_choices(opened)}) → {hint}"
+    data = {"gate": opened.gate, "kind": opened.kind, "question": opened.question, "options": list(opened.options)}
+    return text, {**data, "step": opened.step or None, "person_only": opened.person_only, "hint": hint}
+
+
+def gate_json(snapshot: RunSnapshot, gate: Gate) -> dict[str, object]:
+    """A gate for programs."""
+    opened = gate.opened
+    return {
+        "id": opened.gate,
+        "question": opened.question,
+        "options": list(opened.options),
+        "step": opened.step or None,
+        "kind": opened.kind,
+        "person_only": opened.person_only,
+        "free": opened.free,
+        "rule": opened.rule or None,
+        "default": opened.default or None,
+        "asked_at": snapshot.asked.get(opened.gate),
+        "answered": snapshot.answers.get(opened.gate),
+        "hint": answer_command(opened, driven=bool(snapshot.live)),
+    }
+
+
+def gate_rows(snapshot: RunSnapshot, wide: int, *, room: int) -> list[Row]:
+    """Two rows of a board per gate: the question and how to answer it. What does not fit is counted."""
+    gates = snapshot.run.open_gates if snapshot.run.ended is None else []
+    shown = gates if 2 * len(gates) <= room else gates[: max(1, (room - 1) // 2)]
+    rows = [row for gate in shown for row in _draw(snapshot, gate, wide)]
+    more = len(gates) - len(shown)
+    if more and len(rows) < room:
+        rows.append([(cut(f"… and {more:,} more gates: drumline status", wide), "parked")])
+    return rows
+
+
+def _draw(snapshot: RunSnapshot, gate: Gate, wide: int) -> list[Row]:
+    opened = gate.opened
+    given = snapshot.answers.get(opened.gate)
+    how = answer_command(opened, driven=bool(snapshot.live))
+    more = f"{how}  ({list_choices(opened)})"
+    how = more if width(more) <= wide - 2 else how
+    if given is not None:
+        how = f"answered: {flatten(given)}"
+    question = f"? {opened.gate}: {flatten(opened.question)}"
+    return [[(cut(question, wide), "parked")], [(cut(f"  {how}", wide), "dim")]]
