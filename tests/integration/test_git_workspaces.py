@@ -21,7 +21,7 @@ from drumline.errors import GitError, InvalidInput
 from drumline.isolation.outside import read_checkout
 from drumline.models.witness import look
 from drumline.workspace.fingerprint import take_fingerprint
-from drumline.workspace.locks import hold
+from drumline.workspace.locks import hold, retry_busy
 from drumline.workspace.repository import find_repository
 from drumline.workspace.workspaces import GitWorkspaces
 
@@ -283,6 +283,23 @@ def test_a_branch_name_that_collides_is_refused_with_gits_words(site: Site) -> N
 
     with pytest.raises(GitError, match="refs/heads/drumline"):
         anyio.run(site.open().start, site.base)
+
+
+@pytest.mark.parametrize(("taken", "wanted"), [("drumline", "drumline/p"), ("drumline/p/q", "drumline/p")])
+def test_a_name_that_another_branch_takes_up_is_not_tried_again(site: Site, taken: str, wanted: str) -> None:
+    git(site.top, "branch", taken)
+    tried: list[str] = []
+
+    async def act() -> None:
+        tried.append(wanted)
+        argv = ["git", "update-ref", f"refs/heads/{wanted}", site.base]
+        refused = subprocess.run(argv, cwd=site.top, capture_output=True, text=True, check=False)
+        raise GitError(refused.stderr, hint="")
+
+    with pytest.raises(GitError, match="cannot lock ref"):
+        anyio.run(retry_busy, act)
+
+    assert tried == [wanted]
 
 
 @pytest.mark.parametrize("path", ["", ".", "../x", "/etc", "a/../../x"])

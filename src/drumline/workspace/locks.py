@@ -29,7 +29,12 @@ _BUSY = (
     "another git process",
     "/commondir",  # the record of a worktree that another process is just making: no git can list them meanwhile
 )
-_HOPELESS = ("Permission denied", "Read-only file system", "No space left")
+_HOPELESS = (
+    "Permission denied",
+    "Read-only file system",
+    "No space left",
+    "exists; cannot create",  # a branch `a` is in the way of `a/b`, which waiting does not change
+)
 
 
 @asynccontextmanager
