@@ -1,13 +1,14 @@
 """Our command line without its start-up: a warm interpreter forks once for each command.
 
 The rule: what is forked is a real process with its own pid, folder, environment and descriptors; it can be killed, hold
-locks and leave children. Only `/proc/PID/environ` and `/proc/PID/cmdline` show those of the warm interpreter: a test
-that looks there for a live command, or that is about start-up itself, starts `python -m drumline`.
+locks and leave children, and `/proc/PID/environ` shows its environment. Only `/proc/PID/cmdline` shows that of the warm
+interpreter: a test that looks there, or that is about start-up itself, starts `python -m drumline`.
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import json
 import os
@@ -24,14 +25,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
+from io import FileIO
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CLI = "drumline.cli.main"
+RIGGED = "tests.acceptance.rigged"
 FORK = b"fork"
 LOADED = ("cli", "app", "agents", "planfiles", "flowfiles", "expressions", "schemas", "skills")
 """Packages of ours that commands import sooner or later; what loads an SDK is left to the command that needs it."""
-BESIDES = ("anyio._backends._asyncio", "jsonschema", "simpleeval", "tests.acceptance.rigged")
+BESIDES = ("anyio._backends._asyncio", "jsonschema", "simpleeval", RIGGED)
+PATIENCE = 120.0
+"""Seconds until a command that does not end counts as one that never will."""
+ROOM = 1 << 16
+"""Bytes that a variable of the warm interpreter takes up where the kernel looks for the environment of a command."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,6 +50,8 @@ class Command:
     cwd: str
     env: Mapping[str, str]
     module: str = CLI
+    session: bool = False
+    """Whether it leads a session and a process group of its own, as a shell gives it one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,7 +65,101 @@ class Ended:
 
 def run_warm(command: Command, *, timeout: float) -> Ended:
     """Run a command in a process of its own, without input, and wait for its end; kill it when the time is up."""
-    return _find_server(os.getpid()).run(command, timeout)
+    started = start_warm(command)
+    out, err = started.communicate(timeout)
+    return Ended(code=started.returncode, out=out, err=err)
+
+
+def start_warm(command: Command, *, said: int | None = None) -> Started:
+    """Start a command in a process of its own, without input; `said` is a descriptor for stdout and stderr alike."""
+    return _find_server(os.getpid()).start(command, said)
+
+
+class Started:
+    """A command that was started, with the words of `subprocess.Popen`; its code is known once it has ended."""
+
+    def __init__(self, command: Command, report: FileIO, streams: Sequence[FileIO]) -> None:
+        self.args = command.argv
+        self.returncode: int | Any = None
+        self._report = report
+        self._told = b""
+        self.stdout: FileIO | None
+        self.stderr: FileIO | None
+        self.stdout, self.stderr = streams or (None, None)
+        while b"\n" not in self._told:
+            self._hear(None)
+        self.pid = int(self._told.split()[0])
+
+    def poll(self) -> int | None:
+        """Its code if it has ended."""
+        return self._await_code(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its code, once it has ended."""
+        code = self._await_code(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(list(self.args), timeout or 0.0)
+        return code
+
+    def communicate(self, timeout: float = PATIENCE) -> tuple[str, str]:
+        """What it still says on stdout and on stderr, once everybody who could write for it is gone."""
+        assert self.stdout is not None
+        assert self.stderr is not None
+        deadline = time.monotonic() + timeout
+        out, err = self._read_all([self.stdout, self.stderr], deadline)
+        self.wait(deadline - time.monotonic())
+        return out.decode(), err.decode()
+
+    def _read_all(self, sources: Sequence[FileIO], deadline: float) -> list[bytes]:
+        """Everything that comes out of these pipes until each is closed."""
+        said = dict.fromkeys(sources, b"")
+        with selectors.DefaultSelector() as selector:
+            for source in sources:
+                selector.register(source, selectors.EVENT_READ, source)
+            while selector.get_map():
+                ready = selector.select(deadline - time.monotonic())
+                if not ready:
+                    self.kill()
+                    raise AssertionError(f"drumline {self.args} does not end; it said: {list(said.values())}")
+                for key, _ in ready:
+                    piece = key.data.read(1 << 16)
+                    said[key.data] += piece
+                    if not piece:
+                        selector.unregister(key.data)
+                        key.data.close()
+        return list(said.values())
+
+    def send_signal(self, number: int) -> None:
+        """Signal it unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+    def _await_code(self, timeout: float | None) -> int | None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self.returncode is None:
+            if not self._hear(None if deadline is None else max(0.0, deadline - time.monotonic())):
+                return None
+        return self.returncode
+
+    def _hear(self, timeout: float | None) -> bool:
+        """Take the next word of the report; False if none comes in time."""
+        if not select.select([self._report], [], [], timeout)[0]:
+            return False
+        piece = self._report.read(1 << 10)
+        assert piece, "the warm interpreter is gone"
+        self._told += piece
+        if self._told.count(b"\n") > 1:
+            self.returncode = int(self._told.split()[1])
+            self._report.close()
+        return True
 
 
 @cache
@@ -74,7 +178,7 @@ class Server:
             self._process = subprocess.Popen(
                 [sys.executable, str(Path(__file__)), str(theirs.fileno())],
                 cwd="/",
-                env=kept,
+                env=kept | {"ROOM": "." * ROOM},
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
@@ -85,38 +189,21 @@ class Server:
         self._socket.close()
         self._process.wait()
 
-    def run(self, command: Command, timeout: float) -> Ended:
-        """Let it fork, and read until the command has ended and everybody who could write for it is gone."""
-        pipes = [os.pipe() for _ in range(3)]
+    def start(self, command: Command, said: int | None) -> Started:
+        """Let it fork, and wait until the command is about to run."""
+        reading, writing = os.pipe()
+        pipes = [os.pipe() for _ in range(2)] if said is None else []
+        self._ask(command, [*([said, said] if said is not None else [end for _, end in pipes]), writing])
+        for end in (writing, *(end for _, end in pipes)):
+            os.close(end)
+        return Started(command, FileIO(reading), [FileIO(end) for end, _ in pipes])
+
+    def _ask(self, command: Command, fds: Sequence[int]) -> None:
+        """Send the command with the descriptors for stdout, stderr and the report."""
         with tempfile.TemporaryFile() as told:
             told.write(json.dumps(asdict(command)).encode())
             told.seek(0)
-            socket.send_fds(self._socket, [FORK], [*(writing for _, writing in pipes), told.fileno()])
-        for _, writing in pipes:
-            os.close(writing)
-        out, err, report = _read_all([reading for reading, _ in pipes], command, timeout)
-        return Ended(code=int(report.split()[-1]), out=out.decode(), err=err.decode())
-
-
-def _read_all(sources: Sequence[int], command: Command, timeout: float) -> list[bytes]:
-    """Everything that comes out of these pipes until each is closed; the last one names the process first."""
-    said = dict.fromkeys(sources, b"")
-    deadline = time.monotonic() + timeout
-    with selectors.DefaultSelector() as selector:
-        for source in sources:
-            selector.register(source, selectors.EVENT_READ)
-        while selector.get_map():
-            ready = selector.select(deadline - time.monotonic())
-            if not ready:
-                os.kill(int(said[sources[-1]].split()[0]), signal.SIGKILL)
-                raise AssertionError(f"drumline {command.argv} does not end; it said: {list(said.values())[:2]}")
-            for key, _ in ready:
-                piece = os.read(key.fd, 1 << 16)
-                said[key.fd] += piece
-                if not piece:
-                    selector.unregister(key.fd)
-                    os.close(key.fd)
-    return list(said.values())
+            socket.send_fds(self._socket, [FORK], [*fds, told.fileno()])
 
 
 # --- the warm interpreter ---------------------------------------------------------------------------------------------
@@ -145,14 +232,13 @@ class Nursery:
                 return None
             with os.fdopen(fds.pop(), "rb") as told:
                 command = Command(**json.load(told))
-            if self._fork(fds):
+            if self._fork(fds, command):
                 return command
 
-    def _fork(self, pipes: Sequence[int]) -> bool:
-        """Whether we are the new process, which holds nothing of the others."""
+    def _fork(self, pipes: Sequence[int], command: Command) -> bool:
+        """Whether we are the new process, which holds nothing of the others and has told its number."""
         pid = os.fork()
         if pid:
-            os.write(pipes[2], f"{pid}\n".encode())
             os.close(pipes[0])
             os.close(pipes[1])
             self.reports[pid] = pipes[2]
@@ -162,6 +248,8 @@ class Nursery:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.dup2(pipes[0], 1)
         os.dup2(pipes[1], 2)
+        settle_in(command)
+        os.write(pipes[2], f"{os.getpid()}\n".encode())
         for fd in (*pipes, *self.reports.values(), *self.ended):
             os.close(fd)
         self.socket.close()
@@ -174,6 +262,27 @@ class Nursery:
             if ended:
                 os.write(self.reports[pid], f"{os.waitstatus_to_exitcode(status)}\n".encode())
                 os.close(self.reports.pop(pid))
+
+
+def settle_in(command: Command) -> None:
+    """Be a process that was started in this folder with this environment."""
+    if command.session:
+        os.setsid()
+    os.chdir(command.cwd)
+    os.environ.clear()
+    os.environ.update(command.env)
+    show_environment(command.env)
+
+
+def show_environment(env: Mapping[str, str]) -> None:
+    """Write the environment to where the kernel reads it for `/proc/PID/environ`; Python has its own copy."""
+    stat = Path("/proc/self/stat")
+    if not stat.exists():
+        return
+    begin, end = map(int, stat.read_text().rpartition(")")[2].split()[47:49])
+    shown = b"".join(os.fsencode(f"{name}={value}\0") for name, value in env.items())
+    assert len(shown) <= end - begin, f"an environment of {len(shown)} bytes is larger than {end - begin}"
+    ctypes.memmove(begin, shown.ljust(end - begin, b"\0"), end - begin)
 
 
 def load_program() -> None:
@@ -202,9 +311,6 @@ def main() -> int:
     command = nursery.wait_command()
     if command is None:
         return 0
-    os.chdir(command.cwd)
-    os.environ.clear()
-    os.environ.update(command.env)
     sys.argv = ["drumline", *command.argv]
     code: int = import_module(command.module).main(list(command.argv))
     return code

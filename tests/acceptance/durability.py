@@ -12,7 +12,6 @@ import re
 import secrets
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from typing import TypeVar
 
 import yaml
 from tests.acceptance.userland import standing_in
-from tests.warm import Command, run_warm
+from tests.warm import RIGGED, Command, Started, run_warm, start_warm
 
 from drumline.cli.sights import open_sight
 from drumline.core.events import StepClaimed
@@ -37,7 +36,6 @@ WORLD = "ACCEPTANCE_WORLD"
 PLAN = "plans/p"
 SCRIPT = "agent.yaml"
 DEADLINE = 120.0
-RIGGED = Path(__file__).with_name("rigged.py")
 # Orphans of a command in every disguise: a grandchild, a daemon of its own session, one that was forked twice.
 DAEMONS = (
     "sleep 600 >/dev/null 2>&1 & "
@@ -65,34 +63,25 @@ class World:
     repo: Path
     env: Mapping[str, str]
     name: str
-    started: list[subprocess.Popen[str]] = field(default_factory=list)
+    started: list[Started] = field(default_factory=list)
 
-    def start(self, *args: str, **env: str) -> subprocess.Popen[str]:
+    def start(self, *args: str, **env: str) -> Started:
         """Start `drumline ARGS` in the repository, its words going into files beside it."""
-        return self.launch([sys.executable, "-m", "drumline", *args], **env)
+        return self.launch(Command(argv=args, cwd=str(self.repo), env={**self.env, **env}, session=True))
 
-    def start_rigged(self, *args: str, **env: str) -> subprocess.Popen[str]:
+    def start_rigged(self, *args: str, **env: str) -> Started:
         """Start the driver program that has a fault built in or a protection taken out."""
-        return self.launch([sys.executable, str(RIGGED), *args], **env)
+        return self.launch(Command(argv=args, cwd=str(self.repo), env={**self.env, **env}, session=True, module=RIGGED))
 
-    def launch(self, argv: Sequence[str], **env: str) -> subprocess.Popen[str]:
+    def launch(self, command: Command) -> Started:
         """Start a program of this world, with a process group of its own as a shell would give it."""
         said = self.repo.parent / f"said-{len(self.started)}"
         with said.open("w") as file:
-            child = subprocess.Popen(
-                argv,
-                cwd=self.repo,
-                env={**self.env, **env},
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                text=True,
-                start_new_session=True,
-            )
+            child = start_warm(command, said=file.fileno())
         self.started.append(child)
         return child
 
-    def said(self, child: subprocess.Popen[str]) -> str:
+    def said(self, child: Started) -> str:
         """What a program has said so far."""
         return (self.repo.parent / f"said-{self.started.index(child)}").read_text(errors="replace")
 
@@ -101,7 +90,7 @@ class World:
         ended = run_warm(Command(argv=args, cwd=str(self.repo), env={**self.env, **env}), timeout=DEADLINE)
         return ended.code, ended.out + ended.err
 
-    def wait(self, child: subprocess.Popen[str]) -> int:
+    def wait(self, child: Started) -> int:
         """The exit code of a program that ends in time; a program that does not is a failure with its words."""
         try:
             return child.wait(DEADLINE)

@@ -17,7 +17,7 @@ import pytest
 import yaml
 from tests.acceptance.durability import send
 from tests.acceptance.userland import PATIENCE, Ran, User, leaving_nothing, processes_of
-from tests.warm import Command, run_warm
+from tests.warm import RIGGED, Command, run_warm
 
 from drumline.core.events import Event
 from drumline.core.flow.events import NodeEnded
@@ -26,7 +26,6 @@ from drumline.core.ids import Stream
 from drumline.core.state import RunState, fold_run
 from drumline.store.sqlite import SqliteStore
 
-RIGGED = "tests.acceptance.rigged"
 KILLED = -9
 MOST_COMMANDS = 12
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from tests.acceptance.userland import (
     step_text,
     wait_for,
 )
+from tests.warm import Started
 
 HOLD = "touch $HOME/started; while [ ! -e $HOME/go ]; do sleep 0.05; done; touch $DRUMLINE_STEP.txt"
 
@@ -43,7 +43,7 @@ def await_start(user: User) -> None:
     wait_for((user.folder / "home" / "started").exists, "the agent did not start")
 
 
-def begin(user: User, *more: str) -> subprocess.Popen[str]:
+def begin(user: User, *more: str) -> Started:
     """A run in the middle of its first step."""
     process = user.start("run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot", *more)
     await_start(user)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text, wait_for
+from tests.warm import Started
 
 HOLD = "touch $HOME/started; while [ ! -e $HOME/go ]; do sleep 0.05; done; touch $DRUMLINE_STEP.txt"
 USED = {"input": 1200, "output": 300, "cost_usd": 0.25}
@@ -27,7 +28,7 @@ def user(tmp_path: Path) -> Iterator[User]:
         (tmp_path / "home" / "go").touch()
 
 
-def begin(user: User, *more: str) -> subprocess.Popen[str]:
+def begin(user: User, *more: str) -> Started:
     """A run in the middle of its first attempt."""
     (user.folder / "home" / "started").unlink(missing_ok=True)
     process = user.start("run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot", *more)
@@ -35,7 +36,7 @@ def begin(user: User, *more: str) -> subprocess.Popen[str]:
     return process
 
 
-def finish(process: subprocess.Popen[str]) -> int:
+def finish(process: Started) -> int:
     """Wait for its end."""
     process.communicate(timeout=60)
     return process.returncode

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.userland import Ran, User, gates_of, leaving_nothing, make_user, processes_of, wait_for
+from tests.warm import Started
 
 from drumline.core.events import Event, GateAnswered
 from drumline.store.sqlite import SqliteStore
@@ -100,7 +101,7 @@ def answers(user: User) -> list[GateAnswered]:
         store.close()
 
 
-def race(*started: subprocess.Popen[str]) -> list[Ran]:
+def race(*started: Started) -> list[Ran]:
     """Wait for commands that were typed at the same time."""
     texts = [process.communicate() for process in started]
     return [Ran(code=p.returncode, out=out, err=err) for p, (out, err) in zip(started, texts, strict=True)]

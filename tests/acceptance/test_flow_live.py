@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.acceptance.flowland import flow_text, flow_user, read_journal, run_flow, write_files
 from tests.acceptance.userland import PATIENCE, Ran, User, gates_of, processes_of, wait_for
+from tests.warm import Started
 
 from drumline.core.flow.events import NodeLost, NodeStarted
 
@@ -39,7 +39,7 @@ def user(tmp_path: Path) -> Iterator[User]:
         yield user
 
 
-def start_waiting(user: User) -> subprocess.Popen[str]:
+def start_waiting(user: User) -> Started:
     """A driver that is in the second node."""
     driver = user.start("flow", "run", "flow.yaml", "--agent", "scripted:play.yaml")
     wait_for((user.repo / "waited").exists, "the second node")
@@ -51,7 +51,7 @@ def let_go(user: User) -> None:
     (user.repo / "go").touch()
 
 
-def wait_end(process: subprocess.Popen[str]) -> Ran:
+def wait_end(process: Started) -> Ran:
     """What a command said that ends by itself."""
     out, err = process.communicate(timeout=PATIENCE)
     return Ran(code=process.returncode, out=out, err=err)
@@ -83,7 +83,7 @@ def test_a_resume_beside_a_live_driver_waits_for_it_and_disturbs_nothing(user: U
     second = user.start("resume")
 
     assert second.stderr is not None
-    assert "is driven by another process; waiting for it" in second.stderr.readline()
+    assert b"is driven by another process; waiting for it" in second.stderr.readline()
     let_go(user)
     assert (wait_end(driver).code, wait_end(second).code) == (2, 2)
     assert read_journal(user).count(NodeStarted, "wait") == 1

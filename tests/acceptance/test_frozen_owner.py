@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.acceptance.durability import PlanStep, Rule, World, is_stopped, make_world, wait_until
+from tests.warm import Started
 
 from drumline.processes import census
 
@@ -68,7 +68,7 @@ def grows(world: World) -> bool:
     return growing.stat().st_size > before
 
 
-def start_owner(world: World, *rigging: str) -> subprocess.Popen[str]:
+def start_owner(world: World, *rigging: str) -> Started:
     """A driver, rigged if asked for, that owns the first step and whose agent is writing."""
     began = world.start(*world.run_args(), DRUMLINE_LEASE=LEASE)
     wait_until(lambda: (world.repo.parent / "growing").exists(), "the first agent to write")
@@ -85,7 +85,7 @@ def start_owner(world: World, *rigging: str) -> subprocess.Popen[str]:
     return owner
 
 
-def freeze(process: subprocess.Popen[str]) -> None:
+def freeze(process: Started) -> None:
     """Stop a process with all its threads."""
     os.kill(process.pid, signal.SIGSTOP)
     wait_until(lambda: is_stopped(process.pid), "the owner to be frozen")
@@ -162,7 +162,7 @@ def lose_the_lease(world: World) -> None:
         shutil.rmtree(home)
 
 
-def take_over(world: World, *rigging: str) -> subprocess.Popen[str]:
+def take_over(world: World, *rigging: str) -> Started:
     """Start another driver and wait until its own agent is at work on the first step."""
     before = count_agents(world)
     second = world.start_rigged(*rigging, DRUMLINE_LEASE=LEASE)
@@ -170,13 +170,13 @@ def take_over(world: World, *rigging: str) -> subprocess.Popen[str]:
     return second
 
 
-def wake(owner: subprocess.Popen[str], *signals: signal.Signals) -> None:
+def wake(owner: Started, *signals: signal.Signals) -> None:
     """Let the former owner go on, with these signals waiting for it."""
     for number in (*signals, signal.SIGCONT):
         os.kill(owner.pid, number)
 
 
-def wake_a_former_owner_after_the_end(world: World, *rigging: str) -> subprocess.Popen[str]:
+def wake_a_former_owner_after_the_end(world: World, *rigging: str) -> Started:
     """Wake a former owner when its successor has finished everything: its agent is dead and its workspace gone."""
     owner = start_owner(world, "--jobs=1", *rigging)
     freeze(owner)
@@ -231,9 +231,7 @@ def test_a_former_owner_that_wakes_with_a_landing_in_its_hands_lands_nothing_twi
     assert_landed_once(world)
 
 
-def stop_a_former_owner_in_mid_takeover(
-    world: World, *rigging: str
-) -> tuple[subprocess.Popen[str], subprocess.Popen[str]]:
+def stop_a_former_owner_in_mid_takeover(world: World, *rigging: str) -> tuple[Started, Started]:
     """Wake a former owner with Ctrl-C waiting for it while its successor works; both when they have ended.
 
     Stopping it looks at the journal afresh and gives its step back, so that the versions of streams do not protect

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.durability import DAEMONS, PlanStep, Rule, World, make_world, send, wait_until
+from tests.warm import Started
 
 from drumline.processes import census
 
@@ -36,7 +37,7 @@ def let_go(world: World) -> None:
     (world.repo.parent / "go").touch()
 
 
-def start_working(world: World) -> subprocess.Popen[str]:
+def start_working(world: World) -> Started:
     """A driver with two agents at work."""
     driver = world.start(*world.run_args())
     wait_until(lambda: len(world.supervisors()) == 2 and len(world.agents()) > 8, "two agents with their daemons")

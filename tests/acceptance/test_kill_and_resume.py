@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.durability import DAEMONS, PlanStep, Rule, World, make_world, send, wait_until
+from tests.warm import Started
 
 from drumline.processes import census
 
@@ -69,7 +70,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield world
 
 
-def drive_on(world: World) -> subprocess.Popen[str]:
+def drive_on(world: World) -> Started:
     """Begin the run, or resume it if it was begun before the last kill."""
     return world.start("resume") if world.state() else world.start(*world.run_args())
 
@@ -131,7 +132,7 @@ def test_a_run_killed_at_many_more_random_moments_ends_as_if_it_had_not_been(
     check_random_kills(world, uninterrupted, seed)
 
 
-def kill_with_supervisors(world: World, driver: subprocess.Popen[str]) -> list[int]:
+def kill_with_supervisors(world: World, driver: Started) -> list[int]:
     """Kill a driver and all its supervisors at once while an agent is at work; return the agents that outlive them."""
     wait_until(lambda: len(world.agents()) > 3, "agents with their daemons")
     supervisors = world.supervisors()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.acceptance.durability import PlanStep, Rule, World, make_world, wait_until
+from tests.warm import Started
 
 from drumline.core.events import StepClaimed
 from drumline.processes import census
@@ -23,7 +23,7 @@ def make_contended(number: int) -> tuple[list[PlanStep], list[Rule]]:
     return steps, rules
 
 
-def start_together(world: World, drivers: int) -> list[subprocess.Popen[str]]:
+def start_together(world: World, drivers: int) -> list[Started]:
     """Start the first driver, and the others as soon as its run can be seen, so that they join it."""
     first = world.start(*world.run_args("--jobs", "2"))
     wait_until(world.read_runs, "the run to begin")

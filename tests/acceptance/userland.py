@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from tests.warm import Command, run_warm
+from tests.warm import Command, Started, run_warm, start_warm
 
 from drumline.app.catalog import find_run
 from drumline.cli.main import main
@@ -96,9 +96,17 @@ class User:
 
     def drumline_cold(self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Ran:
         """Type a command as a shell starts it, for tests of the start itself; wait for its end."""
-        process = self.start(*args, cwd=cwd, env=env)
-        out, err = process.communicate(timeout=PATIENCE)
-        return Ran(code=process.returncode, out=out, err=err)
+        process = subprocess.run(
+            [sys.executable, "-m", "drumline", *args],
+            cwd=cwd or self.repo,
+            env=self.env | dict(env or {}),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+        return Ran(code=process.returncode, out=process.stdout, err=process.stderr)
 
     def type(self, *args: str, env: Mapping[str, str] | None = None) -> Ran:
         """Type a command that this process plays itself: the same code and texts, without starting Python for it."""
@@ -107,17 +115,9 @@ class User:
             code = main(list(args))
         return Ran(code=code, out=out.getvalue(), err=err.getvalue())
 
-    def start(self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-        """Type a command and do not wait."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "drumline", *args],
-            cwd=cwd or self.repo,
-            env=self.env | dict(env or {}),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    def start(self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Started:
+        """Type a command and do not wait: a process of its own, forked like that of `drumline`."""
+        return start_warm(Command(argv=args, cwd=str(cwd or self.repo), env=self.env | dict(env or {})))
 
     def run(self, *args: str, agent: str = SCRIPTED, env: Mapping[str, str] | None = None) -> Ran:
         """Run the plan without ever being asked, unless the arguments say otherwise."""

@@ -288,12 +288,12 @@ def test_a_branch_name_that_collides_is_refused_with_gits_words(site: Site) -> N
 @pytest.mark.parametrize(("taken", "wanted"), [("drumline", "drumline/p"), ("drumline/p/q", "drumline/p")])
 def test_a_name_that_another_branch_takes_up_is_not_tried_again(site: Site, taken: str, wanted: str) -> None:
     git(site.top, "branch", taken)
+    argv = ["git", "update-ref", f"refs/heads/{wanted}", site.base]
+    refused = subprocess.run(argv, cwd=site.top, capture_output=True, text=True, check=False)
     tried: list[str] = []
 
     async def act() -> None:
         tried.append(wanted)
-        argv = ["git", "update-ref", f"refs/heads/{wanted}", site.base]
-        refused = subprocess.run(argv, cwd=site.top, capture_output=True, text=True, check=False)
         raise GitError(refused.stderr, hint="")
 
     with pytest.raises(GitError, match="cannot lock ref"):
