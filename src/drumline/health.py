@@ -131,9 +131,10 @@ def _worktrees(site: Site) -> Finding:
 
 
 def _leftovers(site: Site) -> Iterator[Finding]:
-    """What processes of ours that died left in git, removed on the way: until then the user's own git may fail."""
+    """What processes of ours that died left, removed on the way: until then the user's own git may fail."""
     configured = Path(site.settings.worktrees) if site.settings.worktrees else None
     common, root = site.repository.common_dir, site.repository.worktrees_root(configured)
+    site.roster.clear_dead()
     removed = [*clear_records(common, root), *clear_ref_locks(common)]
     if removed:
         named = ", ".join(str(path.relative_to(common)) for path in removed)

@@ -197,3 +197,13 @@ def test_what_a_live_driver_has_started_is_known_by_its_mark(tmp_path: Path, mar
     later = roster.find_around(mark.format(driver), os.getpid())
 
     assert (known, later) == (found, None)
+
+
+def test_dead_drivers_are_taken_off_and_live_ones_stay(machine: Machine) -> None:
+    live, dead = machine.start_driver(RUN), machine.start_driver(RUN)
+    machine.die(dead)
+
+    machine.roster.clear_dead()
+
+    assert machine.roster.drivers(RUN) == [live]
+    assert machine.roster.standing(live) is Standing.LIVE

@@ -277,3 +277,15 @@ def test_a_driver_whose_lease_cannot_be_written_leaves_no_folder(tmp_path: Path)
 
     assert "File too large" in ended.stderr
     assert list((tmp_path / "drivers").iterdir()) == []
+
+
+def test_the_folders_of_dead_drivers_are_removed(tmp_path: Path, drivers: FileRoster) -> None:
+    gone = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True, text=True
+    )
+    for name in (f"d-{gone.stdout.strip()}-beef", f".d-{gone.stdout.strip()}-beef", f".d-{os.getpid()}-beef"):
+        (tmp_path / "drivers" / name).mkdir(parents=True)
+
+    drivers.clear_dead()
+
+    assert [path.name for path in (tmp_path / "drivers").iterdir()] == [f".d-{os.getpid()}-beef"]

@@ -33,6 +33,7 @@ from drumline.engine.messages import outcome_of
 from drumline.engine.outbox import Outbox, block_unmarked, parse_iso
 from drumline.engine.planwatch import OtherRuns, PlanWatch
 from drumline.engine.refusals import telling_refusals
+from drumline.engine.tidying import tidy_up
 from drumline.engine.vetting import Vetting
 from drumline.engine.wakeup import POLL, Wakeup
 from drumline.engine.walk import Recover, Walk
@@ -96,6 +97,7 @@ class Driver:
             await self._append([ev.RunResumed(driver=self._me), *take_up(self.run)], any_version=True)
         async with anyio.create_task_group() as tasks:
             await self._loop(tasks)
+        await tidy_up(self.kit, self.run)
 
     def _is_called_back(self) -> bool:
         """Whether something was said that no driver has folded in; what waits for another's claim is for that one."""

@@ -43,3 +43,7 @@ class Roster(Protocol):
         or the driver is live: then its claims must not be taken.
         """
         ...
+
+    def clear_dead(self) -> None:
+        """Take off every dead driver of this machine that has left an entry; blocks for seconds at most."""
+        ...

@@ -128,6 +128,20 @@ class FileRoster:
             if self.standing(driver) is Standing.FROZEN:
                 self.evict(driver)
 
+    def clear_dead(self) -> None:
+        """Take off every dead driver that has left a folder, also one that died while it entered."""
+        for driver in self.entered():
+            if driver.startswith("."):
+                self._clear_hidden(driver)
+            elif self.standing(driver) is Standing.DEAD:
+                self.evict(driver)
+
+    def _clear_hidden(self, name: str) -> None:
+        """Remove a folder that was not entered yet, if the process that its name tells is gone."""
+        found = re.fullmatch(r"\.d-(\d+)-[0-9a-f]+", name)
+        if found and not census.read_start(int(found[1])):
+            shutil.rmtree(self._root / name, ignore_errors=True)
+
     def home(self, driver: DriverId) -> Path:
         """The driver's own folder, also for the lock files of its supervisors."""
         if not DRIVER_NAME.fullmatch(driver):

@@ -45,6 +45,11 @@ class FakeRoster:
         self.leave(driver)
         return True
 
+    def clear_dead(self) -> None:
+        """Take off every dead driver."""
+        for driver in [d for d, standing in self._standings.items() if standing is Standing.DEAD]:
+            self.leave(driver)
+
     def die(self, driver: DriverId) -> None:
         """Let the driver's process end as if by `kill -9`."""
         self._standings[driver] = Standing.DEAD
