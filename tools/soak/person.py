@@ -64,10 +64,17 @@ class Person:
             seen = self.look()
             state = str(seen.get("state", ""))
             if state == "done":
+                self.tidy_after_kill()
                 return state
             self.settle(seen)
         self._find_stalled(f"after {MOST_ROUNDS} rounds the run is {state!r}")
         return state
+
+    def tidy_after_kill(self) -> None:
+        """Clean up if the last driver was killed after it had ended the run: it could not do so itself."""
+        last = self.machine.started[-1].process.returncode
+        if last is not None and last < 0 and self.machine.call("gc").code != 0:
+            self.machine.call("doctor")
 
     def settle(self, seen: Mapping[str, object]) -> None:
         """One round: answer what is asked, retry what is blocked, drive on."""

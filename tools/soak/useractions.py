@@ -234,7 +234,8 @@ def squash_branch(user: User, fault: Fault) -> bool:
 
 
 def _give_up(user: User, run: Record) -> None:
-    """What is done to the branch of a run that has ended is the user's own affair."""
+    """What is done to the branch of a run that has ended is the user's own affair, as are commits that go with it."""
+    user.belongings.commits &= set(user.machine.ask_git("rev-list", "--all").split())
     now = read_records(user.machine.store)[-1]
     if now.state == "done" and now.run == run.run:
         user.belongings.branch_given_up = True
