@@ -221,7 +221,6 @@ def test_text_from_a_value_is_never_expanded_again(user: User) -> None:
         ("echo not json", "valid JSON"),
         ("true", "produced no output"),
         ("echo sorry >&2; exit 7", "failed with exit code 7; its stderr ends with: sorry"),
-        ("kill -9 $$", "script 'bad.sh'"),
         ('echo \'{"_next": "nowhere"}\'', "nowhere"),
     ],
 )
@@ -231,6 +230,17 @@ def test_a_script_that_does_not_keep_to_its_contract_fails_with_the_reason(user:
     ran = run_nodes(user, "bad", bad={"type": "script", "script": "bad.sh", "next": "end"})
 
     assert_failed(user, ran, words)
+
+
+def test_a_script_that_is_killed_every_time_blocks_the_run_and_is_not_failed_work(user: User) -> None:
+    write_files(user, {"bad.sh": "kill -9 $$\n"})
+
+    ran = run_nodes(user, "bad", bad={"type": "script", "script": "bad.sh", "next": "end"})
+
+    assert ran.code == 2, ran.err
+    assert "killed from outside 3 times in a row: script 'bad.sh'" in ran.err
+    assert "Traceback" not in ran.err
+    assert user.status()["state"] == "blocked"
 
 
 def play(user: User, *answers: str) -> None:
