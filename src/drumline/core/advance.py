@@ -9,6 +9,7 @@ everything else stops the step with its reason. Before each attempt the run's mo
 from __future__ import annotations
 
 from drumline.core import gates, spending
+from drumline.core.attempts import Again, Rest, follow_up
 from drumline.core.checkfailure import CHECK_RULES, CheckFailure, explain, is_work
 from drumline.core.commands import (
     Attempt,
@@ -27,10 +28,10 @@ from drumline.core.events import AttemptEnded, Event, WorkLost
 from drumline.core.ids import DriverId
 from drumline.core.life import OPEN, Phase
 from drumline.core.plan import Check, Step
-from drumline.core.routing import Candidate, choose, find_rest, has_other, list_candidates, raise_tier
+from drumline.core.routing import Candidate, choose, list_candidates, raise_tier
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.taxonomy import MOST_CRASHES, MOST_KILLS, RULES, WAITS, Failure, Reaction, hands_over
+from drumline.core.taxonomy import MOST_KILLS, RULES, Failure, Reaction
 from drumline.record import Record, replace
 
 NODE = "implement"
@@ -201,23 +202,24 @@ def _after_question(orders: Orders, state: StepState, run: RunState, last: Attem
 
 
 def _after_failure(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:
-    failure = Failure(last.failure)
-    gives_up = hands_over(failure) or state.crashes >= MOST_CRASHES
-    if state.ran_dry or (gives_up and has_other(orders.agents, state)):
+    if state.ran_dry:
         return _attempt(orders, state, run)
-    found = _without_other(orders, state, run, last)
-    until = find_rest(orders.agents, state) if gives_up and isinstance(found, Finish) else None
-    return found if until is None else Defer(until=until, reason=f"{RULES[failure].means}: {last.message}")
+    failure = Failure(last.failure)
+    match follow_up(orders.agents, state, failure):
+        case Again(delay=delay):
+            return _attempt(orders, state, run, delay=delay)
+        case Rest(until=until):
+            return Defer(until=until, reason=f"{RULES[failure].means}: {last.message}")
+        case _:
+            return _without_other(orders, state, run, last)
 
 
 def _without_other(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:
-    """What follows a failure where no other agent can take over."""
+    """What follows a failure where no agent can go on by itself, now or later."""
     rule, message = RULES[Failure(last.failure)], last.message
     match rule.reaction:
-        case Reaction.WAIT if state.waits < len(WAITS):
-            return _attempt(orders, state, run, delay=WAITS[state.waits])
         case Reaction.WAIT:
-            reason = f"{rule.means}, {state.waits + 1} times in a row: {message}"
+            reason = f"{rule.means}, {state.waits} times in a row: {message}"
             return Finish(state="blocked", reason=reason)
         case Reaction.FIX if state.fixes < orders.retries:
             return _attempt(orders, state, run, fixing=True)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from drumline.core import events as ev
+from drumline.core.attempts import Attempts, Ending
 from drumline.core.checkfailure import is_work
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
 from drumline.core.leftovers import tell_check
 from drumline.core.life import Phase, step_forward
 from drumline.core.spending import COST, add_up, count_attempt
-from drumline.core.taxonomy import MOST_CRASHES, RULES, Failure, consumes_fix, hands_over, waits
+from drumline.core.taxonomy import Failure, consumes_fix
 
 MOST_NOTICES = 20
 UNCHANGED = "You said that you were done, but no file had changed."
@@ -27,15 +28,13 @@ class Verdict:
 
 
 @dataclass(kw_only=True, slots=True)
-class StepState:
-    """Everything a step's stream says.
+class StepState(Attempts):
+    """Everything a step's stream says, with the attempts of the present round.
 
-    `asked` is the latest attempt and `agent` who was asked; `session` is one that can be gone on with. `exhausted` are
-    agents that cannot go on, with the time from which they can where that is known. `cut_short` says how the attempt
-    before was ended by something else than its work. `notices` are what was remarkable about its attempts.
+    `asked` is the latest attempt. `notices` are what was remarkable about its attempts.
 
     Figures of all rounds never shrink: `reached` is the highest number of an attempt that began, `lost` counts those
-    that were cut short, `usage` and `spent` (by agent) what all of them used; `fixes` and `waits` are of this round,
+    that were cut short, `usage` and `spent` (by agent) what all of them used; `fixes` are of this round,
     `fixes_before` of those before. `kills` counts work lost in a row because something was killed, `killed` says what
     that was last. `metered` is what the attempt under way has used so far.
     """
@@ -54,18 +53,10 @@ class StepState:
     lost: int = 0
     fixes: int = 0
     fixes_before: int = 0
-    waits: int = 0
     kills: int = 0
     killed: str = ""
     asked: ev.AttemptStarted | None = None
     last: ev.AttemptEnded | None = None
-    agent: str = ""
-    session: str = ""
-    exhausted: dict[str, float | None] = field(default_factory=dict)
-    crashes: int = 0
-    rests: int = 0
-    until: float | None = None
-    cut_short: str = ""
     verdicts: dict[int, Verdict] = field(default_factory=dict)
     feedback: tuple[ev.CheckEnded, ...] = ()
     complaint: str = ""
@@ -140,16 +131,13 @@ def _claimed(state: StepState, event: ev.StepClaimed, _: Phase) -> None:
     state.driver = event.driver
     if state.refused is not None and state.refused.retry:
         state.refused = None
-    if state.until is not None:  # nobody claims it earlier: agents whose time was waited for can go on
-        due = state.until
-        state.exhausted = {name: time for name, time in state.exhausted.items() if time is None or time > due}
-        state.until = None
+    state.come_due()  # nobody claims it earlier
 
 
 def _released(state: StepState, event: ev.StepReleased, _: Phase) -> None:
     state.driver = NO_DRIVER
-    state.until = event.until
-    state.rests += event.until is not None
+    if event.until is not None:
+        state.rest(event.until)
 
 
 def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None:
@@ -196,12 +184,10 @@ def _unready(state: StepState, event: ev.WorkspaceFailed, _: Phase) -> None:
 def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) -> None:
     if before is Phase.WORKED:
         _spend(state)
-    if event.agent != state.agent:
-        state.waits = state.crashes = 0
-    state.asked, state.agent = event, event.agent
+    state.begin(event.agent)
+    state.asked = event
     state.reached = max(state.reached, event.attempt)
     state.metered = None
-    state.session = ""  # if this attempt is lost its work is undone, and the session would not know
     state.last = state.refused = None
     state.verdicts = {}
 
@@ -209,12 +195,8 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
 def _spend(state: StepState) -> None:
     """Charge the attempt that just begins to a budget, and keep what its agent has to be told."""
     failure, last = state.failure, state.last
-    if failure and last and not consumes_fix(failure):  # nobody judged the work: what was told before still holds
-        state.waits = state.waits + 1 if waits(failure) else 0
-        state.cut_short = last.message or RULES[failure].means
+    if failure and not consumes_fix(failure):  # nobody judged the work: what was told before still holds
         return
-    state.waits = 0
-    state.cut_short = ""
     if last and last.question and not failure:
         return
     state.feedback = state.faults()
@@ -236,7 +218,15 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.tree = event.tree
     state.notices = tuple(dict.fromkeys((*state.notices, *event.notices)))[-MOST_NOTICES:]
     _charge(state, event.usage, event.seconds)
-    _note_agent(state, event)
+    state.conclude(
+        Ending(
+            failure=state.failure,
+            message=event.message,
+            session=event.session,
+            resets_at=event.resets_at,
+            ran_dry=state.ran_dry,
+        )
+    )
 
 
 def _charge(state: StepState, usage: Mapping[str, float], seconds: float) -> None:
@@ -259,17 +249,6 @@ def _work_lost(state: StepState, event: ev.WorkLost, before: Phase) -> None:
     if event.killed:
         state.kills += 1
         state.killed = event.killed
-
-
-def _note_agent(state: StepState, event: ev.AttemptEnded) -> None:
-    """Remember whether the agent can go on, and its session if it can be gone on with."""
-    failure = state.failure
-    state.session = event.session if failure is not Failure.CRASH else ""
-    state.crashes = state.crashes + 1 if failure is Failure.CRASH else 0
-    if failure is None or not hands_over(failure):
-        state.rests = 0
-    if failure and not state.ran_dry and (hands_over(failure) or state.crashes >= MOST_CRASHES):
-        state.exhausted[state.agent] = event.resets_at
 
 
 def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:

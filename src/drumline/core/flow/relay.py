@@ -8,42 +8,29 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from drumline.core.attempts import Again, Attempts, Ending, Rest, follow_up
 from drumline.core.flow.events import AgentAsked, NodeSuspended
-from drumline.core.routing import Candidate, choose, find_rest, has_other, plan_rest
-from drumline.core.taxonomy import MOST_CRASHES, RULES, WAITS, Failure, hands_over, waits
+from drumline.core.routing import Candidate, choose, plan_rest
+from drumline.core.taxonomy import Failure, hands_over
 from drumline.record import replace
 
 LOST = "The process that drove it ended."
 
 
 @dataclass(kw_only=True, slots=True)
-class Relay:
-    """What the attempts of a visit came to; only the fold of its flow changes it.
+class Relay(Attempts):
+    """The attempts of a visit.
 
-    `asked` is the attempt under way or the last, `session` one that its agent can go on with. `questions` are those put
-    to people, of which the last is open while `asks`; `until` is the time that is waited for. `exhausted` are agents
-    that cannot go on, with the time from which they can where that is known. `cut_short` says how the last attempt
-    ended, if something else than its work ended it.
+    `asked` is the attempt under way or the last. `questions` are those put to people, of which the last is open while
+    `asks`.
     """
 
     asked: AgentAsked | None = None
-    session: str = ""
     attempts: int = 0
     questions: int = 0
     asks: str = ""
-    until: float | None = None
-    exhausted: dict[str, float | None] = field(default_factory=dict)
-    crashes: int = 0
-    waits: int = 0
-    rests: int = 0
-    cut_short: str = ""
-
-    @property
-    def agent(self) -> str:
-        """Who was asked last."""
-        return self.asked.agent if self.asked else ""
 
     @property
     def is_held(self) -> bool:
@@ -52,13 +39,9 @@ class Relay:
 
 
 def begin_attempt(relay: Relay, event: AgentAsked) -> None:
-    """An agent is asked: whatever was waited for has come. If this is lost, its session is not gone on with."""
-    if event.agent != relay.agent:
-        relay.waits = relay.crashes = 0
-    if relay.until is not None:
-        due = relay.until
-        relay.exhausted = {name: time for name, time in relay.exhausted.items() if time is None or time > due}
-    relay.asked, relay.session, relay.asks, relay.until = event, "", "", None
+    """An agent is asked."""
+    relay.begin(event.agent)
+    relay.asked, relay.asks = event, ""
 
 
 def name_session(relay: Relay, session: str) -> None:
@@ -76,18 +59,13 @@ def end_attempt(relay: Relay, event: NodeSuspended) -> None:
     """An agent concluded without ending the visit."""
     failure = find_failure(event.failure)
     relay.attempts += 1
-    relay.asks, relay.until = event.question, event.until
+    relay.asks = event.question
     relay.questions += bool(event.question)
-    relay.session = event.session if failure is not Failure.CRASH else ""
-    relay.crashes = relay.crashes + 1 if failure is Failure.CRASH else 0
-    relay.waits = relay.waits + 1 if failure and waits(failure) else 0
-    relay.cut_short = (event.message or RULES[failure].means) if failure else ""
-    if failure is None or not hands_over(failure):
-        relay.rests = 0
-    elif event.until is not None:
-        relay.rests += 1
-    if failure and (hands_over(failure) or relay.crashes >= MOST_CRASHES):
-        relay.exhausted[relay.agent] = event.resets_at
+    ending = Ending(failure=failure, message=event.message, session=event.session, resets_at=event.resets_at)
+    relay.conclude(ending)
+    if event.until is not None and failure is not None and hands_over(failure):
+        relay.rest(event.until)
+    relay.until = event.until
 
 
 def suspend(candidates: Sequence[Candidate], relay: Relay, ended: NodeSuspended, *, now: float) -> NodeSuspended | None:
@@ -101,24 +79,22 @@ def suspend(candidates: Sequence[Candidate], relay: Relay, ended: NodeSuspended,
         ended = replace(ended, resets_at=plan_rest(ended.resets_at, rests=relay.rests, now=now))
     after = dataclasses.replace(relay, exhausted=dict(relay.exhausted))
     end_attempt(after, ended)
-    gives_up = hands_over(failure) or after.crashes >= MOST_CRASHES
-    if gives_up and has_other(candidates, after):
-        return ended
-    if waits(failure) and relay.waits < len(WAITS):
-        return replace(ended, until=now + WAITS[relay.waits])
-    until = find_rest(candidates, after) if gives_up else None
-    return None if until is None else replace(ended, until=until)
+    match follow_up(candidates, after, failure):
+        case Again(delay=delay):
+            return replace(ended, until=now + delay) if delay else ended
+        case Rest(until=until):
+            return replace(ended, until=until)
+        case _:
+            return None
 
 
 def choose_agent(candidates: Sequence[Candidate], relay: Relay | None) -> Candidate:
     """Who is asked next: the first of all, and then as for the steps of a plan."""
     if relay is None or relay.asked is None:
         return candidates[0]
-    if relay.until is None:
-        return choose(candidates, relay)
-    due = relay.until
-    rested = {name: time for name, time in relay.exhausted.items() if time is None or time > due}
-    return choose(candidates, dataclasses.replace(relay, exhausted=rested))
+    rested = dataclasses.replace(relay)
+    rested.come_due()
+    return choose(candidates, rested)
 
 
 def find_failure(name: str) -> Failure | None:
