@@ -23,20 +23,18 @@ from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
 from drumline.core.taxonomy import Failure
+from drumline.engine.agent_call import MOST_MESSAGE, Absent, AgentCall, cut_notices
 from drumline.engine.checking import run_check
 from drumline.engine.figures import add_figures
 from drumline.engine.kit import Kit, OpenAgent, Worker
-from drumline.engine.metering import Meter, add_price
 from drumline.engine.salvage import explain_unreadable, read_work
 from drumline.errors import ChildKilled, GitError, InvalidInput
-from drumline.ports.agents import Assignment, Happening, Outcome, Report
+from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.processes import Job, Processes
 from drumline.record import Record, field, replace
 
 T = TypeVar("T")
 
-MOST_MESSAGE = 8_000
-MOST_NOTICES = 20
 SHORT = 12
 """Digits of a commit that are told: git finds it by them."""
 SETUP = "setup"
@@ -218,21 +216,27 @@ class Acts(Record):
             question="" if outcome.failure else outcome.question[:MOST_MESSAGE],
             resets_at=self._rest(outcome, state),
             unchanged=writes and tree == before and not outcome.failure and not outcome.question,
-            notices=tuple(notice[:MOST_MESSAGE] for notice in outcome.notices[:MOST_NOTICES]),
+            notices=cut_notices(outcome.notices),
         )
         return Note(step=[ended], run=self._count(command, state, ended))
 
     async def _ask(self, command: cmd.Attempt, state: StepState) -> Outcome:
-        """Let the agent work; one that cannot be opened has failed, and what it used has its price if that is known."""
         try:
             worker = self.open_agent(spell_agent(self.run, command.agent))
         except InvalidInput as error:
-            return Outcome(failure=Failure.MISSING.value, message=str(error))
-        meter = Meter(self._keep_usage, price=self.kit.price, model=worker.model, now=self.kit.clock.now)
-        async with meter.guard():
-            outcome = await worker.agent.work(self._assignment(command, state, worker, meter))
-        usage = await add_price(self.kit.price, outcome.model or worker.model, outcome.usage)
-        return replace(outcome, usage=usage)
+            worker = Worker(agent=Absent(reason=str(error)))
+        call = AgentCall(
+            agent=worker.agent,
+            model=worker.model,
+            price=self.kit.price,
+            now=self.kit.clock.now,
+            keep=self._keep_usage,
+            name_session=self._name_session,
+        )
+        return await call.make(self._assignment(command, state, worker))
+
+    async def _name_session(self, session: str) -> None:
+        await self.note(ev.SessionOpened(session=session))
 
     async def _keep_usage(self, usage: Mapping[str, float], seconds: float) -> None:
         await self.note(ev.AttemptUsed(usage=usage, seconds=seconds))
@@ -252,20 +256,7 @@ class Acts(Record):
         await self.kit.workspaces.restore(self.orders.step.id, _known(state.tree))
         return replace(outcome, failure=Failure.VALIDATION.value, message=message, session="")
 
-    def _report(self, state: StepState, meter: Meter) -> Report:
-        """Hears what the agent does; what it uses is kept, and the id of its session where that is new."""
-        asked = _known(state.asked)
-        known = {asked.session, asked.new_session, ""}
-
-        async def report(happening: Happening) -> None:
-            await meter.hear(happening)
-            if happening.kind == "session" and happening.text not in known:
-                known.add(happening.text)
-                await self.note(ev.SessionOpened(session=happening.text))
-
-        return report
-
-    def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker, meter: Meter) -> Assignment:
+    def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker) -> Assignment:
         step = self.orders.step
         role = find_role(step.role)
         prompt = self._write_prompt(command, state, role)
@@ -289,7 +280,6 @@ class Acts(Record):
             idle=self.kit.agent_idle,
             budget=command.budget,
             answers=tuple((asked.removeprefix(gates.introduce(step)), said) for asked, said in command.answers),
-            report=self._report(state, meter),
         )
 
     def _write_prompt(self, command: cmd.Attempt, state: StepState, role: Role | None) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from drumline.core.ids import DriverId, StepId
 from drumline.core.plan import Step
 from drumline.core.redaction import Redaction
-from drumline.isolation.transcripts import OWN
+from drumline.isolation.transcripts import OWN, begin_log
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
 from drumline.ports.journal import Recorded, Store
@@ -67,13 +67,7 @@ class Kit(Record):
 
     def log(self, step: StepId, name: str) -> Path:
         """A fresh log file of a step; an older one of that name is kept aside."""
-        folder = self.logs / step
-        folder.mkdir(mode=OWN, parents=True, exist_ok=True)
-        path = folder / name
-        if path.exists():
-            aside = sum(1 for _ in folder.glob(f"{path.stem}.lost-*"))
-            path.rename(folder / f"{path.stem}.lost-{aside + 1}{path.suffix}")
-        return path
+        return begin_log(self.logs / step / name)
 
     def read_pinned(self, step: Step) -> str:
         """The text of a step as it was when work on it began: an edit in mid-work counts only after its gate."""

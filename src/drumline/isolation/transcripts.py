@@ -1,4 +1,4 @@
-"""Transcripts and logs on disk once nobody writes them any more. The rule: what is kept has no secrets in it.
+"""Transcripts and logs on disk, above all once nobody writes them any more. The rule: what is kept has no secrets.
 
 While a command runs, its log is raw and for its owner alone. A log that cannot be rewritten is removed.
 """
@@ -19,6 +19,16 @@ OWN = 0o700
 """Mode of a folder of logs: what is in it is for its owner alone, whoever makes the files."""
 SMALL = 64 * 1024
 """Bytes that are looked through faster than another thread begins to."""
+
+
+def begin_log(path: Path) -> Path:
+    """The path of a log, with a folder around it and nothing there: one that a lost attempt left is kept aside."""
+    path.parent.mkdir(mode=OWN, parents=True, exist_ok=True)
+    if path.exists():
+        literal = path.stem.replace("[", "[[]")
+        aside = sum(1 for _ in path.parent.glob(f"{literal}.lost-*"))
+        path.rename(path.with_name(f"{path.stem}.lost-{aside + 1}{path.suffix}"))
+    return path
 
 
 def redact_file(path: Path, redaction: Redaction) -> bool:

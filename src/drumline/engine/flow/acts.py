@@ -9,11 +9,12 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.routing import USUAL
 from drumline.core.taxonomy import Failure
+from drumline.engine.agent_call import Absent
 from drumline.engine.brought import list_node_commands
 from drumline.engine.flow.asking import ask_model
 from drumline.engine.flow.candidates import OWN, find_worker, list_candidates
 from drumline.engine.flow.checks import Scene, run_checks
-from drumline.engine.flow.errand import Absent, Terms, ask_agent
+from drumline.engine.flow.errand import Terms, ask_agent
 from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.flow.prompts import drop_unknown
 from drumline.engine.flow.script import run_script

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from uuid import uuid4
 
 from drumline.core.flow.events import NodeSuspended, NodeUsed, SessionKept, SessionNamed
@@ -22,31 +21,19 @@ from drumline.core.ids import StepId
 from drumline.core.routing import Candidate
 from drumline.core.spending import add_up
 from drumline.core.taxonomy import Failure
+from drumline.engine.agent_call import MOST_MESSAGE, MOST_NOTICES, AgentCall, cut_notices
 from drumline.engine.flow.asking import add_usage, keep_within, settle, shorten
 from drumline.engine.flow.prompts import write_assignment
 from drumline.engine.flow.visit import Visit
 from drumline.engine.kit import Price, know_no_price
-from drumline.engine.metering import Meter, add_price
 from drumline.errors import InvalidInput
-from drumline.ports.agents import Agent, Assignment, Happening
+from drumline.ports.agents import Agent, Assignment
 from drumline.ports.agents import Outcome as Concluded
 from drumline.ports.models import Answer
 from drumline.ports.schemas import Schemas
 from drumline.record import Record, replace
 
 FLOW_STEP = StepId("flow")
-MOST_MESSAGE = 8_000
-MOST_NOTICES = 20
-
-
-class Absent(Record):
-    """Stands for an agent that cannot be opened, so that another may take over."""
-
-    reason: str
-
-    async def work(self, assignment: Assignment) -> Concluded:
-        """Nothing is done."""
-        return Concluded(failure=Failure.MISSING.value, message=self.reason)
 
 
 class Terms(Record):
@@ -129,13 +116,18 @@ class _Errand:
         """What the agent said last, or how it failed."""
         self.sent += 1
         self.last = None
-        meter = Meter(self._keep, price=self.terms.price, model=self.terms.model, now=self.terms.now)
-        async with meter.guard():
-            concluded = await self.agent.work(self._assign(prompt, meter, read_only=read_only))
-        self.last = concluded
-        self._note(concluded.notices)
-        model = concluded.model or self.terms.model
-        add_usage(self.usage, await add_price(self.terms.price, model, concluded.usage))
+        call = AgentCall(
+            agent=self.agent,
+            model=self.terms.model,
+            price=self.terms.price,
+            now=self.terms.now,
+            keep=self._keep,
+            name_session=self._name_session,
+        )
+        concluded = self.last = await call.make(self._assign(prompt, read_only=read_only))
+        told = (*self.notices, *cut_notices(concluded.notices))
+        self.notices = tuple(dict.fromkeys(told))[-MOST_NOTICES:]
+        add_usage(self.usage, concluded.usage)
         if concluded.failure:
             return Answer(failure=concluded.failure, message=f"{concluded.failure}: {concluded.message}")
         if concluded.question:
@@ -171,7 +163,7 @@ class _Errand:
             return None
         return SessionKept(node=key.node, visit=key.visit, scope=key.scope, agent=self.terms.spec, session=session)
 
-    def _assign(self, prompt: str, meter: Meter, *, read_only: bool) -> Assignment:
+    def _assign(self, prompt: str, *, read_only: bool) -> Assignment:
         visit, asked = self.visit, self._history.asked
         number = self._history.attempts + self.sent
         prompt_file = visit.log(f"prompt-{number}", ".md")
@@ -198,23 +190,13 @@ class _Errand:
             budget=visit.budget,
             answers=tuple((asked.removeprefix(introduce(visit.key)), said) for asked, said in visit.answers),
             self_report=hears_report(self.node, visit.flow),
-            report=partial(self._hear, meter),
         )
 
-    async def _hear(self, meter: Meter, happening: Happening) -> None:
-        """What it uses is recorded as it comes, and the id of the session as soon as it differs from what is known."""
-        await meter.hear(happening)
-        asked, key = self._history.asked, self.visit.key
-        if happening.kind != "session" or self.sent > 1 or asked is None or self.visit.note is None:
-            return
-        if happening.text and happening.text not in (asked.session, asked.new_session):
-            named = SessionNamed(node=key.node, visit=key.visit, scope=key.scope, session=happening.text)
-            await self.visit.note(named)
-
-    def _note(self, notices: Sequence[str]) -> None:
-        """Keep what was remarkable, each once."""
-        told = (notice[:MOST_MESSAGE] for notice in notices[:MOST_NOTICES])
-        self.notices = tuple(dict.fromkeys((*self.notices, *told)))[-MOST_NOTICES:]
+    async def _name_session(self, session: str) -> None:
+        """Only the session of the first assignment can be continued."""
+        key, note = self.visit.key, self.visit.note
+        if self.sent == 1 and self._history.asked is not None and note is not None:
+            await note(SessionNamed(node=key.node, visit=key.visit, scope=key.scope, session=session))
 
     async def _keep(self, usage: Mapping[str, float], seconds: float) -> None:
         """Record what was used so far, with the assignments before; the driver knows how long it took."""

@@ -14,7 +14,7 @@ from drumline.core.flow.relay import Relay
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
 from drumline.core.ids import RunId
-from drumline.isolation.transcripts import OWN
+from drumline.isolation.transcripts import begin_log
 
 LONGEST = 160
 """Bytes of a visit's name in the name of a log."""
@@ -57,13 +57,7 @@ class Visit(NamedTuple):
 
     def log(self, kind: str, suffix: str = ".log") -> Path:
         """A fresh file for this visit; an older one of that name, left by a lost visit, is kept aside."""
-        self.logs.mkdir(mode=OWN, parents=True, exist_ok=True)
-        stem = f"{_shorten(self.name.replace('/', '~'))}.{kind}"
-        path = self.logs / (stem + suffix)
-        if path.exists():
-            aside = sum(1 for _ in self.logs.glob(f"{_literal(stem)}.lost-*"))
-            path.rename(self.logs / f"{stem}.lost-{aside + 1}{suffix}")
-        return path
+        return begin_log(self.logs / f"{_shorten(self.name.replace('/', '~'))}.{kind}{suffix}")
 
 
 def _shorten(name: str) -> str:
@@ -72,8 +66,3 @@ def _shorten(name: str) -> str:
     if len(raw) <= LONGEST:
         return name
     return f"{raw[: LONGEST - 20].decode('utf-8', 'ignore')}-{blake2b(raw, digest_size=8).hexdigest()}"
-
-
-def _literal(stem: str) -> str:
-    """A name in which `[` does not begin a pattern."""
-    return stem.replace("[", "[[]")

@@ -1,0 +1,70 @@
+"""One call of an agent: it works on an assignment, and what it uses and how it names its session is kept as it comes.
+
+The rule: it is the same for a step of a plan and for a node of a flow. An agent that cannot be opened has failed, so
+that another may take over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from drumline.core.taxonomy import Failure
+from drumline.engine.kit import Price
+from drumline.engine.metering import Keep, Meter, add_price
+from drumline.ports.agents import Agent, Assignment, Happening, Outcome
+from drumline.record import Record, replace
+
+MOST_MESSAGE = 8_000
+"""Characters of what an agent says that the journal keeps."""
+MOST_NOTICES = 20
+
+NameSession = Callable[[str], Awaitable[None]]
+
+
+async def ignore_session(session: str) -> None:
+    """Nobody wants to know."""
+
+
+class Absent(Record):
+    """Stands for an agent that cannot be opened."""
+
+    reason: str
+
+    async def work(self, assignment: Assignment) -> Outcome:
+        """Nothing is done."""
+        return Outcome(failure=Failure.MISSING.value, message=self.reason)
+
+
+class AgentCall(Record):
+    """What a call is made with: the agent and its model, what tokens cost, and who keeps what it tells.
+
+    `keep` records what it has used so far, `name_session` the id of its session where that is not the one chosen.
+    """
+
+    agent: Agent
+    model: str
+    price: Price
+    now: Callable[[], float]
+    keep: Keep
+    name_session: NameSession = ignore_session
+
+    async def make(self, assignment: Assignment) -> Outcome:
+        """What the agent came to; what it used has its price if that is known."""
+        meter = Meter(self.keep, price=self.price, model=self.model, now=self.now)
+        known = {assignment.session, assignment.new_session, ""}
+
+        async def hear(happening: Happening) -> None:
+            await meter.hear(happening)
+            if happening.kind == "session" and happening.text not in known:
+                known.add(happening.text)
+                await self.name_session(happening.text)
+
+        async with meter.guard():
+            outcome = await self.agent.work(replace(assignment, report=hear))
+        usage = await add_price(self.price, outcome.model or self.model, outcome.usage)
+        return replace(outcome, usage=usage)
+
+
+def cut_notices(notices: Sequence[str]) -> tuple[str, ...]:
+    """What was remarkable, as much of it as the journal keeps."""
+    return tuple(notice[:MOST_MESSAGE] for notice in notices[:MOST_NOTICES])
