@@ -75,16 +75,38 @@ def start_warm(command: Command, *, said: int | None = None) -> Started:
     return _find_server(os.getpid()).start(command, said)
 
 
+class Words:
+    """What a command says on one of its streams. Nothing is read ahead, so that lines and the rest can be read."""
+
+    def __init__(self, end: int) -> None:
+        self._file = FileIO(end)
+
+    def fileno(self) -> int:
+        """The descriptor to wait for."""
+        return self._file.fileno()
+
+    def readline(self) -> str:
+        """The next line; empty at the end."""
+        return self._file.readline().decode()
+
+    def read(self) -> bytes:
+        """Some of what is there; closed at the end."""
+        piece = self._file.read(1 << 16)
+        if not piece:
+            self._file.close()
+        return piece or b""
+
+
 class Started:
     """A command that was started, with the words of `subprocess.Popen`; its code is known once it has ended."""
 
-    def __init__(self, command: Command, report: FileIO, streams: Sequence[FileIO]) -> None:
+    def __init__(self, command: Command, report: FileIO, streams: Sequence[Words]) -> None:
         self.args = command.argv
         self.returncode: int | Any = None
         self._report = report
         self._told = b""
-        self.stdout: FileIO | None
-        self.stderr: FileIO | None
+        self.stdout: Words | None
+        self.stderr: Words | None
         self.stdout, self.stderr = streams or (None, None)
         while b"\n" not in self._told:
             self._hear(None)
@@ -110,7 +132,7 @@ class Started:
         self.wait(deadline - time.monotonic())
         return out.decode(), err.decode()
 
-    def _read_all(self, sources: Sequence[FileIO], deadline: float) -> list[bytes]:
+    def _read_all(self, sources: Sequence[Words], deadline: float) -> list[bytes]:
         """Everything that comes out of these pipes until each is closed."""
         said = dict.fromkeys(sources, b"")
         with selectors.DefaultSelector() as selector:
@@ -122,11 +144,10 @@ class Started:
                     self.kill()
                     raise AssertionError(f"drumline {self.args} does not end; it said: {list(said.values())}")
                 for key, _ in ready:
-                    piece = key.data.read(1 << 16)
+                    piece = key.data.read()
                     said[key.data] += piece
                     if not piece:
-                        selector.unregister(key.data)
-                        key.data.close()
+                        selector.unregister(key.fd)
         return list(said.values())
 
     def send_signal(self, number: int) -> None:
@@ -196,7 +217,7 @@ class Server:
         self._ask(command, [*([said, said] if said is not None else [end for _, end in pipes]), writing])
         for end in (writing, *(end for _, end in pipes)):
             os.close(end)
-        return Started(command, FileIO(reading), [FileIO(end) for end, _ in pipes])
+        return Started(command, FileIO(reading), [Words(end) for end, _ in pipes])
 
     def _ask(self, command: Command, fds: Sequence[int]) -> None:
         """Send the command with the descriptors for stdout, stderr and the report."""

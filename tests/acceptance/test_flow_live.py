@@ -83,7 +83,7 @@ def test_a_resume_beside_a_live_driver_waits_for_it_and_disturbs_nothing(user: U
     second = user.start("resume")
 
     assert second.stderr is not None
-    assert b"is driven by another process; waiting for it" in second.stderr.readline()
+    assert "is driven by another process; waiting for it" in second.stderr.readline()
     let_go(user)
     assert (wait_end(driver).code, wait_end(second).code) == (2, 2)
     assert read_journal(user).count(NodeStarted, "wait") == 1
