@@ -232,7 +232,7 @@ def test_a_second_driver_of_a_live_run_ends_with_what_the_first_comes_to(desk: D
     wait_for((desk.user.folder / "home" / "started").exists, "the agent did not begin")
     second = desk.user.start("resume")
     assert second.stderr is not None
-    seen = second.stderr.readline().decode()
+    seen = second.stderr.readline()
     time.sleep(0.5)
     (desk.user.folder / "home" / "go").touch()
 
