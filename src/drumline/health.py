@@ -7,12 +7,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+
+import anyio
 
 from drumline.agents.jail import find_jail
 from drumline.agents.sandbox import explain_absence
 from drumline.app.agents import UNCONFIGURED, Configured, Listed, list_agents
 from drumline.app.breakout import Attempt, try_breaking_out
+from drumline.app.leftovers import IN_GIT, clear_leftovers
 from drumline.errors import DrumlineError
 from drumline.isolation.outside import UNHELD
 from drumline.ports.roster import Standing
@@ -21,7 +25,6 @@ from drumline.protection import REQUIRED
 from drumline.record import Record
 from drumline.wiring import STORE, Site, open_site
 from drumline.workspace.git import require_git
-from drumline.workspace.leftovers import clear_records, clear_ref_locks
 
 PATIENCE = 10
 UPDATE = "bwrap --version"
@@ -131,14 +134,28 @@ def _worktrees(site: Site) -> Finding:
 
 
 def _leftovers(site: Site) -> Iterator[Finding]:
-    """What processes of ours that died left, removed on the way: until then the user's own git may fail."""
-    configured = Path(site.settings.worktrees) if site.settings.worktrees else None
-    common, root = site.repository.common_dir, site.repository.worktrees_root(configured)
-    site.roster.clear_dead()
-    removed = [*clear_records(common, root), *clear_ref_locks(common)]
-    if removed:
-        named = ", ".join(str(path.relative_to(common)) for path in removed)
-        yield Finding(name="git leftovers", level="note", text=f"removed what an interrupted git left: {named}")
+    """What dead processes of ours left, removed on the way: until then the user's own git may fail."""
+    store = None
+    with suppress(DrumlineError):  # a store that cannot be opened is a finding of its own
+        store = site.open_store() if site.has_store() else None
+    try:
+        found = anyio.run(clear_leftovers, site.yard(store))
+    except (DrumlineError, OSError) as error:
+        yield Finding(name="leftovers", level="problem", text=str(error), hint="drumline gc")
+        return
+    finally:
+        if store is not None:
+            store.close()
+    broken = [str(one.path.relative_to(site.repository.common_dir.resolve())) for one in found if one.kind in IN_GIT]
+    if broken:
+        text = f"removed what an interrupted git left: {', '.join(broken)}"
+        yield Finding(name="git leftovers", level="note", text=text)
+    for one in (one for one in found if one.kind not in IN_GIT):
+        if one.left:
+            yield Finding(name="leftovers", level="note", text=f"{one.kind} {one.path} stays: {one.left}")
+        else:
+            note = f" ({one.note})" if one.note else ""
+            yield Finding(name="leftovers", level="note", text=f"removed {one.kind} {one.path}{note}")
 
 
 def _agents(site: Site | None) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from drumline.agents.asking import connect
 from drumline.app.brought import Sources
 from drumline.app.flowlook import FlowWatcher
 from drumline.app.foreign import state_file
+from drumline.app.leftovers import Yard
 from drumline.app.look import Watcher
 from drumline.app.say import check_speaker
 from drumline.configfiles import read_config, read_own_config
@@ -314,6 +315,30 @@ class Site:
         )
         crew.open(run.begun.agent)  # what nobody can open is told before anything is claimed
         return processes, crew.open
+
+    def yard(self, store: SqliteStore | None, *, dry: bool = False) -> Yard:
+        """Where leftovers of this repository are looked for; without a store only those in git and of drivers."""
+        configured = Path(self.settings.worktrees) if self.settings.worktrees else None
+        root = self.repository.worktrees_root(configured)
+
+        def open_workspaces(run: RunState) -> GitWorkspaces:
+            return GitWorkspaces(
+                self.repository,
+                run=run.id,
+                branch=run.begun.branch,
+                root=root,
+                git_limit=self.settings.git_timeout,
+            )
+
+        return Yard(
+            store=store,
+            roster=self.roster,
+            common_dir=self.repository.common_dir.resolve(),
+            top=self.repository.top,
+            worktrees=root,
+            open_workspaces=open_workspaces,
+            dry=dry,
+        )
 
     def kit(self, store: SqliteStore, run: RunState, *, started_at: float, trust: Trust = TRUSTING) -> Kit:
         """Everything a driver of this run works with."""

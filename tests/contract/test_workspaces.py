@@ -712,3 +712,34 @@ def test_a_removed_workspace_can_be_made_again(bench: Bench) -> None:
         assert contents(spaces.path(A)) == START
 
     run(body)
+
+
+def test_a_workspace_that_is_retired_is_gone_and_what_was_in_it_is_kept(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        await spaces.prepare(A, bench.base)
+        (spaces.path(A) / "new").write_text("1\n")
+        tree = await spaces.snapshot(A, base=bench.base)
+
+        kept = await spaces.retire(A, "left")
+
+        assert not spaces.path(A).exists()
+        assert kept is not None
+        assert await spaces.changed(kept, tree) == {}
+
+    run(body)
+
+
+def test_nothing_is_kept_of_a_retired_workspace_in_which_nothing_was_changed(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        await spaces.prepare(A, bench.base)
+
+        untouched, absent = await spaces.retire(A, "left"), await spaces.retire(A, "left")
+
+        assert (untouched, absent) == (None, None)
+        assert not spaces.path(A).exists()
+
+    run(body)

@@ -35,6 +35,7 @@ COMMANDS = (
     "agents",
     "trust",
     "doctor",
+    "gc",
 )
 DRIVING = ("run", "resume", "answer", "retry", "skip", "flow")
 USAGE = 3

@@ -17,6 +17,7 @@ import click
 
 from drumline.app.catalog import read_run
 from drumline.app.drive import INTERRUPTED, Driver
+from drumline.app.leftovers import clear_before_start
 from drumline.app.say import name_person
 from drumline.app.say import say as leave_message
 from drumline.cli.output import is_terminal, print_json, say
@@ -103,6 +104,9 @@ class Session(ABC):
             return anyio.run(self._drive_plainly, driver, resuming)
 
     async def _drive_plainly(self, driver: Driver, resuming: bool) -> RunState:
+        for leftover in await clear_before_start(self.site.yard(self.store)):
+            if leftover.note:
+                self._board_say(f"removed {leftover.path}; {leftover.note}")
         return await self._work(driver, resuming=resuming)
 
     async def _drive_with_board(self, driver: Driver, resuming: bool, stack: ExitStack) -> RunState:

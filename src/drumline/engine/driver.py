@@ -97,7 +97,7 @@ class Driver:
             await self._append([ev.RunResumed(driver=self._me), *take_up(self.run)], any_version=True)
         async with anyio.create_task_group() as tasks:
             await self._loop(tasks)
-        await tidy_up(self.kit, self.run)
+        await tidy_up(self.kit, self.run, self._me)
 
     def _is_called_back(self) -> bool:
         """Whether something was said that no driver has folded in; what waits for another's claim is for that one."""

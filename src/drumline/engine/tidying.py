@@ -1,6 +1,7 @@
-"""Removes what nobody needs any more when a driver leaves: workspaces of finished steps, entries of dead drivers.
+"""Removes what nobody needs any more when a driver leaves: workspaces of closed steps, entries of dead drivers.
 
-The rule: no work is ever only in what is removed, and what cannot be removed now is not an error.
+The rule: no work is ever only in what is removed, nobody can claim the step meanwhile, and what cannot be removed now
+is not an error.
 """
 
 from __future__ import annotations
@@ -9,29 +10,37 @@ import contextlib
 
 import anyio
 
-from drumline.core.ids import StepId
+from drumline.core.ids import DriverId, StepId
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit
-from drumline.engine.salvage import read_work
 from drumline.errors import GitError
 
-SKIPPED = "skipped"
+SKIPPED, CANCELLED = "skipped", "cancelled"
 OVER = frozenset({"done", SKIPPED})
 
 
-async def tidy_up(kit: Kit, run: RunState) -> None:
-    """Remove the workspaces of steps that are done or skipped, and take dead drivers off."""
-    held = kit.store.held(run.id)
-    for step, finished in run.finished.items():
-        if finished.state in OVER and step not in held and kit.workspaces.path(step).exists():
+async def tidy_up(kit: Kit, run: RunState, driver: DriverId) -> None:
+    """Remove the workspaces of steps that are done, skipped or cancelled with the run, and take dead drivers off."""
+    for step in [step for step in {*run.finished, *run.working} if not needs_workspace(run, step)]:
+        token = kit.store.take(run.id, step, driver) if kit.workspaces.path(step).exists() else None
+        if token is None:
+            continue
+        try:
             with contextlib.suppress(GitError, OSError):
-                await _remove(kit, run, step, keep=finished.state == SKIPPED)
+                await kit.workspaces.retire(step, choose_label(run, step))
+        finally:
+            kit.store.release(run.id, step, token)
     # A dead driver's supervisors may need a moment to end.
     await anyio.to_thread.run_sync(kit.roster.clear_dead)
 
 
-async def _remove(kit: Kit, run: RunState, step: StepId, *, keep: bool) -> None:
-    if keep:  # its driver may have died in the middle of an attempt
-        work = await read_work(kit.workspaces, step, base=run.begun.base)
-        await kit.workspaces.keep(step, SKIPPED, work.tree, base=run.begun.base)
-    await kit.workspaces.remove(step)
+def needs_workspace(run: RunState, step: StepId) -> bool:
+    """Whether work on the step may go on in its workspace: not once it is done or skipped, or the run is over."""
+    finished = run.finished.get(step)
+    over = run.ended is not None and run.ended.state in ("done", CANCELLED)
+    return not over and (finished is None or finished.state not in OVER)
+
+
+def choose_label(run: RunState, step: StepId) -> str:
+    """The label under which what is in the workspace of a closed step is kept."""
+    return SKIPPED if step in run.finished else CANCELLED

@@ -204,8 +204,9 @@ class Walk:
 
     async def _after(self, command: Command) -> None:
         if isinstance(command, Finish) and command.state == "done":
-            # The step has landed and says so: a folder that will not go must not make it blocked.
-            with contextlib.suppress(GitError, OSError):
+            # The step has landed and says so: a folder that will not go must not make it blocked. Whoever stops us now
+            # waits for it, else it would stay.
+            with contextlib.suppress(GitError, OSError), anyio.CancelScope(shield=True):
                 await self.kit.workspaces.remove(self.step)
 
     async def _let_go(self, reason: str) -> None:

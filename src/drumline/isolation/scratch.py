@@ -57,13 +57,17 @@ def name_temp(scratch: Path) -> Path:
     return Path(tempfile.gettempdir()).resolve() / f"{PREFIX}{digest}"
 
 
+def find_scratches(logs: Path) -> list[Path]:
+    """What work that was killed, or is under way, has beside its logs."""
+    try:
+        return sorted(path for path in logs.iterdir() if path.suffix in LEFT)
+    except OSError:
+        return []
+
+
 def clear_scratches(logs: Path) -> None:
     """Remove what killed work left beside its logs, and in temporary folders. Nobody may be at work there."""
-    try:
-        found = [path for path in logs.iterdir() if path.suffix in LEFT]
-    except OSError:
-        return
-    for scratch in found:
+    for scratch in find_scratches(logs):
         if scratch.suffix == HOMES:
             salvage_logins(scratch)
         _remove_own(name_temp(scratch))

@@ -113,6 +113,13 @@ class Workspaces(Protocol):
         """
         ...
 
+    async def retire(self, step: StepId, label: str) -> Commit | None:
+        """Take the workspace of a step away that is not worked on any more; nothing happens if there is none.
+
+        What was changed in it is kept under the label first, as the commit that is returned.
+        """
+        ...
+
     async def remove(self, step: StepId) -> None:
         """Take the workspace away once its work is kept elsewhere; nothing happens if there is none."""
         ...

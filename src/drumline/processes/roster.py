@@ -150,6 +150,10 @@ class FileRoster:
             )
         return self._root / driver
 
+    def find_home(self, driver: DriverId) -> Path:
+        """The folder of an entry, also of one whose name is not a driver's: it died while it entered."""
+        return self._root / driver
+
     def entered(self) -> list[DriverId]:
         """Every driver that has a folder, dead ones included."""
         if not self._root.is_dir():

@@ -54,6 +54,7 @@ class FakeWorkspaces:
         self._head: Commit | None = None
         self._written: Commit | None = None
         self._landings: dict[tuple[StepId, Commit], Commit] = {}
+        self._bases: dict[StepId, Commit] = {}
         content = {path: text.encode() for path, text in (files or {}).items()}
         self.first = self._add(_Record(parent="", tree=self._store(content), message="first", step=NO_STEP))
 
@@ -72,6 +73,7 @@ class FakeWorkspaces:
 
     async def prepare(self, step: StepId, base: Commit) -> Tree:
         """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree."""
+        self._bases[step] = base
         await self.restore(step, self._commits[base].tree)
         return self._commits[base].tree
 
@@ -198,6 +200,16 @@ class FakeWorkspaces:
         tip = self._tip()
         self._head = self._add(_Record(parent=tip, tree=self._commits[tip].tree, message=message, step=NO_STEP))
         return self._head
+
+    async def retire(self, step: StepId, label: str) -> Commit | None:
+        """Take the workspace of a step away that is not worked on any more, once what is in it is kept."""
+        kept, base = None, self._bases.get(step)
+        if base is not None and self.path(step).is_dir():
+            tree = self._read(step, base, whole=False)
+            if tree != self._commits[base].tree:
+                kept = await self.keep(step, label, tree, base=base)
+        await self.remove(step)
+        return kept
 
     async def remove(self, step: StepId) -> None:
         """Take the workspace away once its work is kept elsewhere; nothing happens if there is none."""

@@ -9,10 +9,11 @@ import fcntl
 import os
 import shutil
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from drumline.workspace.refs import clear_noted
+from drumline.workspace.refs import clear_noted, find_noted
 from drumline.workspace.worktrees import bury_record, is_broken, list_records, read_target
 
 OLD = 600.0
@@ -44,15 +45,24 @@ def clear_records(common_dir: Path, root: Path) -> list[Path]:
 
 def clear_ref_locks(common_dir: Path) -> list[Path]:
     """Remove git's lock files of refs that processes of ours died writing; returns those it removed."""
-    removed = []
+    return _visit_ref_locks(common_dir, clear_noted)
+
+
+def find_ref_locks(common_dir: Path) -> list[Path]:
+    """Git's lock files of refs that processes of ours died writing."""
+    return _visit_ref_locks(common_dir, find_noted)
+
+
+def _visit_ref_locks(common_dir: Path, act: Callable[[Path, int], list[Path]]) -> list[Path]:
+    found = []
     for file in (common_dir / "drumline" / "locks").glob("refs-*"):
         with suppress(BlockingIOError):
             lock = _lock(file)
             try:
-                removed += clear_noted(common_dir, lock)
+                found += act(common_dir, lock)
             finally:
                 os.close(lock)
-    return removed
+    return found
 
 
 def _find_worktree(record: Path, root: Path) -> Path | None:

@@ -74,12 +74,16 @@ async def _noted(common_dir: Path, refs: Sequence[str], held: int) -> AsyncItera
 
 def clear_noted(common_dir: Path, held: int) -> list[Path]:
     """Remove the lock files of refs that are noted in the lock we hold; returns those it removed."""
-    locks = [_lock_of(common_dir, ref) for ref in _read_note(held)]
-    removed = [lock for lock in locks if _is_left(lock)]
+    removed = find_noted(common_dir, held)
     for lock in removed:
         lock.unlink(missing_ok=True)
     _write_note(held, ())
     return removed
+
+
+def find_noted(common_dir: Path, held: int) -> list[Path]:
+    """The lock files of refs that are noted in the lock we hold, and that stay."""
+    return [lock for ref in _read_note(held) if _is_left(lock := _lock_of(common_dir, ref))]
 
 
 def _lock_of(common_dir: Path, ref: str) -> Path:

@@ -220,6 +220,33 @@ class GitWorkspaces:
             await discard_worktree(desk.git, desk.path)
             shutil.rmtree(desk.base_note.parent)
 
+    async def retire(self, step: StepId, label: str) -> Commit | None:
+        """Take the workspace of a step away that is not worked on any more; nothing happens if there is none.
+
+        What was changed in it is kept under the label first, as the commit that is returned.
+        """
+        async with self._open(step) as desk:
+            kept = (
+                await self._keep_left(desk, step, label) if desk.path.is_dir() and not desk.path.is_symlink() else None
+            )
+            await discard_worktree(desk.git, desk.path)
+            shutil.rmtree(desk.base_note.parent)
+        return kept
+
+    async def _keep_left(self, desk: _Desk, step: StepId, label: str) -> Commit | None:
+        if not desk.base_note.exists():
+            raise GitError(f"{str(desk.path)!r} does not say what it was made from", hint=f"look at {desk.path}")
+        base = Commit(desk.base_note.read_text(encoding="utf-8"))
+        try:
+            tree = await desk.files.read(base, self._spared)
+        except GitKilled:
+            raise
+        except (GitError, OSError):
+            tree = await desk.files.salvage(base, self._spared)
+        if tree == (await read_commit(desk.git, base)).tree:
+            return None
+        return await self.keep(step, label, tree, base=base)
+
     def _target(self, git: Git) -> Target:
         return Target(git=git, run=self._run, branch=self._branch, folder=self._folder)
 

@@ -1,0 +1,248 @@
+"""What runs and dead processes of ours left: worktrees, records and locks in git, folders of drivers, scratches.
+
+The rule: only what is provably ours and not needed any more is removed. What belongs to a step is removed under the
+step's claim, so that no driver can begin with it meanwhile, and work that no ref keeps is kept by one first.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from urllib.parse import unquote
+
+from drumline.core.ids import RunId, StepId
+from drumline.core.state import RunState
+from drumline.engine.loading import load_run
+from drumline.engine.tidying import choose_label, needs_workspace
+from drumline.errors import DrumlineError, GitError
+from drumline.isolation.scratch import clear_scratches, find_scratches
+from drumline.ports.journal import Store
+from drumline.ports.roster import Standing
+from drumline.ports.workspaces import Workspaces
+from drumline.processes.census import marked, name_processes
+from drumline.processes.roster import FileRoster
+from drumline.record import Record
+from drumline.workspace.leftovers import clear_records, clear_ref_locks, find_broken_records, find_ref_locks
+from drumline.workspace.worktrees import file_name
+
+IN_GIT = ("record", "ref lock")
+"""Kinds that break the user's own git."""
+ASIDE = ".aside"
+DRAFTS = ".*.drumline-*.tmp"
+"""How drafts beside a plan's files are called."""
+NEWEST = 30
+"""How many runs a start looks at."""
+OLD = 600.0
+"""Seconds after which a draft is left over: writing a plan's file takes far less."""
+
+
+class Leftover(Record):
+    """One thing that was found: removed, or left with the reason. `note` says what was kept of it first."""
+
+    kind: str
+    path: Path
+    left: str = ""
+    note: str = ""
+
+
+class Yard(Record):
+    """Where leftovers of one repository are looked for. With `dry` nothing is changed."""
+
+    store: Store | None
+    roster: FileRoster
+    common_dir: Path
+    top: Path
+    worktrees: Path
+    open_workspaces: Callable[[RunState], Workspaces]
+    dry: bool = False
+
+    @property
+    def logs(self) -> Path:
+        """Where logs of runs are."""
+        return self.common_dir / "drumline" / "runs"
+
+
+async def clear_leftovers(yard: Yard) -> list[Leftover]:
+    """Everything that was found, in the order in which it hurts."""
+    found = [*_clear_git(yard), *_clear_drivers(yard)]
+    if yard.store is not None:
+        known = yard.store.runs()
+        for run in known:
+            found += await _clear_run(yard, yard.store, run)
+        found += _list_unknown(yard, {*known})
+        found += _clear_drafts(yard, yard.store)
+    return found
+
+
+async def clear_before_start(yard: Yard) -> list[Leftover]:
+    """What a start removes on its way, which must not take long: that of the newest runs. Nothing stops the start."""
+    found: list[Leftover] = []
+    with suppress(DrumlineError, OSError):
+        found += _clear_drivers(yard)
+        if yard.store is not None:
+            for run in yard.store.runs()[-NEWEST:]:
+                found += await _clear_run(yard, yard.store, run)
+    return found
+
+
+def _clear_git(yard: Yard) -> Iterator[Leftover]:
+    """Half made records and stale locks: while they are there, the user's own git fails."""
+    git = yard.common_dir
+    records = find_broken_records(git, yard.worktrees) if yard.dry else clear_records(git, yard.worktrees)
+    locks = find_ref_locks(git) if yard.dry else clear_ref_locks(git)
+    yield from (Leftover(kind="record", path=path) for path in records)
+    yield from (Leftover(kind="ref lock", path=path) for path in locks)
+
+
+def _clear_drivers(yard: Yard) -> Iterator[Leftover]:
+    """Folders of dead drivers, and with each whatever it had started that still runs."""
+    dead = [driver for driver in yard.roster.entered() if yard.roster.standing(driver) is Standing.DEAD]
+    if dead and not yard.dry:
+        yard.roster.clear_dead()
+    for driver in dead:
+        home = yard.roster.find_home(driver)
+        entering = driver.startswith(".")
+        if (yard.dry and not entering) or not home.exists():
+            yield Leftover(kind="driver", path=home)
+        elif not entering:
+            why = f"what it started could not be ended: {name_processes(marked(driver))}"
+            yield Leftover(kind="driver", path=home, left=why)
+
+
+async def _clear_run(yard: Yard, store: Store, run: RunId) -> list[Leftover]:
+    """The workspaces and scratches of one run, and its folders once nothing is in them."""
+    found: list[Leftover] = []
+    folders = yard.worktrees / file_name(run), yard.logs / run
+    steps = {StepId(unquote(path.name)) for path in _list_folders(folders[0])}
+    scratched = {StepId(path.name) for path in _list_folders(folders[1]) if find_scratches(path)}
+    if not steps and not scratched and not folders[0].exists():
+        return []
+    state = load_run(store, run).state
+    async with _hold(yard, store, run) as claim:
+        for step in sorted(steps | scratched):
+            found += await _clear_step(yard, state, step, claim)
+    _drop_empty(yard, state, folders[0])
+    return found
+
+
+Claim = Callable[[StepId], str]
+"""Claims a step for us, and says why it cannot be claimed."""
+
+
+async def _clear_step(yard: Yard, state: RunState, step: StepId, claim: Claim) -> list[Leftover]:
+    spaces, logs = yard.open_workspaces(state), yard.logs / state.id / step
+    scratches = find_scratches(logs)
+    refusal = claim(step)
+    found = [Leftover(kind="scratch", path=path, left=refusal) for path in scratches]
+    if scratches and not refusal and not yard.dry:
+        clear_scratches(logs)
+    path = spaces.path(step)
+    if not path.exists():
+        return found
+    why = refusal or _explain_need(state, step)
+    note = ""
+    if not why and not yard.dry:
+        try:
+            kept = await spaces.retire(step, choose_label(state, step))
+            note = f"what was in it is kept: git show {kept[:12]}" if kept else ""
+        except (GitError, OSError) as error:
+            why = " ".join(str(error).split())
+    return [*found, Leftover(kind="worktree", path=path, left=why, note=note)]
+
+
+def _explain_need(state: RunState, step: StepId) -> str:
+    """Why the workspace of a step that nobody works on stays; empty if it may go."""
+    if state.flow is not None:
+        return "it holds what the flow has made"
+    if not needs_workspace(state, step):
+        return ""
+    finished = state.finished.get(step)
+    how = f"its step is {finished.state}" if finished else "its step is not finished"
+    return f"{how}: drumline resume {state.id}, or drumline cancel {state.id} if it is not wanted"
+
+
+@asynccontextmanager
+async def _hold(yard: Yard, store: Store, run: RunId) -> AsyncIterator[Claim]:
+    """Claim steps of a run as a driver does, for the time of this block.
+
+    A claim of a dead driver is taken over and stays taken, so that the next driver still settles what was open.
+    """
+    if yard.dry:
+        yield lambda step: _name_owner(yard, store, run, step)
+        return
+    driver = yard.roster.join(run)
+    free = []
+
+    def claim(step: StepId) -> str:
+        if owner := _name_owner(yard, store, run, step):
+            return owner
+        dead = store.held(run).get(step)
+        token = store.take(run, step, driver, over=dead.token if dead else None)
+        if token is None:
+            return "somebody has just begun to work on it"
+        if dead is None:
+            free.append((step, token))
+        return ""
+
+    try:
+        yield claim
+    finally:
+        for step, token in free:
+            store.release(run, step, token)
+        yard.roster.leave(driver)
+
+
+def _name_owner(yard: Yard, store: Store, run: RunId, step: StepId) -> str:
+    """Who works on a step; empty if nobody who is alive does."""
+    claim = store.held(run).get(step)
+    if claim is None or yard.roster.standing(claim.driver) is Standing.DEAD:
+        return ""
+    return f"driver {claim.driver} is at work on it"
+
+
+def _drop_empty(yard: Yard, state: RunState, folder: Path) -> None:
+    """Remove the folders of a run that is done for good, once no worktree is in them."""
+    over = state.ended is not None and state.ended.state == "done"
+    if yard.dry or not over or any(_list_folders(folder)):
+        return
+    with suppress(OSError):
+        folder.rmdir()
+    shutil.rmtree(folder.with_name(f"{folder.name}{ASIDE}"), ignore_errors=True)
+
+
+def _list_unknown(yard: Yard, known: set[RunId]) -> Iterator[Leftover]:
+    """Worktrees of runs that the journal does not know: nobody can say whether they are needed."""
+    for folder in _list_folders(yard.worktrees):
+        if not folder.name.endswith(ASIDE) and RunId(unquote(folder.name)) not in known:
+            for path in _list_folders(folder):
+                why = "the journal does not know its run; look at it, then: git worktree remove --force"
+                yield Leftover(kind="worktree", path=path, left=f"{why} {path}")
+
+
+def _clear_drafts(yard: Yard, store: Store) -> Iterator[Leftover]:
+    """Drafts that a dead writer left beside the files of a plan."""
+    plans = {yard.top / load_run(store, run).state.begun.plan for run in store.runs()}
+    folders = sorted(place if place.is_dir() else place.parent for place in plans)
+    for draft in (draft for folder in folders for draft in sorted(folder.glob(DRAFTS))):
+        if not _is_old(draft):
+            continue
+        if not yard.dry:
+            draft.unlink(missing_ok=True)
+        yield Leftover(kind="draft", path=draft)
+
+
+def _is_old(path: Path) -> bool:
+    try:
+        return time.time() - path.lstat().st_mtime > OLD
+    except OSError:
+        return False
+
+
+def _list_folders(place: Path) -> list[Path]:
+    """The folders in a place that may not exist."""
+    with suppress(OSError):
+        return sorted(path for path in place.iterdir() if path.is_dir() and not path.is_symlink())
+    return []

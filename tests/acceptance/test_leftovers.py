@@ -1,0 +1,221 @@
+"""What killed and closed runs leave: removed at the next start, by `doctor` and by `gc`, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.acceptance.durability import PlanStep, World, make_world, send, wait_until
+from tests.acceptance.userland import User, leaving_nothing, make_user, states_of, step_text
+from tests.warm import Started
+
+from drumline.isolation.scratch import name_temp
+
+REAL_GIT = shutil.which("git") or "git"
+STEPS = (PlanStep(id="step-1"), PlanStep(id="step-2", needs=("step-1",)))
+HALF = "echo half > half; until [ -e {0} ]; do sleep 0.05; done; rm half"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """A run whose first step writes half of its work and waits for the file `go`."""
+    first = {"match": {"step": "step-1"}, "write": {"one": "1\n"}, "run": HALF.format(tmp_path / "go")}
+    with make_world(tmp_path, STEPS, [first, {"match": {"step": "step-2"}, "write": {"two": "2\n"}}]) as made:
+        yield made
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[User]:
+    with leaving_nothing(tmp_path):
+        yield make_user(tmp_path, step_text("step-1"), step_text("step-2", ["step-1"]))
+
+
+def let_go(world: World) -> None:
+    (world.repo.parent / "go").touch()
+
+
+def start_work(world: World, **env: str) -> Started:
+    """Start a run whose first step is half done."""
+    driver = world.start(*world.run_args(), **env)
+    wait_until(lambda: list(worktrees(world).glob("*/step-1/half")), "an agent at work")
+    return driver
+
+
+def kill_in_work(world: World) -> None:
+    """Leave a run that was killed in its first step and that nobody resumes, with something in every place."""
+    driver = start_work(world)
+    driver.kill()
+    driver.wait()
+    assert world.wait_alone() == []
+
+
+def worktrees(world: World) -> Path:
+    return next((world.repo.parent / "state" / "drumline").glob("*/worktrees"), world.repo.parent / "none")
+
+
+def drivers(world: World) -> list[str]:
+    return [path.name for path in (world.repo / ".git" / "drumline" / "drivers").iterdir()]
+
+
+def make_scratch(world: World) -> tuple[Path, Path]:
+    """What a killed agent program leaves beside its log and in the system's temporary folder."""
+    logs = next((world.repo / ".git" / "drumline" / "runs").glob("*/step-1"))
+    scratch = logs / "attempt-1.log.tmp"
+    scratch.mkdir()
+    temp = name_temp(scratch)
+    temp.mkdir()
+    (temp / "socket").touch()
+    return scratch, temp
+
+
+def tell(world: World, *args: str) -> list[dict[str, object]]:
+    code, said = world.call("gc", "--json", *args)
+    assert code == 0, said
+    found: list[dict[str, object]] = json.loads(said)["leftovers"]
+    return found
+
+
+def test_gc_removes_what_a_killed_run_left_and_keeps_what_it_needs_to_be_resumed(world: World) -> None:
+    kill_in_work(world)
+    scratch, temp = make_scratch(world)
+
+    planned = tell(world, "--dry-run")
+    untouched = [scratch.exists(), temp.exists(), bool(drivers(world))]
+    done = tell(world)
+    again = tell(world)
+
+    kinds = sorted(str(one["kind"]) for one in done if one["removed"])
+    left = [one for one in done if not one["removed"]]
+    assert [one["path"] for one in planned] == [one["path"] for one in done]
+    assert untouched == [True, True, True]
+    assert kinds == ["driver", "scratch"]
+    assert (scratch.exists(), temp.exists(), drivers(world)) == (False, False, [])
+    assert [(one["kind"], "its step is not finished: drumline resume" in str(one["reason"])) for one in left] == [
+        ("worktree", True)
+    ]
+    assert again == left
+    let_go(world)
+    code, said = world.call("resume")
+    assert code == 0, said
+    assert world.landed() == {"step-1": 1, "step-2": 1}
+
+
+def test_gc_touches_nothing_of_a_live_run(world: World) -> None:
+    driver = start_work(world)
+    make_scratch(world)
+
+    found = tell(world)
+
+    assert [one for one in found if one["removed"]] == []
+    assert {one["kind"] for one in found} == {"worktree", "scratch"}
+    assert all("is at work on it" in str(one["reason"]) for one in found)
+    let_go(world)
+    assert world.wait(driver) == 0, world.said(driver)
+
+
+@pytest.mark.parametrize("way", ["gc", "doctor", "run"])
+def test_the_worktree_of_a_run_that_was_closed_undriven_goes_and_its_work_is_kept(world: World, way: str) -> None:
+    driver = start_work(world)
+    driver.terminate()
+    world.wait(driver)
+    path = next(worktrees(world).glob("*/step-1"))
+    run = world.run_id()
+    code, said = world.call("skip", "step-1", "--reason", "not wanted")
+    assert code == 0, said
+    assert path.exists()
+
+    words = {"gc": ["gc"], "doctor": ["doctor"], "run": ["resume"]}[way]
+    code, said = world.call(*words)
+
+    assert not path.exists(), said
+    assert world.git("show", f"refs/drumline/{run}/step-1/skipped:half") == "half"
+    assert world.worktrees() == []
+    assert drivers(world) == []
+
+
+@pytest.mark.parametrize("words", [("skip", "step-1", "--reason", "no"), ("cancel",)])
+def test_the_worktree_of_a_step_that_is_closed_while_it_is_in_work_goes_with_it(
+    world: World, words: tuple[str, ...]
+) -> None:
+    driver = start_work(world)
+    run = world.run_id()
+
+    code, said = world.call(*words)
+    world.wait(driver)
+
+    assert code == 0, said
+    assert world.worktrees() == []
+    assert list(worktrees(world).glob("*/step-1")) == []
+    label = "cancelled" if words == ("cancel",) else "skipped"
+    assert world.git("show", f"refs/drumline/{run}/step-1/{label}:half") == "half"
+
+
+def test_a_driver_that_is_terminated_while_it_lands_leaves_no_worktree(world: World) -> None:
+    shim = world.repo.parent / "bin" / "git"
+    shim.parent.mkdir()
+    lines = f'case " $* " in *"land "*) touch {world.repo.parent}/landing; sleep 1;; esac\nexec {REAL_GIT} "$@"\n'
+    shim.write_text(f"#!/bin/bash\n{lines}", encoding="utf-8")
+    shim.chmod(0o755)
+    driver = start_work(world, PATH=f"{shim.parent}{os.pathsep}{world.env['PATH']}")
+    let_go(world)
+    wait_until((world.repo.parent / "landing").exists, "a landing")
+
+    send(driver.pid, signal.SIGTERM)
+    world.wait(driver)
+
+    assert world.landed() == {"step-1": 1}
+    assert world.worktrees() == []
+
+
+def test_gc_has_nothing_to_say_where_nothing_is_left(user: User) -> None:
+    before = user.type("gc")
+    user.run()
+
+    after = user.drumline("gc")
+
+    assert (before.code, before.out) == (0, "nothing is left over\n")
+    assert (after.code, after.out) == (0, "nothing is left over\n")
+    assert list((user.folder / "home" / "state" / "drumline").glob("*/worktrees/*")) == []
+    assert states_of(user.status()) == {"step-1": "done", "step-2": "done"}
+
+
+def test_a_worktree_of_an_unknown_run_stays_and_is_named(user: User) -> None:
+    user.run()
+    root = next((user.folder / "home" / "state" / "drumline").glob("*")) / "worktrees"
+    (root / "elsewhere" / "step-1").mkdir(parents=True)
+
+    told = user.drumline("gc")
+
+    assert "left worktree" in told.out
+    assert "the journal does not know its run" in told.out
+    assert (root / "elsewhere" / "step-1").is_dir()
+
+
+def test_drafts_that_a_dead_writer_left_beside_the_plan_go_and_a_persons_files_stay(user: User) -> None:
+    user.run()
+    folder = user.path("step-1").parent
+    old = time.time() - 3600
+    for name in (".step-1.md.drumline-x1y2.tmp", ".notes.tmp"):
+        (folder / name).touch()
+        os.utime(folder / name, (old, old))
+
+    told = user.drumline("gc")
+
+    assert "removed draft" in told.out
+    assert not (folder / ".step-1.md.drumline-x1y2.tmp").exists()
+    assert (folder / ".notes.tmp").exists()
+
+
+def test_folders_in_the_systems_temporary_folder_that_are_not_ours_stay(user: User) -> None:
+    user.run()
+    with tempfile.TemporaryDirectory(prefix="drumline-") as name:
+        user.drumline("gc")
+
+        assert Path(name).is_dir()
