@@ -198,6 +198,15 @@ def openspec(folder: Path) -> World:
     return one_file(folder, "openspec/changes/a/tasks.md", f"# A plan\n\n{tasks}", ids=("1.1", "2.1"))
 
 
+def superpowers(folder: Path) -> World:
+    tasks = "".join(
+        f"### Task {number}: Title {number}\n\n- [ ] Tests\n\nRun: `make test`\nExpected: PASS\n\n"
+        "- [ ] Run: `make lint`\n  Expected: clean\n\n"
+        for number in (1, 2)
+    )
+    return one_file(folder, "plan.md", f"# A plan\n\n{tasks}", boxed=True)
+
+
 @pytest.fixture(
     params=[
         files_on_disk,
@@ -214,6 +223,7 @@ def openspec(folder: Path) -> World:
         kiro,
         openspec,
         speckit,
+        superpowers,
     ]
 )
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Mapping
 from importlib import import_module
@@ -21,7 +22,7 @@ from drumline.errors import DrumlineError
 from drumline.planfiles import open_plan
 from drumline.ports.planfiles import PlanFiles
 
-FORMATS = ("checklist", "kiro", "openspec", "speckit")
+FORMATS = ("checklist", "kiro", "openspec", "speckit", "superpowers")
 SAMPLES: Mapping[str, Mapping[str, Sample]] = {
     format: import_module(f"tests.samples.{format}").SAMPLES for format in FORMATS
 }
@@ -56,7 +57,8 @@ def tell(step: Step, marks: Marks) -> str:
     """A step as samples write it."""
     needs = f" < {' '.join(step.needs)}" if step.needs else ""
     status = f" : {marks.status.value}" if marks.status is not Status.READY else ""
-    return f"{step.id}{needs}{status}{''.join(f' ! {check.command}' for check in step.checks)}"
+    checks = "".join(f" {'!!' if check.red_first else '!'} {check.command}" for check in step.checks)
+    return " ".join(f"{step.id}{needs}{status}{checks}".split())
 
 
 def told(reading: Reading) -> list[str]:
@@ -140,7 +142,8 @@ def test_a_plan_whose_steps_are_all_done_says_so_in_its_own_words(tmp_path: Path
         files.write(step, Marks(status=Status.DONE))
 
     assert set(open_plan(file, repo=tmp_path).read().marks.values()) == {Marks(status=Status.DONE)}
-    assert not file.with_name(file.name + ".drumline.json").exists()
+    kept = file.with_name(file.name + ".drumline.json").exists()
+    assert kept is (file.suffix == ".md" and re.search(r"^\W*\[.\] ", sample.text, re.MULTILINE) is None)
 
 
 @pytest.mark.parametrize(("format", "sample"), ALL)

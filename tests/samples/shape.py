@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 class Sample:
     """A document and its steps, each as `id < need need : status ! check` with the parts that it has.
 
+    `!!` stands before a check that must be red first.
+
     `codes` are those of all warnings but `no_checks` and `file_overlap`; `beside` are files next to the document.
     """
 

@@ -28,6 +28,7 @@ OWN_REFUSALS = {
     "waves": {"_warn": 0, "_refuse": 0},
     "tasklist": {"warning": 0},
     "kiro": {"warning": 0},
+    "superpowers": {"warning": 0},
     "speckit": {"warning": 0},
 }
 """The same for the modules of one format."""

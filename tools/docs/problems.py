@@ -117,6 +117,7 @@ FORMAT_PROBLEMS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("id_twice", "warning", "Two tasks have the same id; the message says how the second is called."),
         ("mark_unknown", "warning", "A box has a mark that is not known; the task counts as in progress."),
     ),
+    "superpowers": (("id_twice", "warning", "Two tasks have the same id; the message says how the second is called."),),
     "kiro": (
         ("graph_unread", "warning", "The dependency graph cannot be read; each task needs the one before it."),
         ("graph_unknown", "warning", "The dependency graph names tasks that are not there."),

@@ -77,6 +77,12 @@ SPECIMENS: tuple[Specimen, ...] = (
         text="# Tasks: P\n\n## Phase 1: Setup\n\n- [ ] T001 [P] Do A in src/a.py\n  - Run: `make`\n",
     ),
     Specimen(
+        format="superpowers",
+        title="superpowers",
+        file="docs/superpowers/plans/p.md",
+        text="# P\n\n### Task 1: A\n\n- [ ] **Step 1: Verify**\n\nRun: `make`\nExpected: PASS\n",
+    ),
+    Specimen(
         format="kiro",
         title="kiro",
         file=".kiro/specs/a/tasks.md",

@@ -23,6 +23,7 @@ NAMED = (
     "specs/*/tasks.md",
     ".kiro/specs/*/tasks.md",
     "openspec/changes/*/tasks.md",
+    "docs/superpowers/plans/*.md",
 )
 """Where plans are looked for by name, relative to the repository."""
 _DATED = re.compile(r"[0-9]{4}-?[0-9]{2}-?[0-9]{2}[-_]")
@@ -36,6 +37,7 @@ PLACES = (
     "specs/*/tasks.md",
     ".kiro/specs/*/tasks.md",
     "openspec/changes/*/tasks.md",
+    "docs/superpowers/plans/*.md",
 )
 """Where plans of the known formats usually are, relative to the repository."""
 

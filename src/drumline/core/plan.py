@@ -55,11 +55,15 @@ WAITING = "waiting for "
 
 
 class Check(Record, forbid_unknown_fields=True):
-    """A command the engine runs and judges by exit code. `line` is its list item in the step's file, 0 if none."""
+    """A command the engine runs and judges by exit code. `line` is its list item in the step's file, 0 if none.
+
+    `red_first` says that the plan expects it to fail before the work and to pass after it.
+    """
 
     command: str
     line: int = 0
     source: str = "step"
+    red_first: bool = False
 
 
 class Step(Record, omit_defaults=True, forbid_unknown_fields=True):

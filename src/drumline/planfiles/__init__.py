@@ -20,6 +20,7 @@ FORMATS: Mapping[str, str] = {
     "kiro": "drumline.planfiles.kiro:KiroFiles",
     "openspec": "drumline.planfiles.openspec:OpenspecFiles",
     "speckit": "drumline.planfiles.speckit:SpeckitFiles",
+    "superpowers": "drumline.planfiles.superpowers:SuperpowersFiles",
     "maestro": "drumline.planfiles.maestro:MaestroFiles",
     "waves": "drumline.planfiles.waves:WavesFiles",
     "implement": "drumline.planfiles.implement:ImplementFiles",
