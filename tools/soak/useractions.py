@@ -21,6 +21,7 @@ from tools.soak.verdict import BROKEN, Finding, Outcome
 BUSY = ("Unable to create", "cannot lock ref", "could not lock", "File exists", "gc is already running")
 """What git says while another git is at work: a user types the command again."""
 TRIES = 5
+POPS = 10
 PATIENCE = 6.0
 """Seconds to wait until there is something on the run branch."""
 
@@ -156,10 +157,22 @@ def pop_stash(user: User) -> None:
         # Git has restored everything but an untracked file that is there again: a sidecar of ours.
         user.git("stash", "drop", "--quiet")
         return
+    for _ in range(POPS):
+        _clear_for_pop(machine)
+        said = machine.git("stash", "pop", "--quiet")
+        if said.code == 0:
+            return
+    user.note_broken(("stash", "pop"), said)
+
+
+def _clear_for_pop(machine: Machine) -> None:
+    """Give up the marks written meanwhile; a driver may write the next one before the stash is back."""
     machine.git("checkout", "--quiet", "HEAD", "--", "plans")
+    # Git has restored untracked files before it refused the rest, and does not write over them.
+    for name in machine.ask_git("ls-tree", "-r", "--name-only", "stash@{0}^3").splitlines():
+        (machine.repo / name).unlink(missing_ok=True)
     for sidecar in (machine.repo / "plans").glob("*.drumline.json"):
-        sidecar.unlink()
-    user.git("stash", "pop", "--quiet")
+        sidecar.unlink(missing_ok=True)
 
 
 def take_stock_of_index(user: User) -> None:
