@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from drumline.errors import InvalidInput
+from drumline.planfiles.gitwork import wait_for_git
 
 T = TypeVar("T")
 
@@ -109,6 +110,7 @@ def put_file(file: Path, data: bytes, *, before: bytes | None) -> None:
             os.fchmod(out.fileno(), mode)
             out.flush()
             os.fsync(out.fileno())
+        wait_for_git(file)
         if _read(file) != before:
             raise EditedMeanwhile(file)
         Path(name).replace(file)

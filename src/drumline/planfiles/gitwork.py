@@ -1,0 +1,48 @@
+"""Whether a git of the user's is changing the checkout right now.
+
+A rebase puts changes aside and then refuses to go on if it finds a new one: a mark written in that moment would leave
+the user in the middle of it, with their changes in a stash. The rule: such a moment is waited for, but never for long,
+because a conflict may keep a rebase open for days, and a git that was killed leaves its lock file.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+SIGNS = ("index.lock", "rebase-merge", "rebase-apply")
+"""What is in git's folder while it changes the checkout."""
+YOUNG = 10.0
+"""Seconds since the last change of such a sign after which nothing is expected to end soon."""
+LOOK = 0.02
+
+
+def wait_for_git(file: Path) -> None:
+    """Wait until no git is changing the checkout in which the file is; at most for `YOUNG` seconds."""
+    folder = _find_git_dir(file)
+    deadline = time.monotonic() + YOUNG
+    while folder is not None and _is_at_work(folder) and time.monotonic() < deadline:
+        time.sleep(LOOK)
+
+
+def _is_at_work(folder: Path) -> bool:
+    for sign in SIGNS:
+        try:
+            changed = (folder / sign).stat().st_mtime
+        except OSError:
+            continue
+        if abs(time.time() - changed) < YOUNG:
+            return True
+    return False
+
+
+def _find_git_dir(file: Path) -> Path | None:
+    """The folder in which git keeps the state of the checkout around a file; None outside of one."""
+    for parent in file.parents:
+        found = parent / ".git"
+        if found.is_dir():
+            return found
+        if found.is_file():
+            pointer = found.read_text(encoding="utf-8", errors="replace").removeprefix("gitdir:").strip()
+            return parent / pointer
+    return None

@@ -1,0 +1,91 @@
+"""Marks wait for a git of the user's that is changing the checkout, and only for one that is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from drumline.planfiles import gitwork
+from drumline.planfiles.drafts import EditedMeanwhile, put_file
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A repository with one commit and a linked worktree of it."""
+    repo = tmp_path / "repo"
+    for args in (
+        ("init", "-q", str(repo)),
+        (
+            "-C",
+            str(repo),
+            "-c",
+            "user.name=K",
+            "-c",
+            "user.email=k@example.org",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-mx",
+        ),
+        ("-C", str(repo), "worktree", "add", "-q", str(tmp_path / "linked")),
+    ):
+        subprocess.run(["git", *args], check=True, capture_output=True)
+    return tmp_path
+
+
+def end_later(sign: Path, file: Path) -> threading.Timer:
+    """A git that writes the file and is over in a moment."""
+    sign.mkdir(parents=True)
+
+    def end() -> None:
+        file.write_bytes(b"as git left it")
+        sign.rmdir()
+
+    timer = threading.Timer(0.3, end)
+    timer.start()
+    return timer
+
+
+@pytest.mark.parametrize(("top", "state"), [("repo", "repo/.git"), ("linked", "repo/.git/worktrees/linked")])
+def test_a_mark_waits_for_a_rebase_and_is_decided_again_after_it(checkout: Path, top: str, state: str) -> None:
+    file = checkout / top / "plan.md"
+    file.write_bytes(b"as it was")
+    timer = end_later(checkout / state / "rebase-merge", file)
+
+    with pytest.raises(EditedMeanwhile):
+        put_file(file, b"marked", before=b"as it was")
+
+    timer.join()
+    assert file.read_bytes() == b"as git left it"
+
+
+@pytest.mark.parametrize("sign", gitwork.SIGNS)
+def test_what_an_old_git_left_is_not_waited_for(checkout: Path, sign: str) -> None:
+    file, left = checkout / "repo/plan.md", checkout / "repo/.git" / sign
+    left.mkdir()
+    os.utime(left, (time.time() - 60, time.time() - 60))
+
+    put_file(file, b"marked", before=None)
+
+    assert file.read_bytes() == b"marked"
+
+
+def test_a_git_that_does_not_end_is_waited_for_only_a_while(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gitwork, "YOUNG", 0.3)
+    file = checkout / "repo/plan.md"
+    (checkout / "repo/.git/index.lock").touch()
+
+    put_file(file, b"marked", before=None)
+
+    assert file.read_bytes() == b"marked"
+
+
+def test_a_plan_outside_of_any_checkout_is_written_at_once(tmp_path: Path) -> None:
+    put_file(tmp_path / "plan.md", b"marked", before=None)
+
+    assert (tmp_path / "plan.md").read_bytes() == b"marked"
