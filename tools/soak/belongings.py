@@ -5,6 +5,8 @@ The rule: what the user's own action removes or changes is taken off the list at
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,15 +40,13 @@ def read_files(machine: Machine) -> dict[str, bytes]:
     """The files of the user's checkout and of the desk without git's and the plan's."""
     found: dict[str, bytes] = {}
     for top in (machine.repo, machine.folder / "desk"):
-        for path in sorted(top.rglob("*")):
-            name = path.relative_to(machine.folder).as_posix()
-            if path.is_file() and not _is_foreign(name):
-                found[name] = path.read_bytes()
+        for folder, inner, names in os.walk(top):
+            inner[:] = [name for name in inner if name != ".git" and Path(folder, name) != top / "plans"]
+            for name in set(names) - {".git"}:
+                path = Path(folder, name)
+                with suppress(FileNotFoundError):
+                    found[path.relative_to(machine.folder).as_posix()] = path.read_bytes()
     return found
-
-
-def _is_foreign(name: str) -> bool:
-    return name.startswith(("repo/.git/", "repo/plans/", "desk/plans/")) or name == "desk/.git"
 
 
 def read_index(machine: Machine) -> str:

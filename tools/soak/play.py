@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from tools.soak.strikes import (
     write_shim,
 )
 from tools.soak.useractions import ACTIONS, User
-from tools.soak.verdict import Finding, Outcome
+from tools.soak.verdict import TRACEBACK, Finding, Outcome
 
 Inject = Callable[[Machine, Fault], bool]
 
@@ -107,6 +108,9 @@ def play_scenario(scenario: Scenario, folder: Path) -> Outcome:
     write_shim(machine)
     try:
         outcome.findings += _play(machine, outcome)
+    except Exception as error:  # one scenario that cannot be played must not end the others, nor pass
+        machine.note(traceback.format_exc())
+        outcome.findings.append(Finding(kind=TRACEBACK, text=f"of the soak itself: {error!r}"))
     finally:
         end_all(place)
         for started in machine.started:

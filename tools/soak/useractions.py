@@ -237,7 +237,7 @@ def squash_branch(user: User, fault: Fault) -> bool:
     desk = user.machine.folder / "desk"
     if not user.machine.ask_git("diff", "--name-only", "HEAD", run.branch, cwd=desk):
         return False
-    user.git("merge", "--squash", "--quiet", run.branch, cwd=desk)
+    user.git("merge", "--squash", "--quiet", "-X", "theirs", run.branch, cwd=desk)
     user.git("commit", "--quiet", "--message=squashed", cwd=desk)
     user.keep_commit("HEAD", cwd=desk)
     done = user.machine.git("branch", "-D", run.branch).code == 0
