@@ -20,8 +20,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib import import_module
@@ -306,6 +308,19 @@ def show_environment(env: Mapping[str, str]) -> None:
     ctypes.memmove(begin, shown.ljust(end - begin, b"\0"), end - begin)
 
 
+def leave(code: int) -> None:
+    """End as Python does, but leave the memory to the kernel: freeing all that was imported means to copy it first."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+    with suppress(OSError, ValueError):  # what cannot be written is for Python to complain about
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(code)
+
+
 def load_program() -> None:
     """Import what a command may need."""
     for package in LOADED:
@@ -334,6 +349,7 @@ def main() -> int:
         return 0
     sys.argv = ["drumline", *command.argv]
     code: int = import_module(command.module).main(list(command.argv))
+    leave(code)
     return code
 
 
