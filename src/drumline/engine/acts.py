@@ -178,7 +178,10 @@ class Acts(Record):
         if ended.exit_code != 0:
             why = ended.message or f"exit code {ended.exit_code}"
             return ev.WorkspaceFailed(reason=f"setup command failed ({why}): {setup}")
-        return ev.WorkspaceReady(tree=await self.kit.workspaces.snapshot(step, base=base))
+        made = await self.kit.workspaces.snapshot(step, base=base)
+        if made != tree:  # what is on no branch is gone once the user prunes the repository
+            await self.kit.workspaces.keep(step, SETUP, made, base=base)
+        return ev.WorkspaceReady(tree=made)
 
     async def _attempt(self, command: cmd.Attempt, state: StepState) -> Note:
         step, base, before = self.orders.step.id, _known(state.base), state.tree

@@ -22,6 +22,8 @@ from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.worktrees import detach_head, file_name, find_checkouts, find_record
 
 LANDED = "landed-"
+PRUNED = "nonexistent object"
+"""How git says that what a ref is to point at is not there."""
 _TRIES = 20
 
 
@@ -74,7 +76,16 @@ async def land_commit(target: Target, step: StepId, commit: Commit, *, head: Com
     if landing.commit is None:
         return landing
     refusal = await free_branch(target, tip)
-    return Landing(refusal=refusal) if refusal else await _move(target, step, commit, landing, tip=tip, held=held)
+    if refusal:
+        return Landing(refusal=refusal)
+    try:
+        return await _move(target, step, commit, landing, tip=tip, held=held)
+    except GitError as error:
+        if PRUNED not in str(error):
+            raise
+    # The user pruned the repository just after the merge was made, before a ref could keep it.
+    landing = await _place(target.git, await read_commit(target.git, commit), tip)
+    return await _move(target, step, commit, landing, tip=tip, held=held)
 
 
 async def find_landing(target: Target, step: StepId, commit: Commit) -> Landing | None:

@@ -31,6 +31,8 @@ from drumline.workspace.worktrees import add_worktree, discard_worktree, file_na
 
 _ENGINE_FOLDER = ".drumline"
 
+CANDIDATE = "candidate"
+"""The label of the commit that is about to land."""
 _KINDS = {"A": "created", "D": "deleted"}
 
 
@@ -184,8 +186,13 @@ class GitWorkspaces:
         return {path: _KINDS.get(letter, "modified") for letter, path in zip(found[::2], found[1::2], strict=True)}
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
-        """Make the step's commit with plumbing; the same arguments give the same commit."""
-        return await self._commit(tree, [base], message=sign_message(message, run=self._run, step=step))
+        """Make the step's commit with plumbing; the same arguments give the same commit.
+
+        A ref keeps it: between the intent to land it and its landing the user may prune the repository.
+        """
+        made = await self._commit(tree, [base], message=sign_message(message, run=self._run, step=step))
+        await self._write_refs(Update(ref=f"{self._target(self._git).step_refs(step)}{CANDIDATE}", new=made))
+        return made
 
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
         """Bring the commit onto the branch: fast-forward, or a clean merge of trees when the head moved."""
