@@ -207,6 +207,16 @@ def superpowers(folder: Path) -> World:
     return one_file(folder, "plan.md", f"# A plan\n\n{tasks}", boxed=True)
 
 
+def taskmaster(folder: Path) -> World:
+    tasks = ",\n".join(
+        f'    {{"id": {number}, "title": "Title {number}", "status": "pending", "dependencies": [{needs}],\n'
+        f'     "details": "", "checks": ["make test", "make lint"]}}'
+        for number, needs in ((1, ""), (2, "1"))
+    )
+    text = f'{{"master": {{"metadata": {{"description": "A plan"}}, "tasks": [\n{tasks}\n]}}}}\n'
+    return one_file(folder, "tasks.json", text)
+
+
 @pytest.fixture(
     params=[
         files_on_disk,
@@ -224,6 +234,7 @@ def superpowers(folder: Path) -> World:
         openspec,
         speckit,
         superpowers,
+        taskmaster,
     ]
 )
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:

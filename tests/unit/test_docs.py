@@ -29,6 +29,7 @@ OWN_REFUSALS = {
     "tasklist": {"warning": 0},
     "kiro": {"warning": 0},
     "superpowers": {"warning": 0},
+    "taskmaster": {"warning": 0, "_warn": 0},
     "speckit": {"warning": 0},
 }
 """The same for the modules of one format."""

@@ -118,6 +118,14 @@ FORMAT_PROBLEMS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("mark_unknown", "warning", "A box has a mark that is not known; the task counts as in progress."),
     ),
     "superpowers": (("id_twice", "warning", "Two tasks have the same id; the message says how the second is called."),),
+    "taskmaster": (
+        ("tag_chosen", "warning", "The file has several tags with tasks; the message says which one is read."),
+        ("task_unread", "warning", "A task has no id that can name a step; it is left out."),
+        ("id_twice", "warning", "Two tasks have the same id; the message says how the second is called."),
+        ("status_unknown", "warning", "A status is not one of Task Master's; the task counts as in progress."),
+        ("parent_done", "warning", "A task is done, but not all of its subtasks; their own status counts."),
+        ("need_dropped", "warning", "A task depends on itself or on one that is not there; that is left out."),
+    ),
     "kiro": (
         ("graph_unread", "warning", "The dependency graph cannot be read; each task needs the one before it."),
         ("graph_unknown", "warning", "The dependency graph names tasks that are not there."),

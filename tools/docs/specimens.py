@@ -77,6 +77,12 @@ SPECIMENS: tuple[Specimen, ...] = (
         text="# Tasks: P\n\n## Phase 1: Setup\n\n- [ ] T001 [P] Do A in src/a.py\n  - Run: `make`\n",
     ),
     Specimen(
+        format="taskmaster",
+        title="taskmaster",
+        file=".taskmaster/tasks/tasks.json",
+        text='{"master": {"tasks": [{"id": 1, "title": "A", "status": "WORD", "checks": ["make"]}]}}\n',
+    ),
+    Specimen(
         format="superpowers",
         title="superpowers",
         file="docs/superpowers/plans/p.md",

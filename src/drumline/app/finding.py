@@ -38,6 +38,7 @@ PLACES = (
     ".kiro/specs/*/tasks.md",
     "openspec/changes/*/tasks.md",
     "docs/superpowers/plans/*.md",
+    ".taskmaster/tasks/tasks.json",
 )
 """Where plans of the known formats usually are, relative to the repository."""
 

@@ -17,6 +17,7 @@ from drumline.ports.planfiles import PlanFiles
 FORMATS: Mapping[str, str] = {
     "dag": "drumline.planfiles.dag:FORMAT",
     "phased": "drumline.planfiles.phased:PhasedFiles",
+    "taskmaster": "drumline.planfiles.taskmaster:TaskmasterFiles",
     "kiro": "drumline.planfiles.kiro:KiroFiles",
     "openspec": "drumline.planfiles.openspec:OpenspecFiles",
     "speckit": "drumline.planfiles.speckit:SpeckitFiles",

@@ -218,7 +218,8 @@ class DocumentFiles:
 
 def plan_name(file: Path) -> str:
     """What branches call a plan: its file's name, or its folder's where the name says nothing."""
-    stem = file.stem if file.stem not in UNTELLING else file.parent.name
+    names = [file.stem, *(folder.name for folder in file.parents)]
+    stem = next((name for name in names if name not in UNTELLING), "")
     return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-") or "plan"
 
 

@@ -14,6 +14,7 @@ NOTES: Mapping[str, str] = {
     "dag": "one file per step; status, claims and ticked boxes are written into it",
     "phased": "one file per step; status and claims go into its frontmatter; a complete handoff counts as done",
     "speckit": "tasks with ids in phases; [P] runs side by side, stories after the phases above them; boxes are ticked",
+    "taskmaster": "tasks and subtasks of one tag; dependencies as written; status is written there, claims beside it",
     "superpowers": "tasks in sections, each needs the one before; what must pass is the check; boxes are ticked there",
     "kiro": "numbered tasks; the order or the graph in the file counts, starred ones are optional; boxes are ticked",
     "openspec": "tasks of a change, each needs the one before; boxes are ticked, scenarios are verified at the end",
