@@ -64,6 +64,20 @@ def test_a_mark_waits_for_a_rebase_and_is_decided_again_after_it(checkout: Path,
     assert file.read_bytes() == b"as git left it"
 
 
+def test_a_mark_waits_until_the_index_has_settled(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gitwork, "SETTLED", 1.0)
+    file = checkout / "repo/plan.md"
+    file.write_bytes(b"as it was")
+    (checkout / "repo/.git/index").touch()
+    timer = threading.Timer(0.3, file.write_bytes, [b"as git left it"])
+    timer.start()
+
+    with pytest.raises(EditedMeanwhile):
+        put_file(file, b"marked", before=b"as it was")
+
+    timer.join()
+
+
 @pytest.mark.parametrize("sign", gitwork.SIGNS)
 def test_what_an_old_git_left_is_not_waited_for(checkout: Path, sign: str) -> None:
     file, left = checkout / "repo/plan.md", checkout / "repo/.git" / sign

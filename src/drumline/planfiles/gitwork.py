@@ -14,6 +14,10 @@ SIGNS = ("index.lock", "rebase-merge", "rebase-apply")
 """What is in git's folder while it changes the checkout."""
 YOUNG = 10.0
 """Seconds since the last change of such a sign after which nothing is expected to end soon."""
+SETTLED = 0.3
+"""Seconds since the last change of git's index after which none is expected to follow: a rebase that stashes refreshes
+it first, and takes a file that changes before its other signs appear for unchanged.
+"""
 LOOK = 0.02
 
 
@@ -26,14 +30,14 @@ def wait_for_git(file: Path) -> None:
 
 
 def _is_at_work(folder: Path) -> bool:
-    for sign in SIGNS:
-        try:
-            changed = (folder / sign).stat().st_mtime
-        except OSError:
-            continue
-        if abs(time.time() - changed) < YOUNG:
-            return True
-    return False
+    return any(_is_younger(folder / sign, YOUNG) for sign in SIGNS) or _is_younger(folder / "index", SETTLED)
+
+
+def _is_younger(path: Path, seconds: float) -> bool:
+    try:
+        return abs(time.time() - path.stat().st_mtime) < seconds
+    except OSError:
+        return False
 
 
 def _find_git_dir(file: Path) -> Path | None:
