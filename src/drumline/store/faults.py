@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
+import tempfile
 from pathlib import Path
 
 from drumline.errors import StoreError
@@ -37,6 +39,11 @@ def translate(error: sqlite3.Error, path: Path) -> StoreError:
         return StoreError(
             f"the store {str(path)!r} cannot grow, the disk is full; nothing of this write was kept",
             hint="free some space, then: drumline resume",
+        )
+    if code == sqlite3.SQLITE_IOERR and _is_read_only(path):
+        return StoreError(
+            f"the store {str(path)!r} could not be written: Read-only file system; nothing of this write was kept",
+            hint="see why its disk became read-only, mount it writable, then: drumline resume",
         )
     if code in _BLOCKED:
         return _report_blocked(path, error)
@@ -111,6 +118,15 @@ def _has_no_space(path: Path) -> bool:
         return shutil.disk_usage(path.parent).free < 64 * 1024
     except OSError:
         return False
+
+
+def _is_read_only(path: Path) -> bool:
+    """Whether nothing can be written beside the store: tried, because a disk that fails does not always say so."""
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            return False
+    except OSError as error:
+        return error.errno == errno.EROFS
 
 
 def find_writer(path: Path, *, table: Path = Path("/proc/locks")) -> int | None:

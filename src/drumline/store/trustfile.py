@@ -103,7 +103,10 @@ class FileTrust(Record):
             yield verdicts
             draft = self.path.with_suffix(f".{os.getpid()}")
             try:
-                draft.write_text(json.dumps(self._spell(verdicts), ensure_ascii=False, indent=1), encoding="utf-8")
+                with draft.open("w", encoding="utf-8") as file:
+                    json.dump(self._spell(verdicts), file, ensure_ascii=False, indent=1)
+                    file.flush()
+                    os.fsync(file.fileno())  # else a power cut may leave an empty file, which no run accepts
                 draft.replace(self.path)
             except OSError:
                 draft.unlink(missing_ok=True)

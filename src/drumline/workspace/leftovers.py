@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from drumline.workspace.refs import clear_noted, find_noted
-from drumline.workspace.worktrees import bury_record, is_broken, list_records, read_target
+from drumline.workspace.worktrees import bury_record, find_aside, is_broken, list_records, read_target
 
 OLD = 600.0
 """Seconds after which a folder that a record passes through for a moment is left over."""
@@ -39,7 +39,7 @@ def clear_records(common_dir: Path, root: Path) -> list[Path]:
                 removed.append(record)
             finally:
                 os.close(lock)
-    _clear_passing(common_dir / "drumline" / "records")
+    _clear_passing(find_aside(common_dir))
     return removed
 
 

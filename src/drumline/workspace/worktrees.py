@@ -104,9 +104,15 @@ def _register(common_dir: Path, path: Path, base: Commit) -> None:
     _flush(record.parent)
 
 
+def find_aside(common_dir: Path) -> Path:
+    """Where records are made and buried: on their file system, which our state need not be on, and unseen by git."""
+    usual = common_dir / "drumline"
+    same = not usual.exists() or usual.stat().st_dev == common_dir.stat().st_dev
+    return usual / "records" if same else common_dir / "drumline-records"
+
+
 def _open_aside(common_dir: Path, name: str) -> Path:
-    """A new folder on the file system of the records, where git does not look."""
-    folder = common_dir / "drumline" / "records" / f"{name}.{secrets.token_hex(4)}"
+    folder = find_aside(common_dir) / f"{name}.{secrets.token_hex(4)}"
     folder.mkdir(parents=True)
     return folder
 
