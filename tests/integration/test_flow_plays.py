@@ -38,8 +38,15 @@ def show_example(tmp_path: Path, name: str, *, script: str = "") -> Stage:
     return Stage(repo=repo, flow=repo / folder / "graph.yaml", script=f"scripted:{script or folder + '/play.yaml'}")
 
 
+# The command line plays every scenario in `make test`, and more is asserted there (test_flow_seedgraph.py).
+PLAYED = [
+    pytest.param(scenario, id=scenario.name, marks=() if scenario.name == "complete" else (pytest.mark.long,))
+    for scenario in SCENARIOS
+]
+
+
 @needs_jq
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+@pytest.mark.parametrize("scenario", PLAYED)
 def test_the_step_runner_comes_to_its_end(tmp_path: Path, scenario: Scenario) -> None:
     repo = make_repository(lay_out(tmp_path / "repo", agents=scenario.agents))
     stage = Stage(repo=repo, flow=repo / GRAPH, script=scenario.script, variables=scenario.variables)
