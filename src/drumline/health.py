@@ -139,7 +139,7 @@ def _leftovers(site: Site) -> Iterator[Finding]:
     with suppress(DrumlineError):  # a store that cannot be opened is a finding of its own
         store = site.open_store() if site.has_store() else None
     try:
-        found = anyio.run(clear_leftovers, site.yard(store))
+        found = anyio.run(clear_leftovers, site.cleanup(store))
     except (DrumlineError, OSError) as error:
         yield Finding(name="leftovers", level="problem", text=str(error), hint="drumline gc")
         return

@@ -17,7 +17,7 @@ from drumline.agents.asking import connect
 from drumline.app.brought import Sources
 from drumline.app.flowlook import FlowWatcher
 from drumline.app.foreign import state_file
-from drumline.app.leftovers import Yard
+from drumline.app.leftovers import Cleanup
 from drumline.app.look import Watcher
 from drumline.app.say import check_speaker
 from drumline.configfiles import read_config, read_own_config
@@ -316,7 +316,7 @@ class Site:
         crew.open(run.begun.agent)  # what nobody can open is told before anything is claimed
         return processes, crew.open
 
-    def yard(self, store: SqliteStore | None, *, dry: bool = False) -> Yard:
+    def cleanup(self, store: SqliteStore | None, *, dry: bool = False) -> Cleanup:
         """Where leftovers of this repository are looked for; without a store only those in git and of drivers."""
         configured = Path(self.settings.worktrees) if self.settings.worktrees else None
         root = self.repository.worktrees_root(configured)
@@ -330,7 +330,7 @@ class Site:
                 git_limit=self.settings.git_timeout,
             )
 
-        return Yard(
+        return Cleanup(
             store=store,
             roster=self.roster,
             common_dir=self.repository.common_dir.resolve(),

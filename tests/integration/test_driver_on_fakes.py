@@ -25,6 +25,7 @@ from drumline.ports.processes import Ended, Job
 from drumline.ports.workspaces import Landing
 from drumline.record import replace
 from drumline.testing.planfiles import FakePlanFiles
+from drumline.testing.roster import FakeRoster
 from drumline.testing.workspaces import FakeWorkspaces
 
 Hook = Callable[[Assignment], Awaitable[None]]
@@ -966,3 +967,27 @@ def test_what_a_run_that_is_over_has_landed_counts_as_the_files_say(tmp_path: Pa
     assert state_of(run) == "done"
     assert run.declared == {A}
     assert attempts(world) == ["b1"]
+
+
+def test_a_run_says_that_it_waits_for_what_a_dead_driver_started_and_that_cannot_be_ended(tmp_path: Path) -> None:
+    class Stuck(FakeRoster):
+        def evict(self, driver: DriverId) -> bool:
+            """Something of it cannot be ended at first."""
+            return len(told) > 0 and super().evict(driver)
+
+    told: list[str] = []
+    world = World(folder=tmp_path, plan=small_plan(step("a")))
+    world.roster = Stuck()
+
+    async def session() -> RunState:
+        await world.begin()
+        dead = world.roster.join(RUN)
+        world.store.take(RUN, StepId("a"), dead)
+        world.roster.die(dead)
+        return await Driver(kit=world.kit(), run_id=RUN, jobs=1, wait_told=told.append).drive()
+
+    run = anyio.run(session)
+
+    assert told[0].endswith("is dead, but what it started still runs and could not be ended; drumline doctor names it")
+    assert len(told) == 1
+    assert run.finished[StepId("a")].state == "done"

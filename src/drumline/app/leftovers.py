@@ -48,7 +48,7 @@ class Leftover(Record):
     note: str = ""
 
 
-class Yard(Record):
+class Cleanup(Record):
     """Where leftovers of one repository are looked for. With `dry` nothing is changed."""
 
     store: Store | None
@@ -65,66 +65,66 @@ class Yard(Record):
         return self.common_dir / "drumline" / "runs"
 
 
-async def clear_leftovers(yard: Yard) -> list[Leftover]:
+async def clear_leftovers(cleanup: Cleanup) -> list[Leftover]:
     """Everything that was found, in the order in which it hurts."""
-    found = [*_clear_git(yard), *_clear_drivers(yard)]
-    if yard.store is not None:
-        known = yard.store.runs()
+    found = [*_clear_git(cleanup), *_clear_drivers(cleanup)]
+    if cleanup.store is not None:
+        known = cleanup.store.runs()
         for run in known:
-            found += await _clear_run(yard, yard.store, run)
-        found += _list_unknown(yard, {*known})
-        found += _clear_drafts(yard, yard.store)
+            found += await _clear_run(cleanup, cleanup.store, run)
+        found += _list_unknown(cleanup, {*known})
+        found += _clear_drafts(cleanup, cleanup.store)
     return found
 
 
-async def clear_before_start(yard: Yard) -> list[Leftover]:
+async def clear_before_start(cleanup: Cleanup) -> list[Leftover]:
     """What a start removes on its way, which must not take long: that of the newest runs. Nothing stops the start."""
     found: list[Leftover] = []
     with suppress(DrumlineError, OSError):
-        found += _clear_drivers(yard)
-        if yard.store is not None:
-            for run in yard.store.runs()[-NEWEST:]:
-                found += await _clear_run(yard, yard.store, run)
+        found += _clear_drivers(cleanup)
+        if cleanup.store is not None:
+            for run in cleanup.store.runs()[-NEWEST:]:
+                found += await _clear_run(cleanup, cleanup.store, run)
     return found
 
 
-def _clear_git(yard: Yard) -> Iterator[Leftover]:
+def _clear_git(cleanup: Cleanup) -> Iterator[Leftover]:
     """Half made records and stale locks: while they are there, the user's own git fails."""
-    git = yard.common_dir
-    records = find_broken_records(git, yard.worktrees) if yard.dry else clear_records(git, yard.worktrees)
-    locks = find_ref_locks(git) if yard.dry else clear_ref_locks(git)
+    git = cleanup.common_dir
+    records = find_broken_records(git, cleanup.worktrees) if cleanup.dry else clear_records(git, cleanup.worktrees)
+    locks = find_ref_locks(git) if cleanup.dry else clear_ref_locks(git)
     yield from (Leftover(kind="record", path=path) for path in records)
     yield from (Leftover(kind="ref lock", path=path) for path in locks)
 
 
-def _clear_drivers(yard: Yard) -> Iterator[Leftover]:
+def _clear_drivers(cleanup: Cleanup) -> Iterator[Leftover]:
     """Folders of dead drivers, and with each whatever it had started that still runs."""
-    dead = [driver for driver in yard.roster.entered() if yard.roster.standing(driver) is Standing.DEAD]
-    if dead and not yard.dry:
-        yard.roster.clear_dead()
+    dead = [driver for driver in cleanup.roster.entered() if cleanup.roster.standing(driver) is Standing.DEAD]
+    if dead and not cleanup.dry:
+        cleanup.roster.clear_dead()
     for driver in dead:
-        home = yard.roster.find_home(driver)
+        home = cleanup.roster.find_home(driver)
         entering = driver.startswith(".")
-        if (yard.dry and not entering) or not home.exists():
+        if (cleanup.dry and not entering) or not home.exists():
             yield Leftover(kind="driver", path=home)
         elif not entering:
             why = f"what it started could not be ended: {name_processes(marked(driver))}"
             yield Leftover(kind="driver", path=home, left=why)
 
 
-async def _clear_run(yard: Yard, store: Store, run: RunId) -> list[Leftover]:
+async def _clear_run(cleanup: Cleanup, store: Store, run: RunId) -> list[Leftover]:
     """The workspaces and scratches of one run, and its folders once nothing is in them."""
     found: list[Leftover] = []
-    folders = yard.worktrees / file_name(run), yard.logs / run
+    folders = cleanup.worktrees / file_name(run), cleanup.logs / run
     steps = {StepId(unquote(path.name)) for path in _list_folders(folders[0])}
     scratched = {StepId(path.name) for path in _list_folders(folders[1]) if find_scratches(path)}
     if not steps and not scratched and not folders[0].exists():
         return []
     state = load_run(store, run).state
-    async with _hold(yard, store, run) as claim:
+    async with _hold(cleanup, store, run) as claim:
         for step in sorted(steps | scratched):
-            found += await _clear_step(yard, state, step, claim)
-    _drop_empty(yard, state, folders[0])
+            found += await _clear_step(cleanup, state, step, claim)
+    _drop_empty(cleanup, state, folders[0])
     return found
 
 
@@ -132,19 +132,19 @@ Claim = Callable[[StepId], str]
 """Claims a step for us, and says why it cannot be claimed."""
 
 
-async def _clear_step(yard: Yard, state: RunState, step: StepId, claim: Claim) -> list[Leftover]:
-    spaces, logs = yard.open_workspaces(state), yard.logs / state.id / step
+async def _clear_step(cleanup: Cleanup, state: RunState, step: StepId, claim: Claim) -> list[Leftover]:
+    spaces, logs = cleanup.open_workspaces(state), cleanup.logs / state.id / step
     scratches = find_scratches(logs)
     refusal = claim(step)
     found = [Leftover(kind="scratch", path=path, left=refusal) for path in scratches]
-    if scratches and not refusal and not yard.dry:
+    if scratches and not refusal and not cleanup.dry:
         clear_scratches(logs)
     path = spaces.path(step)
     if not path.exists():
         return found
     why = refusal or _explain_need(state, step)
     note = ""
-    if not why and not yard.dry:
+    if not why and not cleanup.dry:
         try:
             kept = await spaces.retire(step, choose_label(state, step))
             note = f"what was in it is kept: git show {kept[:12]}" if kept else ""
@@ -165,19 +165,19 @@ def _explain_need(state: RunState, step: StepId) -> str:
 
 
 @asynccontextmanager
-async def _hold(yard: Yard, store: Store, run: RunId) -> AsyncIterator[Claim]:
+async def _hold(cleanup: Cleanup, store: Store, run: RunId) -> AsyncIterator[Claim]:
     """Claim steps of a run as a driver does, for the time of this block.
 
     A claim of a dead driver is taken over and stays taken, so that the next driver still settles what was open.
     """
-    if yard.dry:
-        yield lambda step: _name_owner(yard, store, run, step)
+    if cleanup.dry:
+        yield lambda step: _name_owner(cleanup, store, run, step)
         return
-    driver = yard.roster.join(run)
+    driver = cleanup.roster.join(run)
     free = []
 
     def claim(step: StepId) -> str:
-        if owner := _name_owner(yard, store, run, step):
+        if owner := _name_owner(cleanup, store, run, step):
             return owner
         dead = store.held(run).get(step)
         token = store.take(run, step, driver, over=dead.token if dead else None)
@@ -192,44 +192,44 @@ async def _hold(yard: Yard, store: Store, run: RunId) -> AsyncIterator[Claim]:
     finally:
         for step, token in free:
             store.release(run, step, token)
-        yard.roster.leave(driver)
+        cleanup.roster.leave(driver)
 
 
-def _name_owner(yard: Yard, store: Store, run: RunId, step: StepId) -> str:
+def _name_owner(cleanup: Cleanup, store: Store, run: RunId, step: StepId) -> str:
     """Who works on a step; empty if nobody who is alive does."""
     claim = store.held(run).get(step)
-    if claim is None or yard.roster.standing(claim.driver) is Standing.DEAD:
+    if claim is None or cleanup.roster.standing(claim.driver) is Standing.DEAD:
         return ""
     return f"driver {claim.driver} is at work on it"
 
 
-def _drop_empty(yard: Yard, state: RunState, folder: Path) -> None:
+def _drop_empty(cleanup: Cleanup, state: RunState, folder: Path) -> None:
     """Remove the folders of a run that is done for good, once no worktree is in them."""
     over = state.ended is not None and state.ended.state == "done"
-    if yard.dry or not over or any(_list_folders(folder)):
+    if cleanup.dry or not over or any(_list_folders(folder)):
         return
     with suppress(OSError):
         folder.rmdir()
     shutil.rmtree(folder.with_name(f"{folder.name}{ASIDE}"), ignore_errors=True)
 
 
-def _list_unknown(yard: Yard, known: set[RunId]) -> Iterator[Leftover]:
+def _list_unknown(cleanup: Cleanup, known: set[RunId]) -> Iterator[Leftover]:
     """Worktrees of runs that the journal does not know: nobody can say whether they are needed."""
-    for folder in _list_folders(yard.worktrees):
+    for folder in _list_folders(cleanup.worktrees):
         if not folder.name.endswith(ASIDE) and RunId(unquote(folder.name)) not in known:
             for path in _list_folders(folder):
                 why = "the journal does not know its run; look at it, then: git worktree remove --force"
                 yield Leftover(kind="worktree", path=path, left=f"{why} {path}")
 
 
-def _clear_drafts(yard: Yard, store: Store) -> Iterator[Leftover]:
+def _clear_drafts(cleanup: Cleanup, store: Store) -> Iterator[Leftover]:
     """Drafts that a dead writer left beside the files of a plan."""
-    plans = {yard.top / load_run(store, run).state.begun.plan for run in store.runs()}
+    plans = {cleanup.top / load_run(store, run).state.begun.plan for run in store.runs()}
     folders = sorted(place if place.is_dir() else place.parent for place in plans)
     for draft in (draft for folder in folders for draft in sorted(folder.glob(DRAFTS))):
         if not _is_old(draft):
             continue
-        if not yard.dry:
+        if not cleanup.dry:
             draft.unlink(missing_ok=True)
         yield Leftover(kind="draft", path=draft)
 

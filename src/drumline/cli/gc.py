@@ -25,7 +25,7 @@ def command(dry_run: bool, as_json: bool) -> int:
     site.check_speaker()
     store = site.open_store() if site.has_store() else None
     try:
-        found = anyio.run(clear_leftovers, site.yard(store, dry=dry_run))
+        found = anyio.run(clear_leftovers, site.cleanup(store, dry=dry_run))
     finally:
         if store is not None:
             store.close()

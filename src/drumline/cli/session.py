@@ -104,7 +104,7 @@ class Session(ABC):
             return anyio.run(self._drive_plainly, driver, resuming)
 
     async def _drive_plainly(self, driver: Driver, resuming: bool) -> RunState:
-        for leftover in await clear_before_start(self.site.yard(self.store)):
+        for leftover in await clear_before_start(self.site.cleanup(self.store)):
             if leftover.note:
                 self._board_say(f"removed {leftover.path}; {leftover.note}")
         return await self._work(driver, resuming=resuming)

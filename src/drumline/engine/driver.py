@@ -32,7 +32,7 @@ from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import outcome_of
 from drumline.engine.outbox import Outbox, block_unmarked, parse_iso
 from drumline.engine.planwatch import OtherRuns, PlanWatch
-from drumline.engine.refusals import telling_refusals
+from drumline.engine.refusals import explain_stuck, telling_refusals
 from drumline.engine.tidying import tidy_up
 from drumline.engine.vetting import Vetting
 from drumline.engine.wakeup import POLL, Wakeup
@@ -68,8 +68,8 @@ class Driver:
         self._outbox = Outbox(kit=self.kit, tell=self.complain)
         self._books, self._vetting = Books(), Vetting(trust=self.kit.trust, base=self.kit.base)
         self._branch = BranchWatch(workspaces=self.kit.workspaces)
-        self._booked = 0
-        self._waiting = ""
+        self._booked, self._waiting = 0, ""
+        self._stuck: list[DriverId] = []
         self._me: DriverId
         self._processes: Processes
         self._open_agent: OpenAgent
@@ -210,6 +210,7 @@ class Driver:
                 self.kit.store.release(self.run_id, step, claim.token)
             else:
                 live.append(step)
+        self._stuck = [one for one in gone if not gone[one] and self.kit.roster.standing(one) is Standing.DEAD]
         return live
 
     async def _clear_away(self, step: StepId, token: Token) -> None:
@@ -297,7 +298,7 @@ class Driver:
             case cmd.EndRun(state=state, reason=reason):
                 await self._end(state, reason)
             case cmd.Linger(reason=reason, until=until):
-                self._tell_waiting(reason)
+                self._tell_waiting(explain_stuck(self._stuck) or reason)
                 self._wakeup.alarm = until
                 return False
             case _:

@@ -6,7 +6,7 @@ The rule: it is the reason of the step it happened in, or of the run; it is neve
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from drumline.errors import SystemRefused
@@ -35,6 +35,15 @@ def explain_refusal(error: OSError) -> str:
     why = error.strerror or str(error) or type(error).__name__
     where = f"{error.filename}: " if error.filename else ""
     return f"{where}{why}; {_ADVICE.get(error.errno or 0, 'look at the file system')}"
+
+
+def explain_stuck(drivers: Sequence[str]) -> str:
+    """Why a run does not proceed although its drivers are dead; empty if none of them stands in its way."""
+    if not drivers:
+        return ""
+    return (
+        f"driver {drivers[0]} is dead, but what it started still runs and could not be ended; drumline doctor names it"
+    )
 
 
 def find_refusal(error: BaseException) -> OSError | None:
