@@ -164,6 +164,24 @@ def test_after_a_no_to_more_money_the_run_is_blocked_and_a_retry_asks_again(desk
     assert [(answer.choice, answer.comment) for answer in answers] == [("no", "too dear"), ("yes", "")]
 
 
+@pytest.mark.parametrize(
+    ("failure", "means"),
+    [("auth", "the agent is not logged in"), ("billing", "no credit"), ("killed", "killed from outside")],
+)
+def test_what_a_person_has_to_see_to_blocks_the_run_and_a_retry_goes_on(desk: Desk, failure: str, means: str) -> None:
+    desk.prepare({"match": {}, "fail": {"class": failure, "message": "so"}, "usage": {"cost_usd": 1.0}})
+
+    blocked = desk.begin()
+    status = desk.user.status()
+    desk.prepare()
+    ran = desk.user.drumline("retry", desk.kind.place, "--resume")
+
+    assert (blocked.code, status["state"]) == (2, "blocked"), blocked.err
+    assert means in blocked.text
+    assert "$" in blocked.text
+    assert ran.code == 0, ran.err
+
+
 def test_a_quota_far_away_parks_the_run_and_a_retry_does_not_wait_for_it(desk: Desk) -> None:
     desk.prepare({"match": {}, "fail": FAR})
 

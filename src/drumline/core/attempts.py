@@ -47,6 +47,11 @@ class Attempts:
             due, self.until = self.until, None
             self.exhausted = {name: time for name, time in self.exhausted.items() if time is None or time > due}
 
+    def refresh(self) -> None:
+        """Whoever could not go on is tried again, as often as at first."""
+        self.crashes = self.waits = self.rests = 0
+        self.exhausted, self.until = {}, None
+
     def conclude(self, ended: Ending) -> None:
         """An agent concluded."""
         failure = ended.failure

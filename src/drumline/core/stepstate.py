@@ -146,9 +146,9 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     state.feedback = state.faults() or state.feedback
     _begin_round(state, event.round)
     state.base = state.tree = None  # a landing is looked for from the first head on, in every round
-    state.last = state.asked = state.refused = state.until = None
+    state.refresh()
+    state.last = state.asked = state.refused = None
     state.agent = state.session = state.cut_short = ""
-    state.exhausted = {}
     state.verdicts = {}
     state.trouble = ""
 

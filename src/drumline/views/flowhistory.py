@@ -24,7 +24,7 @@ from drumline.views.flowsnapshot import FlowSnapshot, Trace
 from drumline.views.stopwatch import Stopwatch
 
 FindChart = Callable[[ev.FlowStarted], Chart]
-Concluded = ev.NodeEnded | ev.NodeSuspended | ev.NodeLost
+Concluded = ev.NodeEnded | ev.NodeSuspended | ev.NodeBlocked | ev.NodeLost
 
 
 @dataclass(kw_only=True, slots=True)
@@ -56,7 +56,7 @@ class FlowMeter:
                 self._asked.add(_key(event))
             case ev.NodeUsed():
                 self._metered[_key(event)] = event.usage
-            case ev.NodeEnded() | ev.NodeSuspended() | ev.NodeLost():
+            case ev.NodeEnded() | ev.NodeSuspended() | ev.NodeBlocked() | ev.NodeLost():
                 self._conclude(event)
 
     def _conclude(self, event: Concluded) -> None:

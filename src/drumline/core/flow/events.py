@@ -9,8 +9,8 @@ A flow's own scope is "" at the top, or that of the node it was called from; the
 - `NodeEnded`     the node is over for good and is never repeated. Its writes count when the whole round is over, so
                   that a fan-out resumes with only its unfinished branches and they see what they would have seen.
 - `NodeLost`      the same visit is due again; it costs no visit. The session that its agent had is not gone on with.
-- `NodeBlocked`   this machine could not do what the node asks for. The same visit is due again when the run is
-                  resumed; it costs no visit.
+- `NodeBlocked`   this machine could not do what the node asks for, or no agent could go on. The same visit is due again
+                  when the run is resumed; it costs no visit.
 - `AgentAsked`    intent, recorded with `NodeStarted`: which agent acts in the visit, and in which session.
 - `SessionNamed`  the agent calls its session otherwise; known from then on, should its driver die.
 - `NodeSuspended` the agent asked a person, or cannot go on. The same visit is due again, at once, at a time, or when
@@ -94,7 +94,7 @@ class NodeLost(Event):
 
 
 class NodeBlocked(Event):
-    """A visit could not be done on this machine: the class of the check's failure, and why."""
+    """A visit could not be done on this machine, or by no agent: the class of the failure, and why."""
 
     node: NodeId
     visit: int
@@ -102,6 +102,8 @@ class NodeBlocked(Event):
     failure: str = ""
     reason: str = ""
     spent: float = 0.0
+    usage: Mapping[str, float] = field(default_factory=dict)
+    notices: tuple[str, ...] = ()
 
 
 class AgentAsked(Event):

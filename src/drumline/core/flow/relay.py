@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from drumline.core.attempts import Again, Attempts, Ending, Rest, follow_up
 from drumline.core.flow.events import AgentAsked, NodeSuspended
+from drumline.core.flow.model import AgentNode, LlmNode
+from drumline.core.flow.outcome import Outcome
 from drumline.core.routing import Candidate, choose, plan_rest
-from drumline.core.taxonomy import Failure, hands_over
+from drumline.core.taxonomy import Failure, hands_over, waits
 from drumline.record import replace
 
 LOST = "The process that drove it ended."
@@ -95,6 +97,18 @@ def choose_agent(candidates: Sequence[Candidate], relay: Relay | None) -> Candid
     rested = dataclasses.replace(relay)
     rested.come_due()
     return choose(candidates, rested)
+
+
+def find_block(node: AgentNode | LlmNode, outcome: Outcome) -> Failure | None:
+    """The failure of a visit that is over without being done or judged: a person has to see to something first.
+
+    Where the node has a `fallback`, that is what follows. A model that was busy has failed: its node says how often it
+    is asked.
+    """
+    failure = find_failure(outcome.failure_class)
+    if failure is None or not outcome.failure or outcome.relayed is not None or node.fallback is not None:
+        return None
+    return failure if hands_over(failure) or (isinstance(node, AgentNode) and waits(failure)) else None
 
 
 def find_failure(name: str) -> Failure | None:

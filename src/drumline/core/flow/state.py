@@ -183,15 +183,19 @@ def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
     state.spent += event.spent
     key = Key(event.scope, event.node, event.visit)
     _count(state, state.metered.pop(key, {}))
-    relay = state.relays.get(key)
-    if relay is not None:
-        lose_attempt(relay)
+    if key in state.relays:
+        lose_attempt(state.relays[key])
     _give_back(state, event)
 
 
 def _node_blocked(state: FlowState, event: ev.NodeBlocked) -> None:
     state.check_due(event)
     state.spent += event.spent
+    _count(state, event.usage)
+    key = Key(event.scope, event.node, event.visit)
+    state.metered.pop(key, None)
+    if key in state.relays:
+        state.relays[key].refresh()
     _give_back(state, event)
 
 

@@ -250,6 +250,8 @@ def _block(key: Key, outcome: Outcome, *, spent: float) -> ev.NodeBlocked:
         failure=outcome.failure_class,
         reason=outcome.blocked,
         spent=outcome.spent or spent,
+        usage=outcome.usage,
+        notices=outcome.notices,
     )
 
 

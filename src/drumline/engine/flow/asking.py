@@ -17,6 +17,7 @@ from drumline.core.flow.events import NodeUsed
 from drumline.core.flow.extraction import extract_json, write_extraction_prompt
 from drumline.core.flow.model import Json, LlmNode
 from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.relay import find_block
 from drumline.core.ids import StepId
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction, waits
 from drumline.engine.flow.prompts import Brief, Toolbox, choose_tools, write_brief
@@ -60,7 +61,9 @@ async def ask_model(
 
     async with inquiry.guard():
         outcome = await keep_within(shorten(node.timeout, visit.timeout), work, failure=Failure.TRANSIENT)
-    return replace(outcome, usage=inquiry.usage, notices=tuple(inquiry.notices[:MOST_NOTICES]))
+    outcome = replace(outcome, usage=inquiry.usage, notices=tuple(inquiry.notices[:MOST_NOTICES]))
+    failure = find_block(node, outcome)
+    return outcome if failure is None else replace(outcome, blocked=outcome.failure)
 
 
 @dataclass(kw_only=True, slots=True)

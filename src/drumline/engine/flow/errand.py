@@ -14,13 +14,13 @@ from drumline.core.flow.events import NodeSuspended, NodeUsed, SessionKept, Sess
 from drumline.core.flow.model import AgentNode, ApprovalNode, Flow, RouteNode, ScriptNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.questions import introduce
-from drumline.core.flow.relay import Relay, suspend
+from drumline.core.flow.relay import Relay, find_block, suspend
 from drumline.core.flow.templates import list_references
 from drumline.core.flow.values import render
 from drumline.core.ids import StepId
 from drumline.core.routing import Candidate
 from drumline.core.spending import add_up
-from drumline.core.taxonomy import Failure
+from drumline.core.taxonomy import RULES, Failure
 from drumline.engine.agent_call import MOST_MESSAGE, MOST_NOTICES, AgentCall, cut_notices
 from drumline.engine.flow.asking import add_usage, keep_within, settle, shorten
 from drumline.engine.flow.prompts import write_assignment
@@ -70,9 +70,14 @@ async def ask_agent(
 
     outcome = await keep_within(errand.limit, work, failure=Failure.VALIDATION)
     unchanged = errand.last is not None and errand.last.unchanged and not outcome.failure
-    return replace(
+    outcome = replace(
         outcome, usage=errand.usage, relayed=errand.relay(outcome), notices=errand.notices, unchanged=unchanged
     )
+    failure, last = find_block(node, outcome), errand.last
+    if failure is None:
+        return outcome
+    said = last.message if last is not None and last.failure else outcome.failure
+    return replace(outcome, blocked=f"{RULES[failure].means}: {said[:MOST_MESSAGE]}")
 
 
 def hears_report(node: AgentNode, flow: Flow) -> bool:
