@@ -26,12 +26,14 @@ from drumline.core.plan import Step
 from drumline.core.redaction import Redaction, read_redaction
 from drumline.core.routing import TIERS
 from drumline.core.state import RunState
+from drumline.core.task import is_task
 from drumline.core.trust import Brought
 from drumline.engine.kit import Kit, OpenAgent, Worker
 from drumline.engine.questions import AskingAgent
 from drumline.engine.redacted import RedactedAgent, RedactedProcesses
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
+from drumline.planfiles.task import TaskFiles
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.processes import Processes
 from drumline.ports.trust import TRUSTING, Trust
@@ -263,7 +265,9 @@ class Site:
         return os.path.relpath(place, self.here)
 
     def plan_of(self, run: RunState) -> PlanFiles:
-        """The plan a run was started with."""
+        """The plan a run was started with; that of a task has no files."""
+        if is_task(run.plan):
+            return TaskFiles(run.plan)
         top, locks = self.repository.top, self.state_dir / "locks"
         return open_plan(top / run.begun.plan, repo=top, locks=locks, format=run.plan.format)
 

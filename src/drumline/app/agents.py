@@ -135,6 +135,12 @@ def list_agents(configured: Configured = UNCONFIGURED) -> list[Listed]:
         return list(pool.map(lambda name: _look_for(name, configured), names))
 
 
+def list_installed() -> list[str]:
+    """The agent programs that are installed here, by name; none of them is started."""
+    found = [(name, load(name)) for name in PROGRAMS if name != BUILTIN]
+    return [name for name, program in found if isinstance(program, Program) and find_executable(program)]
+
+
 def _look_for(name: str, configured: Configured) -> Listed:
     """What there is of an agent, with the models that the configuration gives to its tiers."""
     spec = configured.find_spec(name)

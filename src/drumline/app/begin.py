@@ -17,6 +17,7 @@ from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
 from drumline.ports.roster import Roster
 from drumline.record import Record, field
+from drumline.settings import Settings, digest
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
@@ -44,6 +45,26 @@ class Terms(Record):
     fallback: tuple[str, ...] = ()
     profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     budget: float | None = None
+
+
+def pin_terms(
+    settings: Settings, *, agent: str, mode: str, profiles: Mapping[str, Mapping[str, str]], context: str = ""
+) -> Terms:
+    """The terms of a run that begins with these settings."""
+    return Terms(
+        agent=agent,
+        mode=mode,
+        autonomy=settings.autonomy,
+        retries=settings.retries,
+        checks=settings.checks,
+        setup=settings.setup,
+        subject=settings.subject,
+        context=context,
+        config_digest=digest(settings),
+        fallback=settings.fallback,
+        profiles=profiles,
+        budget=settings.budget,
+    )
 
 
 def new_run_id(now: float) -> RunId:

@@ -11,6 +11,7 @@ from drumline.app.naming import find_step
 from drumline.core.gates import check_reply
 from drumline.core.ids import GateId, RunId, StepId, Stream
 from drumline.core.state import RunState, fold_run
+from drumline.core.task import is_task
 from drumline.engine.figures import complete
 from drumline.engine.messages import outcome_of
 from drumline.errors import Conflict, InvalidInput
@@ -166,6 +167,8 @@ def _begin_again(run: RunState) -> str:
     """The command that starts the same work again, or continues it if it was only cancelled."""
     if run.ended is not None and run.ended.state == "cancelled":
         return f"drumline resume {run.id}"
+    if is_task(run.plan):
+        return "drumline do TEXT"
     place = quote(run.begun.plan)
     return f"drumline flow run {place}" if run.flow is not None else f"drumline run {place} --new"
 

@@ -15,6 +15,7 @@ import click
 from drumline import __version__
 
 COMMANDS = (
+    "do",
     "init",
     "validate",
     "graph",
@@ -37,7 +38,7 @@ COMMANDS = (
     "doctor",
     "gc",
 )
-DRIVING = ("run", "resume", "answer", "retry", "skip", "flow")
+DRIVING = ("do", "run", "resume", "answer", "retry", "skip", "flow")
 USAGE = 3
 INTERRUPTED = 130
 

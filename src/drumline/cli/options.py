@@ -16,3 +16,12 @@ format_option = click.option(
     metavar="FORMAT",
     help="dag, phased, implement, maestro or waves; found from the files if not given.",
 )
+agent_option = click.option(
+    "--agent", metavar="SPEC", help="claude, codex, … (see drumline agents), command:CMD or scripted:FILE."
+)
+autonomy_option = click.option(
+    "--autonomy", type=click.Choice(("autopilot", "critical", "verbose")), help="Which gates open by themselves."
+)
+retries_option = click.option("--retries", type=int, help="How often a failing check goes back to the agent.")
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done and stop.")
+detach_option = click.option("--detach", "detached", is_flag=True, help="Drive in the background; see attach and wait.")

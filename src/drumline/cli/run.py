@@ -11,7 +11,17 @@ from pathlib import Path
 import anyio
 import click
 
-from drumline.app.begin import Choice, Scope, Terms, begin_run, choose_steps, find_inherited, list_todo, new_run_id
+from drumline.app.begin import (
+    Choice,
+    Scope,
+    Terms,
+    begin_run,
+    choose_steps,
+    find_inherited,
+    list_todo,
+    new_run_id,
+    pin_terms,
+)
 from drumline.app.brought import list_plan_commands
 from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.app.finding import step_in_file
@@ -19,24 +29,30 @@ from drumline.app.foreign import foreign_settings
 from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
 from drumline.app.starting import hold_start
 from drumline.cli.detach import detach
-from drumline.cli.options import format_option, json_option
+from drumline.cli.options import (
+    agent_option,
+    autonomy_option,
+    detach_option,
+    dry_run_option,
+    format_option,
+    json_option,
+    retries_option,
+)
 from drumline.cli.output import is_terminal, say
 from drumline.cli.plansession import PlanSession
 from drumline.cli.preview import show_preview
 from drumline.cli.recordings import check_record, record_option, record_plan
 from drumline.cli.trusting import Offer, ask_trust
-from drumline.cli.warning import name_specs, say_unjailed
+from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId, StepId
 from drumline.core.plan import Reading, Status
 from drumline.core.profile import profile
 from drumline.errors import InvalidInput, InvalidPlan, NeedsPerson
-from drumline.settings import digest
 from drumline.store.sqlite import SqliteStore
 from drumline.views.duration import duration
 from drumline.wiring import Site, open_site
 
 MODES = ("parallel", "sequential", "ask")
-AUTONOMY = ("autopilot", "critical", "verbose")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,18 +73,18 @@ class Request:
 @click.command("run")
 @click.argument("plan", required=False, default="")
 @format_option
-@click.option("--agent", metavar="SPEC", help="claude, codex, … (see drumline agents), command:CMD or scripted:FILE.")
+@agent_option
 @click.option("--mode", type=click.Choice(MODES), help="How steps are scheduled; ask is the default.")
-@click.option("--autonomy", type=click.Choice(AUTONOMY), help="Which gates open by themselves.")
+@autonomy_option
 @click.option("--jobs", type=int, help="Steps this process works on at once.")
-@click.option("--retries", type=int, help="How often a failing check goes back to the agent.")
+@retries_option
 @click.option("--step", metavar="ID|next", default="", help="Only this step.")
 @click.option("--only", metavar="A,B", default="", help="Only these steps.")
 @click.option("--from", "start", metavar="ID", default="", help="This step and those after it.")
 @click.option("--context", metavar="TEXT|@FILE", default="", help="Goes into every prompt.")
 @record_option
-@click.option("--dry-run", is_flag=True, help="Show what would be done and stop.")
-@click.option("--detach", "detached", is_flag=True, help="Drive in the background; see attach and wait.")
+@dry_run_option
+@detach_option
 @click.option("--new", is_flag=True, help="Start a fresh run even if an earlier one is unfinished.")
 @json_option
 def command(plan: str, format: str, **typed: object) -> int:
@@ -265,19 +281,12 @@ def _terms(request: Request) -> Terms:
         raise InvalidInput(
             "no agent is set", hint="drumline run PLAN --agent 'command:CMD', or set agent in .drumline/config.toml"
         )
-    return Terms(
+    return pin_terms(
+        settings,
         agent=_anchored(request),
         mode=_mode(request),
-        autonomy=settings.autonomy,
-        retries=settings.retries,
-        checks=settings.checks,
-        setup=settings.setup,
-        subject=settings.subject,
         context=request.context,
-        config_digest=digest(settings),
-        fallback=settings.fallback,
         profiles=request.site.profiles,
-        budget=settings.budget,
     )
 
 
@@ -309,10 +318,7 @@ def _count_left(reading: Reading) -> int:
 def _say_once(request: Request, selection: tuple[StepId, ...] | None, *, first: bool) -> None:
     """What a person should know before a run begins."""
     site, reading = request.site, request.reading
-    changed = site.repository.uncommitted(exclude=[*_plan_paths(reading), ".drumline"])
-    if changed:
-        word = "change is" if len(changed) == 1 else "changes are"
-        say(f"{len(changed)} uncommitted {word} not part of the run and untouched in your checkout")
+    say_uncommitted(site.repository.uncommitted(exclude=[*_plan_paths(reading), ".drumline"]))
     todo = list_todo(reading, selection)
     if first and not site.settings.checks and not any(step.checks for step in todo):
         say("first run of this plan; it has no checks, so nothing will prove its steps")

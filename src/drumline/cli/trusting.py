@@ -45,7 +45,7 @@ MOST = 20
 class Offer(Record):
     """What a run would execute: `brought` by the repository, `everything` with what a person typed.
 
-    `place` is the plan or the flow, as `drumline trust` takes it.
+    `place` is the plan or the flow, as `drumline trust` takes it; empty for a task.
     """
 
     brought: Sequence[Brought]
@@ -65,6 +65,8 @@ def ask_trust(site: Site, offer: Offer, *, as_json: bool = False) -> None:
         return
     refused = [item for item in offer.brought if _is_refused(trust.read(), item)]
     if untrusted or refused:
+        if not offer.place:  # nothing but memory can tell `drumline trust` later what is to be accepted
+            trust.remember(LISTED, trust.find_new(untrusted))
         raise _refuse(untrusted or refused, offer.place, refused=bool(refused))
     if new := trust.find_new(offer.brought):
         list_commands(offer.everything, place=offer.place)
@@ -136,8 +138,8 @@ def list_commands(found: Sequence[Brought], *, place: str) -> None:
     for item in found[:MOST]:
         say(f"  {describe(item)}")
     if len(found) > MOST:
-        say(f"  … and {len(found) - MOST} more (drumline trust {place} shows all)")
-    say(f"  accept them with: drumline trust {place} --accept")
+        say(f"  … and {len(found) - MOST} more ({_accepting(place).removesuffix(' --accept')} shows all)")
+    say(f"  accept them with: {_accepting(place)}")
 
 
 def _ask(trust: FileTrust, untrusted: Sequence[Brought], place: str) -> None:
@@ -150,9 +152,12 @@ def _ask(trust: FileTrust, untrusted: Sequence[Brought], place: str) -> None:
         trust.accept(untrusted)
         return
     trust.refuse(untrusted)
-    raise NeedsPerson(
-        f"you refused {how_many} of this repository; nothing was started", hint=f"drumline trust {place} --accept"
-    )
+    raise NeedsPerson(f"you refused {how_many} of this repository; nothing was started", hint=_accepting(place))
+
+
+def _accepting(place: str) -> str:
+    """The command that accepts what a plan or a flow brings, or, without a place, all that was met."""
+    return f"drumline trust {place} --accept" if place else "drumline trust --accept"
 
 
 def _mark(known: Mapping[str, Verdict], item: Brought) -> str:
@@ -172,7 +177,7 @@ def _refuse(found: Sequence[Brought], place: str, *, refused: bool) -> NeedsPers
         say(f"  {describe(item)}")
     how_many = "1 command" if len(found) == 1 else f"{len(found)} commands"
     why = "a person refused" if refused else "trust = 'ask', and nobody has accepted"
-    return NeedsPerson(f"{why} {how_many} of this repository", hint=f"drumline trust {place} --accept")
+    return NeedsPerson(f"{why} {how_many} of this repository", hint=_accepting(place))
 
 
 def _count(number: int, noun: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from drumline.cli.output import say
 from drumline.core.plan import Step
@@ -33,3 +33,10 @@ def say_unjailed(agents: Iterable[str], *, sandbox: str) -> None:
     if choose_jail(sandbox) is None:
         absence = explain_absence()
         say(f"{absence.reason} (next: {absence.hint}): {UNHELD}")
+
+
+def say_uncommitted(changed: Sequence[str]) -> None:
+    """Say that changes of the checkout are not part of a run."""
+    if changed:
+        word = "change is" if len(changed) == 1 else "changes are"
+        say(f"{len(changed)} uncommitted {word} not part of the run and untouched in your checkout")

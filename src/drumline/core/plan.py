@@ -72,7 +72,8 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     `role` names a shipped profile of the agent, `alone` keeps every other step from running beside it, and
     `elsewhere` is the repository that has to do it if that is not this one. `binding` says whether `files` is a
     promise the plan makes or only harvested from prose. `ordered` says that `needs` follow from the place of the step
-    in the plan: it then waits for everything before it, also across needs that are met.
+    in the plan: it then waits for everything before it, also across needs that are met. `text` is what to do, for a
+    step that has no file.
     """
 
     id: StepId
@@ -94,6 +95,7 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     path: str = ""
     line: int = 1
     text_digest: str = ""
+    text: str = ""
 
 
 class Plan(Record):

@@ -6,6 +6,7 @@ from drumline.core.plan import Plan, Step
 
 PLAIN = "[{step}] {title}"
 TICKETED = "#{ticket} [{step}] {title}"
+WITHOUT_STEP = "{title}"
 PLACES = ("ticket", "step", "title", "plan")
 
 

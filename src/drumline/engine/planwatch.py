@@ -11,6 +11,7 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Reading, Status
 from drumline.core.schedule import settled
 from drumline.core.state import RunState
+from drumline.core.task import is_task
 from drumline.engine.loading import load_run
 from drumline.engine.refusals import explain_refusal
 from drumline.ports.journal import Claim, Store
@@ -35,7 +36,12 @@ class PlanWatch:
         return self._reading or run.reading()
 
     def look(self, run: RunState, claimed: Mapping[StepId, Claim], *, now: float) -> Sequence[ev.Event]:
-        """Read what has changed; the events that follow from it. Nothing follows from a plan that is gone."""
+        """Read what has changed; the events that follow from it. Nothing follows from a plan that is gone.
+
+        A task has no files: what the journal says of it is always the last word.
+        """
+        if is_task(run.plan):
+            return ()
         try:
             reading = self.planfiles.read(self.known(run))
         except OSError as error:

@@ -14,6 +14,7 @@ from drumline.core.login import find_login
 from drumline.core.plan import Marks, Step
 from drumline.core.schedule import STUCK, Obstacle, obstacle
 from drumline.core.state import RunState
+from drumline.core.task import is_task
 from drumline.record import Record
 from drumline.views.activity import activity
 from drumline.views.cells import flatten
@@ -235,5 +236,5 @@ def _in_line(snapshot: Snapshot) -> Cause:
 
 
 def _going_on(run: RunState) -> str:
-    """A run that a person cancelled is not driven on; any other is."""
-    return f"drumline run {run.begun.plan} --new" if run.cancel else "drumline resume"
+    """A run that a person cancelled is not driven on; any other is, and a task, which has no plan to run again."""
+    return f"drumline run {run.begun.plan} --new" if run.cancel and not is_task(run.plan) else "drumline resume"

@@ -19,7 +19,10 @@ _HEADINGS = ("RUN", "STATE", "DONE", "STARTED", "PLAN", "BRANCH")
 
 
 class RunRow(Record):
-    """A run in the list. `plan` is the path of what it does: a plan, or a flow, which nobody knows the length of."""
+    """A run in the list. `plan` is the path of what it does: a plan, or a flow, which nobody knows the length of.
+
+    A task has no path; it is listed by its name.
+    """
 
     run: RunId
     plan: str
@@ -47,7 +50,7 @@ def run_row(snapshot: Snapshot) -> RunRow:
     steps = run.selected()
     return RunRow(
         run=run.id,
-        plan=run.begun.plan,
+        plan=run.begun.plan or run.begun.plan_name,
         state=run_state(snapshot),
         started_at=snapshot.started_at,
         done=sum(1 for step in steps if satisfied(run, step.id) and not is_skipped(run, step.id)),

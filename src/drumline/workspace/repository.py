@@ -15,6 +15,7 @@ from drumline.workspace.git import UNASKED, ask_git
 
 _ABSOLUTE = "--path-format=absolute"
 _PLACES = ("--is-inside-work-tree", _ABSOLUTE, "--show-toplevel", "--git-common-dir")
+MOST_BYTES = 1_000_000
 
 
 class Repository(Record):
@@ -52,6 +53,20 @@ class Repository(Record):
                 hint="git commit --allow-empty -m start",
             )
         return Commit(found.line)
+
+    def list_files(self) -> list[str]:
+        """The files of the checkout's commit, relative to its top."""
+        return ask_git("ls-tree", "-r", "-z", "--name-only", "--full-tree", "HEAD", cwd=self.top).items
+
+    def read_file(self, path: str) -> str | None:
+        """A file as the checkout's commit has it; None if it is not there, is no text, or nobody wrote it by hand."""
+        size = ask_git("cat-file", "-s", f"HEAD:{path}", cwd=self.top, accept=(0, 128))
+        if size.code or int(size.line) > MOST_BYTES:
+            return None
+        try:
+            return ask_git("cat-file", "blob", f"HEAD:{path}", cwd=self.top).out.decode("utf-8")
+        except (UnicodeDecodeError, GitError):
+            return None
 
     def contains(self, commit: Commit) -> bool:
         """Whether the checkout's commit has `commit` in its history, or its work; an unknown commit is not there."""

@@ -1,0 +1,226 @@
+"""`drumline do`: one task in a person's words, done by an agent and judged by the repository's own tests.
+
+The rule: it is a run like any other. Only its plan has no files: one step, whose text is in the journal.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+import click
+
+from drumline.app.begin import Scope, Terms, begin_run, new_run_id, pin_terms
+from drumline.app.brought import list_plan_commands
+from drumline.app.detection import Detected, Found, detect
+from drumline.cli.detach import detach
+from drumline.cli.options import (
+    agent_option,
+    autonomy_option,
+    detach_option,
+    dry_run_option,
+    json_option,
+    retries_option,
+)
+from drumline.cli.output import say
+from drumline.cli.plansession import PlanSession
+from drumline.cli.preview import show_preview
+from drumline.cli.recordings import check_record, record_option, record_plan
+from drumline.cli.trusting import Offer, ask_trust
+from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
+from drumline.core.ids import RunId
+from drumline.core.plan import Check, Plan
+from drumline.core.subject import WITHOUT_STEP
+from drumline.core.task import plan_task
+from drumline.core.trust import CHECK, SETUP, Brought, distinct
+from drumline.errors import InvalidInput
+from drumline.planfiles.task import TaskFiles
+from drumline.record import Record, replace
+from drumline.settings import Settings
+from drumline.store.sqlite import SqliteStore
+from drumline.wiring import Site, open_site
+
+DETECTED = "detected"
+"""Where a check comes from that nobody wrote down as one."""
+FLAGS = ("agent", "autonomy", "retries", "setup")
+EXAMPLE = "drumline do 'Fix the login'"
+
+
+class Job(Record):
+    """What was typed, and what was found for it."""
+
+    site: Site
+    plan: Plan
+    agent: str
+    found: Detected
+    as_json: bool
+    detached: bool
+    record: Path | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the run: a command found for fresh workspaces counts where none is set."""
+        settings = self.site.settings
+        setup = " && ".join(found.command for found in self.found.setup)
+        return replace(settings, setup=settings.setup or setup, subject=settings.subject or WITHOUT_STEP)
+
+
+@click.command("do")
+@click.argument("text", required=False, default="", metavar="TEXT|@FILE|-")
+@click.option(
+    "--check", "checks", multiple=True, metavar="CMD", help="Must succeed; replaces what was found. Repeatable."
+)
+@click.option("--setup", metavar="CMD", help="Run in the fresh workspace first; replaces what was found.")
+@agent_option
+@autonomy_option
+@retries_option
+@record_option
+@dry_run_option
+@detach_option
+@json_option
+def command(text: str, checks: tuple[str, ...], **typed: object) -> int:
+    """Do one task: TEXT in your words, those of a file, or standard input. No plan and no configuration are needed.
+
+    An agent works on it in a workspace of its own, at the commit you are on. The repository's tests, or the commands
+    you name with --check, decide; failures go back to the agent. The result is one commit on a branch.
+    """
+    if typed["record"] and typed["detached"]:
+        raise InvalidInput("--record and --detach cannot be combined", hint="drumline do TEXT --record FILE")
+    site = open_site()
+    site.repository.head_commit()
+    flags = {key: typed[key] for key in FLAGS} | {"checks": checks or None}
+    site = site.with_settings(flags, {})
+    site.check_speaker()
+    job = _prepare(site, _read_text(text, site.here), typed)
+    if typed["dry_run"]:
+        show_preview(TaskFiles(job.plan).read(), None, job.settings, as_json=job.as_json)
+        return 0
+    return _do(job)
+
+
+def _prepare(site: Site, text: str, typed: Mapping[str, object]) -> Job:
+    found = _detect(site)
+    checks = [Check(command=check.command, source=DETECTED) for check in found.checks]
+    return Job(
+        site=site,
+        plan=plan_task(text, checks=checks),
+        agent=_choose_agent(site, typed=typed["agent"] is not None),
+        found=found,
+        as_json=bool(typed["as_json"]),
+        detached=bool(typed["detached"]),
+        record=check_record(site, str(typed["record"])),
+    )
+
+
+def _read_text(typed: str, here: Path) -> str:
+    """The words of the task, from wherever they are."""
+    text = typed
+    try:
+        if typed == "-":
+            text = sys.stdin.read()
+        elif typed.startswith("@"):
+            text = (here / typed[1:]).read_text(encoding="utf-8")
+        text.encode()
+    except (OSError, UnicodeError) as error:
+        raise InvalidInput(f"the task {typed!r} cannot be read: {error}", hint=EXAMPLE) from error
+    if not text.strip():
+        raise InvalidInput("there is no task: the text is empty", hint=EXAMPLE)
+    return text.removeprefix("\ufeff")
+
+
+def _detect(site: Site) -> Detected:
+    """What the repository says about its tests and workspaces, as far as the settings do not say it."""
+    settings = site.settings
+    configured = {"checks", "setup"} & site.config.keys()
+    if configured or (settings.checks and settings.setup):
+        return Detected()
+    found = detect(site.repository.list_files(), site.repository.read_file)
+    found = replace(
+        found,
+        checks=() if settings.checks else found.checks,
+        setup=() if settings.setup else found.setup,
+    )
+    for each in (*found.checks, *found.setup):
+        if each.program and shutil.which(each.program) is None:
+            message = f"{each.place} says that {each.command!r} is needed here, but {each.program} is not installed"
+            raise InvalidInput(message, hint=f"install {each.program}, or: {EXAMPLE} --check CMD --setup true")
+    return found
+
+
+def _choose_agent(site: Site, *, typed: bool) -> str:
+    """The agent that is set; if none is, the only one that is installed."""
+    if site.settings.agent:
+        return site.anchor(site.settings.agent, typed=typed or bool(os.environ.get("DRUMLINE_AGENT")))
+    from drumline.app.agents import list_installed
+
+    installed = list_installed()
+    if len(installed) == 1:
+        say(f"no agent is set; using {installed[0]}, the only agent program that is installed")
+        return installed[0]
+    if installed:
+        message = f"no agent is set, and {len(installed)} are installed ({', '.join(installed)})"
+        raise InvalidInput(message, hint=f"{EXAMPLE} --agent {installed[0]}")
+    message = "no agent is set, and no agent program was found on this machine"
+    raise InvalidInput(message, hint=f"drumline agents, or: {EXAMPLE} --agent 'command:CMD'")
+
+
+def _do(job: Job) -> int:
+    site = job.site
+    site.check_agents(job.agent, job.plan.steps)
+    say_unjailed(name_specs((job.agent, *site.settings.fallback), (), site.profiles), sandbox=site.settings.sandbox)
+    _say_before(job)
+    ask_trust(site, _offer(job), as_json=job.as_json)
+    store = site.open_store()
+    try:
+        return _drive(job, store)
+    finally:
+        store.close()
+
+
+def _say_before(job: Job) -> None:
+    """What a person should know before anything begins."""
+    say_uncommitted(job.site.repository.uncommitted(exclude=[".drumline"]))
+    for found in job.found.setup:
+        say(f"in the fresh workspace: {found.command}  ({found.place})")
+    for check in job.settings.checks:
+        say(f"must succeed: {check}")
+    for found in job.found.checks:
+        say(f"must succeed: {found.command}  ({found.place})")
+    if not job.settings.checks and not job.found.checks:
+        say("no tests were found in this repository: the result will be done, not proved")
+        say(f"  name a command that decides: {EXAMPLE} --check CMD")
+
+
+def _offer(job: Job) -> Offer:
+    """The commands of the repository that this run would execute: what is found is the repository's word."""
+    found = [
+        *(_brought(SETUP, each) for each in job.found.setup),
+        *(_brought(CHECK, each) for each in job.found.checks),
+    ]
+    own, everything = (list_plan_commands(job.site.list_sources(everything=each), ()) for each in (False, True))
+    return Offer(brought=distinct([*found, *own]), everything=distinct([*found, *everything]), place="")
+
+
+def _brought(kind: str, found: Found) -> Brought:
+    return Brought(kind=kind, text=found.command, place=found.place)
+
+
+def _drive(job: Job, store: SqliteStore) -> int:
+    site, run = job.site, _begin(job, store)
+    if job.detached:
+        return detach(site, run, as_json=job.as_json)
+    with record_plan(site, store, run, job.record) as recorder:
+        session = PlanSession(site=site, store=store, run=run, as_json=job.as_json, fresh=True, recorder=recorder)
+        return session.drive(resuming=False)
+
+
+def _begin(job: Job, store: SqliteStore) -> RunId:
+    terms: Terms = pin_terms(job.settings, agent=job.agent, mode="sequential", profiles=job.site.profiles)
+    scope = Scope(run=new_run_id(time.time()), base=job.site.repository.head_commit())
+    anyio.run(begin_run, store, TaskFiles(job.plan).read(), terms, scope)
+    return scope.run

@@ -1,0 +1,54 @@
+"""A task in a person's words: a plan of one step that has no files. The rule: its whole text is in the journal."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from drumline.core.ids import StepId
+from drumline.core.plan import Check, Plan, Step
+
+FORMAT = "task"
+"""What stands where other plans have their format."""
+STEP = StepId("do")
+MOST_TITLE = 72
+MOST_NAME = 32
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+def plan_task(text: str, *, title: str = "", checks: Sequence[Check] = ()) -> Plan:
+    """The plan of a task; `title` is its first line if not given."""
+    title = _shorten(title or _first_line(text))
+    digest = hashlib.blake2b(f"{title}\0{text}".encode(), digest_size=16).hexdigest()
+    step = Step(id=STEP, title=title, text=text, checks=tuple(checks), text_digest=digest)
+    return Plan(name=f"do-{_name(title)}", path="", format=FORMAT, title=title, express=True, steps=(step,))
+
+
+def is_task(plan: Plan) -> bool:
+    """Whether a plan is a task: it has no files that anybody could edit or run again."""
+    return plan.format == FORMAT
+
+
+def _first_line(text: str) -> str:
+    lines = (line.strip().lstrip("#").strip() for line in text.splitlines())
+    return next((line for line in lines if line), "")
+
+
+def _shorten(title: str) -> str:
+    flat = " ".join(title.split())
+    return flat if len(flat) <= MOST_TITLE else flat[: MOST_TITLE - 1].rstrip() + "…"
+
+
+def _name(title: str) -> str:
+    """The title as part of a branch's name: whole words of plain letters as long as they fit."""
+    plain = unicodedata.normalize("NFKD", title.casefold()).encode("ascii", "ignore").decode("ascii")
+    words = _WORD.findall(plain)
+    name = ""
+    for word in words:
+        longer = f"{name}-{word}" if name else word[:MOST_NAME]
+        if len(longer) > MOST_NAME:
+            break
+        name = longer
+    return name or "task"

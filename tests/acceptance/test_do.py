@@ -1,0 +1,324 @@
+"""`drumline do`: a task in one line, in repositories that know nothing of Drumline."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from tests.acceptance.userland import User, leaving_nothing, wait_for
+
+ADD = "def add(a, b):\n    return a + b\n"
+TEST = (
+    "import unittest\nfrom calc import add\n\n\nclass Adds(unittest.TestCase):\n"
+    "    def test_adds(self):\n        self.assertEqual(add(1, 2), 3)\n"
+)
+WRITES = {"calc.py": ADD, "tests/test_calc.py": TEST}
+PROJECT = '[project]\nname = "calc"\nversion = "1"\nrequires-python = ">=3.11"\n'
+OLD_TEST = "import unittest\n\n\nclass Old(unittest.TestCase):\n    def test_old(self):\n        pass\n"
+
+
+def make_repository(folder: Path, files: Mapping[str, str]) -> User:
+    """A user with a repository of these files and nothing of ours in it."""
+    user = User(folder=folder, repo=folder / "repo")
+    (folder / "home").mkdir()
+    user.repo.mkdir()
+    user.git("init", "-q", "-b", "main")
+    for name, text in files.items():
+        path = user.repo / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    if files:
+        user.commit_all("start")
+    return user
+
+
+def script(user: User, *rules: Mapping[str, object]) -> str:
+    """The spec of an agent that plays these rules from a file outside the repository."""
+    path = user.folder / "agent.yaml"
+    path.write_text(json.dumps({"rules": rules}), encoding="utf-8")
+    return f"scripted:{path}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    with leaving_nothing(tmp_path):
+        yield tmp_path
+
+
+@pytest.mark.parametrize(
+    ("program", "files", "writes", "check"),
+    [
+        ("python3", {"tests/test_old.py": OLD_TEST}, WRITES, "python3 -m unittest discover -s tests"),
+        ("make", {"Makefile": "test:\n\ttest -s calc.py\n"}, {"calc.py": ADD}, "make test"),
+        (
+            "npm",
+            {"package.json": json.dumps({"name": "a", "scripts": {"test": "node --test"}})},
+            {"a.test.js": "require('node:test')('holds', () => {});\n"},
+            "npm test",
+        ),
+        (
+            "uv",
+            {
+                "pyproject.toml": f"{PROJECT}[tool.uv]\npackage = false\n",
+                ".gitignore": "uv.lock\n",
+                "tests/test_old.py": OLD_TEST,
+            },
+            WRITES,
+            "uv run python -m unittest discover -s tests",
+        ),
+    ],
+)
+def test_one_command_in_a_fresh_repository_lands_what_its_tests_accept(
+    folder: Path, program: str, files: Mapping[str, str], writes: Mapping[str, str], check: str
+) -> None:
+    user = make_repository(folder, files)
+    if shutil.which(program, path=user.env["PATH"]) is None:
+        pytest.skip(f"{program} is not installed")
+    agent = script(user, {"write": dict(writes)})
+
+    ran = user.drumline("do", "Add an addition", "--agent", agent, env={"UV_OFFLINE": "1"})
+
+    assert ran.code == 0, ran.text
+    assert f"must succeed: {check}" in ran.err
+    assert "1 of 1 steps landed, 1 proved" in ran.out
+    assert user.branch().startswith("drumline/do-add-an-addition-")
+    name, text = next(iter(writes.items()))
+    assert user.landed(name) == text.strip()
+    assert user.git("log", "-1", "--format=%s", user.branch()) == "Add an addition"
+    assert user.git("status", "--porcelain") == ""
+    assert user.git("rev-parse", "--abbrev-ref", "HEAD") == "main"
+
+
+def test_a_failing_test_goes_back_to_the_agent(folder: Path) -> None:
+    user = make_repository(folder, {"Makefile": "test:\n\tgrep -q right a.txt\n"})
+    agent = script(user, {"match": {"attempt": 1}, "write": {"a.txt": "wrong\n"}}, {"write": {"a.txt": "right\n"}})
+
+    ran = user.drumline("do", "Write it", "--agent", agent)
+
+    assert ran.code == 0, ran.text
+    assert user.step("do")["attempts"] == 2
+    assert user.landed("a.txt") == "right"
+    assert "## The step\n\nWrite it\n" in user.prompt("do")
+
+
+def test_named_checks_replace_what_was_found(folder: Path) -> None:
+    user = make_repository(folder, {"Makefile": "test:\n\tfalse\n"})
+    agent = script(user, {"write": {"a.txt": "1\n", "b.txt": "1\n"}})
+
+    ran = user.drumline("do", "Write it", "--check", "test -f a.txt", "--check", "test -f b.txt", "--agent", agent)
+
+    assert ran.code == 0, ran.text
+    assert "make test" not in ran.text
+    assert "checks 2/2" in ran.out
+    assert "nobody has accepted" not in ran.err
+
+
+def test_without_tests_it_is_done_and_not_proved_and_that_is_said_before(folder: Path) -> None:
+    user = make_repository(folder, {"README.md": "hello\n"})
+    agent = script(user, {"write": {"a.txt": "1\n"}})
+
+    ran = user.drumline("do", "Write it", "--agent", agent)
+
+    assert ran.code == 0, ran.text
+    assert "no tests were found in this repository: the result will be done, not proved" in ran.err
+    assert "--check CMD" in ran.err
+    assert "1 of 1 steps landed, 0 proved" in ran.out
+    assert user.step("do")["proved"] is False
+
+
+def test_the_configuration_says_how_it_is_judged_where_it_does(folder: Path) -> None:
+    files = {"Makefile": "test:\n\tfalse\n", ".drumline/config.toml": 'checks = ["test -f a.txt"]\n'}
+    user = make_repository(folder, files)
+
+    ran = user.drumline("do", "Write it", "--agent", script(user, {"write": {"a.txt": "1\n"}}))
+
+    assert ran.code == 0, ran.text
+    assert "must succeed: test -f a.txt" in ran.err
+
+
+def test_changes_that_are_not_committed_are_named_and_not_seen(folder: Path) -> None:
+    user = make_repository(folder, {"README.md": "hello\n", "a.txt": "old\n"})
+    (user.repo / "a.txt").write_text("mine\n", encoding="utf-8")
+    agent = script(user, {"run": "cp a.txt seen.txt"})
+
+    ran = user.drumline("do", "Copy it", "--check", "true", "--agent", agent)
+
+    assert ran.code == 0, ran.text
+    assert "1 uncommitted change is not part of the run and untouched in your checkout" in ran.err
+    assert user.landed("seen.txt") == "old"
+    assert (user.repo / "a.txt").read_text(encoding="utf-8") == "mine\n"
+
+
+def test_the_text_may_be_in_a_file_or_on_standard_input(folder: Path) -> None:
+    user = make_repository(folder, {"README.md": "hello\n"})
+    (user.folder / "task.md").write_text("# Write a file\n\nIt is called a.txt.\n", encoding="utf-8")
+    agent = script(user, {"write": {"a.txt": "1\n"}})
+
+    ran = user.drumline("do", f"@{user.folder / 'task.md'}", "--check", "test -f a.txt", "--agent", agent)
+
+    assert ran.code == 0, ran.text
+    assert user.branch().startswith("drumline/do-write-a-file-")
+    assert "It is called a.txt." in user.prompt("do")
+
+
+def test_two_tasks_are_two_runs_and_each_can_be_looked_at(folder: Path) -> None:
+    user = make_repository(folder, {"README.md": "hello\n"})
+    agent = script(user, {"write": {"a.txt": "1\n"}})
+
+    first = user.drumline("do", "Write it", "--check", "test -f a.txt", "--agent", agent)
+    second = user.drumline("do", "Write it", "--check", "test -f a.txt", "--agent", agent, "--json")
+
+    assert (first.code, second.code) == (0, 0)
+    assert second.lines[-1]["state"] == "done"
+    rows = user.type("runs", "--json").json["runs"]
+    assert isinstance(rows, list)
+    assert len({row["run"] for row in rows}) == 2
+    assert {row["plan"] for row in rows} == {"do-write-it"}
+    assert user.type("status").code == 0
+    assert "do is done: landed as" in user.type("why", "do").out
+    assert user.type("resume").code == 3
+
+
+def test_a_driver_that_is_killed_is_resumed_and_lands_once(folder: Path) -> None:
+    user = make_repository(folder, {"README.md": "hello\n"})
+    agent = script(user, {"sleep": 0.5, "run": "echo 1 >> a.txt; sleep 1"})
+    driver = user.start("do", "Write it", "--check", "test $(grep -c 1 a.txt) = 1", "--agent", agent)
+    wait_for(lambda: user.status().get("steps") and user.step("do")["state"] == "running", "it never began")
+
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.communicate()
+    resumed = user.drumline("resume")
+
+    assert resumed.code == 0, resumed.text
+    assert user.landed("a.txt") == "1"
+    assert user.git("rev-list", "--count", f"main..{user.branch()}") == "1"
+
+
+def test_a_blocked_task_is_retried_as_a_step_of_a_plan_is(folder: Path) -> None:
+    user = make_repository(folder, {"README.md": "hello\n"})
+    agent = script(user, {"run": f"cp {user.folder}/now.txt a.txt"})
+    (user.folder / "now.txt").write_text("wrong\n", encoding="utf-8")
+    check = ("--check", "grep -q right a.txt", "--retries", "0")
+
+    blocked = user.drumline("do", "Write it", *check, "--agent", agent)
+    (user.folder / "now.txt").write_text("right\n", encoding="utf-8")
+    retried = user.drumline("retry", "do", "--resume")
+
+    assert blocked.code == 2, blocked.text
+    assert retried.code == 0, retried.text
+    assert user.landed("a.txt") == "right"
+
+
+def test_it_can_be_driven_in_the_background(folder: Path) -> None:
+    user = make_repository(folder, {"README.md": "hello\n"})
+    agent = script(user, {"write": {"a.txt": "1\n"}})
+
+    detached = user.drumline("do", "Write it", "--check", "test -f a.txt", "--agent", agent, "--detach")
+    waited = user.drumline("wait", detached.out.strip())
+
+    assert (detached.code, waited.code) == (0, 0)
+    assert user.landed("a.txt") == "1"
+
+
+def test_a_dry_run_shows_what_would_be_executed_and_begins_nothing(folder: Path) -> None:
+    user = make_repository(folder, {"Makefile": "test:\n\ttrue\n"})
+
+    shown = user.type("do", "Write it", "--agent", "command:true", "--dry-run")
+
+    assert shown.code == 0
+    assert "make test" in shown.out
+    assert not (user.repo / ".git" / "drumline" / "state.db").exists()
+
+
+def test_commands_that_the_repository_brings_are_asked_about_where_that_is_set(folder: Path) -> None:
+    user = make_repository(folder, {"Makefile": "test:\n\ttest -f a.txt\n"})
+    agent = script(user, {"write": {"a.txt": "1\n"}})
+    asking = {"DRUMLINE_TRUST": "ask"}
+
+    refused = user.drumline("do", "Write it", "--agent", agent, env=asking)
+    accepted = user.type("trust", "--accept")
+    ran = user.drumline("do", "Write it", "--agent", agent, env=asking)
+
+    assert refused.code == 2, refused.text
+    assert "check: make test  (Makefile)" in refused.err
+    assert "next: drumline trust --accept" in refused.err
+    assert accepted.code == 0
+    assert ran.code == 0, ran.text
+
+
+@pytest.mark.parametrize(
+    ("args", "message", "hint"),
+    [
+        (["do"], "there is no task: the text is empty", "drumline do 'Fix the login'"),
+        (["do", " \n"], "there is no task: the text is empty", "drumline do 'Fix the login'"),
+        (["do", "@none.md", "--agent", "command:true"], "the task '@none.md' cannot be read", "drumline do"),
+        (["do", "Fix it"], "no agent is set, and no agent program was found", "drumline agents"),
+        (["do", "Fix it", "--agent", "nobody"], "'nobody'", "drumline"),
+        (["do", "Fix it", "--detach", "--record", "x.yaml"], "cannot be combined", "drumline do TEXT --record FILE"),
+    ],
+)
+def test_what_cannot_begin_is_refused_with_the_next_command(
+    folder: Path, args: list[str], message: str, hint: str
+) -> None:
+    user = make_repository(folder, {"README.md": "hello\n"})
+
+    refused = user.type(*args, env={"PATH": "/usr/bin:/bin"})
+
+    assert refused.code == 3
+    assert message in refused.err
+    assert f"next: {hint}" in refused.err
+
+
+def test_outside_a_repository_it_says_how_to_make_one(folder: Path) -> None:
+    user = make_repository(folder, {})
+    place = user.folder / "plain"
+    place.mkdir()
+
+    refused = User(folder=folder, repo=place).type("do", "Fix it", "--agent", "command:true")
+
+    assert refused.code == 3
+    assert "is not in a git repository" in refused.err
+    assert "next: git init" in refused.err
+
+
+def test_without_a_commit_it_says_how_to_make_one(folder: Path) -> None:
+    user = make_repository(folder, {})
+
+    refused = user.type("do", "Fix it", "--agent", "command:true")
+
+    assert refused.code == 3
+    assert "has no commit yet" in refused.err
+    assert "next: git commit --allow-empty -m start" in refused.err
+
+
+def test_the_only_installed_agent_is_used_and_several_are_a_question(folder: Path) -> None:
+    user = make_repository(folder, {"README.md": "hello\n"})
+    programs = user.folder / "bin"
+    programs.mkdir()
+    for name in ("claude", "codex"):
+        (programs / name).write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+        (programs / name).chmod(0o755)
+    path = {"PATH": f"{programs}:/usr/bin:/bin"}
+
+    several = user.type("do", "Fix it", "--dry-run", env=path)
+    (programs / "claude").unlink()
+    one = user.type("do", "Fix it", "--dry-run", env=path)
+
+    assert several.code == 3
+    assert "2 are installed (claude, codex)" in several.err
+    assert one.code == 0
+    assert "using codex, the only agent program that is installed" in one.err
+
+
+def test_a_tool_that_is_not_installed_is_named_before_anything_begins(folder: Path) -> None:
+    user = make_repository(folder, {"mix.exs": ""})
+
+    refused = user.type("do", "Fix it", "--agent", "command:true", env={"PATH": "/usr/bin:/bin"})
+
+    assert refused.code == 3
+    assert "mix.exs says that 'mix test' is needed here, but mix is not installed" in refused.err

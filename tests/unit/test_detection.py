@@ -1,0 +1,124 @@
+"""Which commands test a repository, and which one makes a fresh workspace ready, found from its files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from drumline.app.detection import Found, detect
+
+UV = '[project]\nname = "a"\n[dependency-groups]\ndev = ["pytest>=8"]\n'
+PLACEHOLDER = 'echo "Error: no test specified" && exit 1'
+
+
+def package(**fields: object) -> str:
+    return json.dumps({"scripts": {"test": "node --test"}, **fields})
+
+
+@pytest.mark.parametrize(
+    ("files", "checks"),
+    [
+        ({"pyproject.toml": UV, "uv.lock": ""}, ["uv run pytest"]),
+        ({"pyproject.toml": UV + "[tool.uv]\n"}, ["uv run pytest"]),
+        (
+            {"pyproject.toml": '[project.optional-dependencies]\ntest = ["pytest"]\n', "uv.lock": ""},
+            ["uv run --extra test pytest"],
+        ),
+        ({"pyproject.toml": '[dependency-groups]\nci = ["pytest"]\n', "uv.lock": ""}, ["uv run --group ci pytest"]),
+        ({"pyproject.toml": '[dependency-groups]\n"a b" = ["pytest"]\n', "uv.lock": ""}, ["uv run pytest"]),
+        ({"uv.lock": "", "tests/test_a.py": ""}, ["uv run python -m unittest discover -s tests"]),
+        ({"pyproject.toml": "[tool.poetry.group.dev.dependencies]\npytest = '*'\n"}, ["poetry run pytest"]),
+        ({"pyproject.toml": "[tool.poetry]\n", "test_a.py": ""}, ["poetry run python -m unittest discover"]),
+        ({"pyproject.toml": UV}, ["python3 -m pytest"]),
+        ({"requirements-dev.txt": "pytest\n"}, ["python3 -m pytest"]),
+        ({"setup.py": "", "tests/conftest.py": ""}, ["python3 -m pytest"]),
+        ({"requirements.txt": "pytest\n", "src/a/__init__.py": ""}, ["PYTHONPATH=src python3 -m pytest"]),
+        ({"test_a.py": "", "a.py": ""}, ["python3 -m unittest discover"]),
+        ({"tests/test_a.py": ""}, ["python3 -m unittest discover -s tests"]),
+        ({"pyproject.toml": "[project]\n", "a.py": ""}, []),
+        ({"package.json": package()}, ["npm test"]),
+        ({"package.json": package(), "pnpm-lock.yaml": ""}, ["pnpm test"]),
+        ({"package.json": package(), "yarn.lock": ""}, ["yarn test"]),
+        ({"package.json": package(), "bun.lock": ""}, ["bun run test"]),
+        ({"package.json": package(packageManager="pnpm@9.1.0")}, ["pnpm test"]),
+        ({"package.json": package(packageManager="rm -rf@1")}, ["npm test"]),
+        ({"package.json": package(scripts={"test": PLACEHOLDER})}, []),
+        ({"package.json": package(scripts={"build": "tsc"})}, []),
+        ({"package.json": "[1, 2"}, []),
+        ({"package.json": "[]"}, []),
+        ({"Cargo.toml": "[package]\n"}, ["cargo test"]),
+        ({"go.mod": "module a\n"}, ["go test ./..."]),
+        ({"Gemfile": "gem 'rspec'\n", "spec/a_spec.rb": ""}, ["bundle exec rspec"]),
+        ({"Gemfile": "", "Rakefile": "", "test/a_test.rb": ""}, ["bundle exec rake test"]),
+        ({"Gemfile": "", "bin/rails": "", "test/a_test.rb": ""}, ["bundle exec rails test"]),
+        ({"Gemfile": ""}, []),
+        ({"mix.exs": ""}, ["mix test"]),
+        ({"pom.xml": ""}, ["mvn --batch-mode test"]),
+        ({"pom.xml": "", "mvnw": ""}, ["./mvnw --batch-mode test"]),
+        ({"build.gradle.kts": ""}, ["gradle test"]),
+        ({"build.gradle": "", "gradlew": ""}, ["./gradlew test"]),
+        ({"App.sln": ""}, ["dotnet test"]),
+        ({"app.csproj": ""}, ["dotnet test"]),
+        ({"Makefile": "all:\n\ttrue\n\ntest: all\n\ttrue\n"}, ["make test"]),
+        ({"GNUmakefile": "lint test: x\n\ttrue\n"}, ["make test"]),
+        ({"Makefile": "test := 1\nall:\n\ttest: x\n"}, []),
+        ({"Makefile": "latest: x\ntests: y\n"}, []),
+        ({"justfile": "test *args:\n  true\n"}, ["just test"]),
+        ({".justfile": "@test: build\n  true\n"}, ["just test"]),
+        ({"justfile": "test := '1'\n"}, []),
+        ({"Taskfile.yml": "version: '3'\ntasks:\n  test:\n    cmds: [x]\n"}, ["task test"]),
+        ({"Taskfile.yaml": "tasks: {build: {env: {test: 1}}}\n"}, []),
+        ({"Taskfile.yaml": "tasks: [\n"}, []),
+        ({"Makefile": "test:\n\tnpm test\n", "package.json": package()}, ["make test"]),
+        ({"package.json": package(), "go.mod": ""}, ["npm test", "go test ./..."]),
+        ({"web/package.json": package(), "README.md": ""}, []),
+        ({}, []),
+    ],
+)
+def test_the_files_of_a_repository_say_how_it_is_tested(files: dict[str, str], checks: list[str]) -> None:
+    assert [found.command for found in detect(list(files), files.get).checks] == checks
+
+
+@pytest.mark.parametrize(
+    ("files", "setup"),
+    [
+        ({"package.json": package(devDependencies={"a": "1"}), "package-lock.json": ""}, ["npm ci"]),
+        ({"package.json": package(dependencies={"a": "1"})}, ["npm install --no-package-lock"]),
+        ({"package.json": package()}, []),
+        ({"package.json": package(dependencies={"a": "1"}), "pnpm-lock.yaml": ""}, ["pnpm install --frozen-lockfile"]),
+        (
+            {"package.json": package(dependencies={"a": "1"}), "yarn.lock": "# yarn lockfile v1\n"},
+            ["yarn install --frozen-lockfile"],
+        ),
+        (
+            {"package.json": package(dependencies={"a": "1"}), "yarn.lock": "__metadata:\n"},
+            ["yarn install --immutable"],
+        ),
+        ({"package.json": package(dependencies={"a": "1"}), "bun.lockb": ""}, ["bun install --frozen-lockfile"]),
+        ({"pyproject.toml": "[tool.poetry]\n", "test_a.py": ""}, ["poetry install"]),
+        ({"Gemfile": "gem 'rspec'", "spec/a_spec.rb": ""}, ["bundle install"]),
+        ({"mix.exs": "", "mix.lock": ""}, ["mix deps.get"]),
+        ({"pyproject.toml": UV, "uv.lock": ""}, []),
+        ({"go.mod": ""}, []),
+    ],
+)
+def test_what_is_not_in_the_repository_is_installed_first(files: dict[str, str], setup: list[str]) -> None:
+    ignoring = {**files, ".gitignore": "/node_modules/\ndeps\n"}
+
+    assert [found.command for found in detect(list(ignoring), ignoring.get).setup] == setup
+
+
+def test_packages_are_not_installed_where_git_would_take_them_for_work() -> None:
+    files = {"package.json": package(dependencies={"a": "1"})}
+
+    assert detect(list(files), files.get).setup == ()
+
+
+def test_every_command_says_where_it_was_found_and_what_it_needs() -> None:
+    files = {"package.json": package(), "uv.lock": "", "tests/test_a.py": "", "gradlew": "", "build.gradle": ""}
+
+    found = detect(list(files), files.get).checks
+
+    assert [(f.place, f.program) for f in found] == [("uv.lock", "uv"), ("package.json", "npm"), ("build.gradle", "")]
+    assert found[1] == Found(command="npm test", place="package.json", program="npm")
