@@ -148,6 +148,73 @@ FORMATS = [
 ]
 
 
+def boxes(path: str, text: str, ids: Sequence[str], name: str) -> Format:
+    """A plan of three boxes in one file, which are ticked when their steps are done."""
+    return Format(
+        name=name,
+        plan=path,
+        files={path: text},
+        ids=ids,
+        done=lambda repo: (repo / path).read_text() == text.replace("[ ]", "[x]"),
+        blocked=beside(path, "blocked", 1),
+    )
+
+
+TASKS = {
+    "master": {
+        "tasks": [
+            {"id": n, "title": f"Do thing {n}", "status": "pending", "dependencies": [n - 1] if n > 1 else []}
+            for n in (1, 2, 3)
+        ]
+    }
+}
+LISTS = [
+    boxes(
+        "specs/001-demo/tasks.md",
+        "# Tasks: Demo\n\n## Phase 1: Setup\n\n" + "".join(f"- [ ] T00{n} Do thing {n}\n" for n in (1, 2, 3)),
+        ["T001", "T002", "T003"],
+        "speckit",
+    ),
+    boxes(
+        ".kiro/specs/demo/tasks.md",
+        "# Plan\n\n- [ ] 1. All\n" + "".join(f"  - [ ] 1.{n} Do thing {n}\n" for n in (1, 2, 3)),
+        ["1.1", "1.2", "1.3"],
+        "kiro",
+    ),
+    boxes(
+        "openspec/changes/demo/tasks.md",
+        "## 1. All\n\n" + "".join(f"- [ ] 1.{n} Do thing {n}\n" for n in (1, 2, 3)),
+        ["1.1", "1.2", "1.3"],
+        "openspec",
+    ),
+    boxes(
+        "docs/superpowers/plans/demo.md",
+        "# Demo\n\n" + "".join(f"### Task {n}: Do thing {n}\n\n- [ ] Write it\n- [ ] Look\n\n" for n in (1, 2, 3)),
+        ["1", "2", "3"],
+        "superpowers",
+    ),
+    boxes(
+        "TODO.md",
+        "# Demo\n\n- [ ] Do one\n- [ ] Do two\n- [ ] Do three\n",
+        ["do-one", "do-two", "do-three"],
+        "checklist",
+    ),
+    Format(
+        name="taskmaster",
+        plan=".taskmaster/tasks/tasks.json",
+        files={".taskmaster/tasks/tasks.json": json.dumps(TASKS, indent=2)},
+        ids=["1", "2", "3"],
+        done=lambda repo: (repo / ".taskmaster/tasks/tasks.json").read_text().count('"done"') == 3,
+        blocked=says(".taskmaster/tasks/tasks.json", '"blocked"'),
+    ),
+]
+EVERY = [*FORMATS, LISTS[0], *(pytest.param(form, marks=pytest.mark.long) for form in LISTS[1:])]
+
+
+def name_form(value: object) -> str:
+    return value.name if isinstance(value, Format) else ""
+
+
 def column(found: Mapping[str, object], key: str) -> list[object]:
     """One value of every step; none where there are no steps to speak of."""
     steps = found.get("steps", [])
@@ -166,7 +233,7 @@ def setup(folder: Path, form: Format) -> User:
     return user
 
 
-@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+@pytest.mark.parametrize("form", EVERY, ids=name_form)
 def test_a_run_is_killed_explained_and_resumed_in_every_format(tmp_path: Path, form: Format) -> None:
     user = setup(tmp_path, form)
     hold = tmp_path / "hold"
@@ -193,7 +260,7 @@ def test_a_run_is_killed_explained_and_resumed_in_every_format(tmp_path: Path, f
     assert user.drumline("validate", form.plan).code == 0
 
 
-@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+@pytest.mark.parametrize("form", EVERY, ids=name_form)
 def test_a_step_that_stays_wrong_is_blocked_in_the_plans_own_words(tmp_path: Path, form: Format) -> None:
     user = setup(tmp_path, form)
     (user.repo / ".drumline" / "config.toml").write_text(f'checks = ["test ! -f {form.ids[1]}.txt"]\n')
@@ -206,7 +273,7 @@ def test_a_step_that_stays_wrong_is_blocked_in_the_plans_own_words(tmp_path: Pat
     assert column(user.status(), "state") == ["done", "blocked", "waiting"]
 
 
-@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+@pytest.mark.parametrize("form", EVERY, ids=name_form)
 def test_every_format_converts_to_a_native_plan_that_says_the_same(tmp_path: Path, form: Format) -> None:
     user = setup(tmp_path, form)
 
@@ -221,7 +288,7 @@ def test_every_format_converts_to_a_native_plan_that_says_the_same(tmp_path: Pat
         assert column(after, key) == column(before, key)
 
 
-@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
+@pytest.mark.parametrize("form", EVERY, ids=name_form)
 def test_validate_explains_every_format_on_one_screen(tmp_path: Path, form: Format) -> None:
     user = setup(tmp_path, form)
 

@@ -18,6 +18,7 @@ COMMANDS = (
     "do",
     "init",
     "validate",
+    "checks",
     "graph",
     "convert",
     "run",

@@ -14,7 +14,7 @@ format_option = click.option(
     "format",
     default="",
     metavar="FORMAT",
-    help="dag, phased, implement, maestro or waves; found from the files if not given.",
+    help="The format of the plan, such as dag or speckit; found from the files if not given.",
 )
 agent_option = click.option(
     "--agent", metavar="SPEC", help="claude, codex, … (see drumline agents), command:CMD or scripted:FILE."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import anyio
@@ -27,7 +27,9 @@ from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.app.finding import step_in_file
 from drumline.app.foreign import foreign_settings
 from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
+from drumline.app.proposing import as_checks, propose
 from drumline.app.starting import hold_start
+from drumline.cli.checks import show_proposals
 from drumline.cli.detach import detach
 from drumline.cli.options import (
     agent_option,
@@ -45,6 +47,7 @@ from drumline.cli.recordings import check_record, record_option, record_plan
 from drumline.cli.trusting import Offer, ask_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId, StepId
+from drumline.core.outlook import count_proved
 from drumline.core.plan import Reading, Status
 from drumline.core.profile import profile
 from drumline.errors import InvalidInput, InvalidPlan, NeedsPerson
@@ -260,6 +263,7 @@ def _find_unmerged(request: Request, earlier: list[RunBrief]) -> RunBrief | None
 def _begin(
     request: Request, store: SqliteStore, earlier: list[RunBrief], selection: tuple[StepId, ...] | None
 ) -> RunId:
+    request = request if earlier else _offer_checks(request)
     site, reading = request.site, request.reading
     terms = _terms(request)
     base = site.repository.head_commit()
@@ -273,6 +277,28 @@ def _begin(
     )
     anyio.run(begin_run, store, reading, terms, scope)
     return scope.run
+
+
+def _offer_checks(request: Request) -> Request:
+    """Propose checks before the first run of a plan whose steps nothing would prove; they are kept on a yes."""
+    site, plan = request.site, request.reading.plan
+    proposals = [] if site.settings.checks else propose(request.reading, site.repository.top)
+    if not proposals:
+        return request
+    say(count_proved(request.reading))
+    if request.as_json or request.detached or not is_terminal():
+        say(f"  {len(proposals)} checks could be added: drumline checks {plan.path}")
+        return request
+    show_proposals(proposals)
+    planfiles = site.open_plan(plan.path, plan.format)
+    try:
+        if not click.confirm("Keep them beside the plan and run them", default=False, err=True):
+            return request
+        say(f"wrote {planfiles.keep_checks(as_checks(proposals))}")
+    except InvalidInput as refused:
+        say(f"{refused}: {refused.hint}")
+        return request
+    return replace(request, reading=planfiles.read())
 
 
 def _terms(request: Request) -> Terms:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
+
 import click
 
+from drumline.app.catalog import RunBrief, list_runs
+from drumline.app.drifting import Ground, find_drift
 from drumline.cli.options import format_option, json_option, plan_argument
 from drumline.cli.output import SCHEMA_VERSION, count_problems, print_json, problem_json, say, show_problems
 from drumline.core.plan import Reading
 from drumline.core.profile import profile, profile_json
+from drumline.record import replace
 from drumline.views.explain import explain
-from drumline.wiring import open_site
+from drumline.wiring import Site, open_site
 
 INVALID = 3
 
@@ -17,17 +23,25 @@ INVALID = 3
 @click.command("validate")
 @plan_argument
 @format_option
+@click.option(
+    "--drift", is_flag=True, help="Compare what steps name with the head: paths, and symbols since the first run."
+)
 @click.option("--strict", is_flag=True, help="Let warnings fail, too.")
 @json_option
-def command(plan: str, strict: bool, format: str, as_json: bool) -> int:
+def command(plan: str, format: str, *, drift: bool, strict: bool, as_json: bool) -> int:
     """Check PLAN (a path, a name in plans/, a ticket id or slug) and show its shape."""
-    reading = open_site().open_plan(plan, format).read()
+    site = open_site()
+    planfiles = site.open_plan(plan, format)
+    reading = planfiles.read()
+    if drift and not reading.errors:
+        found = find_drift(reading, planfiles.text, site.repository, _find_ground(site, reading))
+        reading = replace(reading, problems=(*reading.problems, *found))
     ok = not reading.errors and not (strict and reading.problems)
     if as_json:
         print_json(validation_json(reading, ok=ok))
     else:
         show_problems(reading.problems)
-        _show_shape(reading, ok=ok)
+        _show_shape(reading, site.settings.checks, ok=ok)
     return 0 if ok else INVALID
 
 
@@ -55,11 +69,25 @@ def validation_json(reading: Reading, *, ok: bool) -> dict[str, object]:
     }
 
 
-def _show_shape(reading: Reading, *, ok: bool) -> None:
+def _find_ground(site: Site, reading: Reading) -> Ground:
+    """What the plan is compared with: the commit of its first run, which recorded what it was read against."""
+    head = site.repository.head_commit()
+    runs: list[RunBrief] = []
+    if site.has_store():
+        with closing(site.open_store(read_only=True)) as store:
+            runs = list_runs(store, plan=reading.plan.path)
+    if not runs:
+        say("no run has recorded the commit that this plan was read against; only the head is looked at")
+        return Ground(head=head)
+    landed = {finished.commit for brief in runs for finished in brief.state.finished.values() if finished.commit}
+    return Ground(head=head, base=runs[0].state.begun.base, landed=frozenset(landed))
+
+
+def _show_shape(reading: Reading, configured: Sequence[str], *, ok: bool) -> None:
     verdict = f"{'valid' if ok else 'not valid'} ({count_problems(reading.problems)})"
     click.echo(f"{reading.plan.path}: {verdict}, format {reading.plan.format}")
     if reading.errors:
         say("  next: fix the errors above, then: drumline validate " + reading.plan.path)
         return
-    for line in explain(reading, profile(reading.plan.steps)):
+    for line in explain(reading, profile(reading.plan.steps), configured):
         click.echo(line)

@@ -20,7 +20,9 @@ from drumline.planfiles.drafts import until_settled
 from drumline.planfiles.sidecar import Added, Sidecar
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, escape_glob, read_bytes
 from drumline.planfiles.stepfile import replace_spans
+from drumline.planfiles.weaving import add_checks
 from drumline.ports.planfiles import Correction
+from drumline.record import replace
 
 T = TypeVar("T")
 
@@ -110,6 +112,17 @@ class AnnotatedFiles(DocumentFiles):
             sidecar.store(self._beside, notes.with_added(Added(correction=correction, helps=helps.id)))
             return self._path
 
+    def keep_checks(self, checks: Mapping[StepId, Sequence[str]]) -> str:
+        """Keep these checks in the sidecar, beside those that are there; return its path."""
+        with self._lock.hold():
+            notes = self._notes()
+            merged = {
+                step: tuple(dict.fromkeys([*notes.checks.get(step, ()), *checks.get(step, ())]))
+                for step in (*notes.checks, *checks)
+            }
+            sidecar.store(self._beside, replace(notes, checks=merged))
+        return self._beside_path
+
     def _reading(self, doc: Parsed, notes: Sidecar | Problem, digests: Mapping[str, str]) -> Reading:
         problems = list(doc.problems)
         if isinstance(notes, Problem):
@@ -117,6 +130,7 @@ class AnnotatedFiles(DocumentFiles):
             notes = Sidecar()
         woven = self._frugal.weave(doc, notes.added)
         plan = self._plan(woven)
+        plan = plan.with_steps(add_checks(plan.steps, notes.checks))
         marks = {step.id: self._marks_of(step.id, doc.marks.get(step.id, Marks()), notes) for step in plan.steps}
         found = drop_settled(validate(plan), plan, marks)
         problems += [problem for problem in found if problem.code not in self._frugal.muted]

@@ -150,6 +150,11 @@ class DocumentFiles:
         with self._lock.hold():
             return until_settled(insert)
 
+    def keep_checks(self, checks: Mapping[StepId, Sequence[str]]) -> str:
+        """Refused: the document has a place for checks."""
+        message = f"{self._path} keeps checks in the document"
+        raise InvalidInput(message, hint="write them under Automated Verification of each step")
+
     def account(self, account: Account) -> None:
         """Bring the document's own books up to date, where the format keeps any."""
 

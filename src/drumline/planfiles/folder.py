@@ -245,6 +245,11 @@ class FolderFiles:
             put_file(self._file(helps), waiting.encode(), before=text.encode())
         return (there or [name])[0]
 
+    def keep_checks(self, checks: Mapping[StepId, Sequence[str]]) -> str:
+        """Refused: the files of the steps have a place for checks."""
+        message = f"{self._path} keeps checks in the files of its steps"
+        raise InvalidInput(message, hint="write them under Automated Verification of each step")
+
     def account(self, account: Account) -> None:
         """These formats keep no books."""
 

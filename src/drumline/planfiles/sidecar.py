@@ -20,6 +20,8 @@ from drumline.record import Record, field, replace
 
 SUFFIX = ".drumline.json"
 SCHEMA_VERSION = 1
+EVERY = StepId("*")
+"""The place of checks for every step that has none of its own."""
 _STATUSES = {status.value: status for status in Status}
 _MARK_FIELDS = ("assignee", "claimed_at", "reason")
 _WORDS = ("id", "title", "what", "why", "test")
@@ -33,11 +35,15 @@ class Added(Record):
 
 
 class Sidecar(Record):
-    """Marks by step, added steps, and during a write the marks from `before` it, should it never be finished."""
+    """Marks by step, added steps, and during a write the marks from `before` it, should it never be finished.
+
+    `checks` are commands that a person accepted for steps, or for every step without a check of its own.
+    """
 
     marks: Mapping[StepId, Marks] = field(default_factory=dict)
     before: Mapping[StepId, Marks] = field(default_factory=dict)
     added: tuple[Added, ...] = ()
+    checks: Mapping[StepId, tuple[str, ...]] = field(default_factory=dict)
 
     def with_marks(self, step: StepId, marks: Marks | None, *, before: Marks | None = None) -> Sidecar:
         """The same with these marks for the step; None forgets them."""
@@ -50,9 +56,11 @@ class Sidecar(Record):
 
     def render(self) -> bytes:
         """The file's bytes; none if there is nothing to remember. The same content always gives the same bytes."""
-        if not (self.marks or self.before or self.added):
+        if not (self.marks or self.before or self.added or self.checks):
             return b""
         value: dict[str, object] = {"schema_version": SCHEMA_VERSION}
+        if self.checks:
+            value["checks"] = {step: list(self.checks[step]) for step in sorted(self.checks)}
         if self.marks:
             value["steps"] = {step: _mark_words(self.marks[step]) for step in sorted(self.marks)}
         if self.before:
@@ -144,7 +152,7 @@ class _Reader:
         if version != SCHEMA_VERSION:
             message = f"has the schema version {version!r}; this program reads {SCHEMA_VERSION}"
             raise _Refused(message, "schema_version")
-        unknown = sorted(set(value) - {"schema_version", "steps", "before", "added"})
+        unknown = sorted(set(value) - {"schema_version", "steps", "before", "added", "checks"})
         if unknown:
             raise _Refused(f"has the unknown key {unknown[0]!r}", unknown[0])
         added = value.get("added", [])
@@ -154,6 +162,10 @@ class _Reader:
             marks=self._marks(value, "steps"),
             before=self._marks(value, "before"),
             added=tuple(_read_added(item, "added", number) for number, item in enumerate(added)),
+            checks={
+                StepId(encodable(step)): _read_commands(commands, "checks", step)
+                for step, commands in _mapping(value.get("checks", {}), "checks").items()
+            },
         )
 
     def _marks(self, value: Mapping[str, object], key: str) -> dict[StepId, Marks]:
@@ -181,6 +193,12 @@ def _read_marks(value: object, *place: str | int) -> Marks:
         raise _Refused(f"the status {word!r} is not one of {', '.join(_STATUSES)}", *place, "status")
     texts = {name: _text(found, name, *place) for name in _MARK_FIELDS}
     return Marks(status=_STATUSES[word], **texts)
+
+
+def _read_commands(value: object, *place: str | int) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(command, str) and command.strip() for command in value):
+        raise _Refused("must be a list of commands", *place)
+    return tuple(encodable(command) for command in value)
 
 
 def _read_added(value: object, *place: str | int) -> Added:

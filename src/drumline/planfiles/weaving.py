@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Step
 from drumline.core.validation import normal_path
 from drumline.planfiles.document import Parsed
-from drumline.planfiles.sidecar import Added
+from drumline.planfiles.sidecar import EVERY, Added
 from drumline.planfiles.source import digest
 from drumline.ports.planfiles import Correction
 from drumline.record import replace
@@ -23,6 +23,24 @@ def weave_beside(parsed: P, added: Sequence[Added]) -> P:
         return parsed
     texts = {one.correction.id: _text_of(one, parsed.texts.get(one.helps, "")) for one in added}
     return replace(parsed, steps=tuple(_woven(parsed.steps, added)), texts={**texts, **parsed.texts})
+
+
+def add_checks(steps: Sequence[Step], checks: Mapping[StepId, Sequence[str]]) -> tuple[Step, ...]:
+    """The steps with the checks kept beside the plan: their own, and those of every step that has none in the plan."""
+    return tuple(_checked(step, checks) for step in steps) if checks else tuple(steps)
+
+
+def _checked(step: Step, checks: Mapping[StepId, Sequence[str]]) -> Step:
+    known = {check.command for check in step.checks}
+    wanted = [*checks.get(step.id, ()), *(() if step.checks else checks.get(EVERY, ()))]
+    added = [command for command in dict.fromkeys(wanted) if command not in known]
+    if not added:
+        return step
+    return replace(
+        step,
+        checks=(*step.checks, *(Check(command=command) for command in added)),
+        text_digest=digest("\0".join([step.text_digest, *added]).encode("utf-8", "replace")),
+    )
 
 
 def _woven(steps: Sequence[Step], added: Sequence[Added]) -> Iterator[Step]:

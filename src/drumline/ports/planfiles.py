@@ -102,6 +102,13 @@ class PlanFiles(Protocol):
         """
         ...
 
+    def keep_checks(self, checks: Mapping[StepId, Sequence[str]]) -> str:
+        """Keep commands that prove steps beside the plan; return the path of the file that has them.
+
+        The id `*` stands for every step without a check. InvalidInput where the plan's own files have a place for them.
+        """
+        ...
+
     def account(self, account: Account) -> None:
         """Bring the plan's own books up to date, where the format keeps any; otherwise nothing happens."""
         ...

@@ -91,6 +91,10 @@ class FakePlanFiles:
         self._plan = self._plan.with_steps([*others[:place], self._step(correction.id), *others[place:]])
         return path
 
+    def keep_checks(self, checks: Mapping[StepId, Sequence[str]]) -> str:
+        """Refused: each step has a place for its checks."""
+        raise InvalidInput("a plan in memory keeps checks in its steps", hint="drumline validate PATH/TO/PLAN")
+
     def account(self, account: Account) -> None:
         """Keep the account, so that a test can look at it."""
         self.accounts.append(account)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from drumline.core.ids import StepId
+from drumline.core.outlook import count_proved
 from drumline.core.plan import Marks, Reading, Status, Step
 from drumline.core.profile import Profile
 from drumline.views.cells import flatten
@@ -26,8 +27,8 @@ NOTES: Mapping[str, str] = {
 MOST = 6
 
 
-def explain(reading: Reading, shape: Profile) -> list[str]:
-    """At most a screen of sentences; a line says one thing."""
+def explain(reading: Reading, shape: Profile, configured: Sequence[str] = ()) -> list[str]:
+    """At most a screen of sentences; a line says one thing. `configured` are checks that are run for every step."""
     plan = reading.plan
     note = NOTES.get(plan.format, "read and written in its own words")
     if plan.format == "dag" and plan.path.endswith(".md"):
@@ -41,6 +42,7 @@ def explain(reading: Reading, shape: Profile) -> list[str]:
         f"  order: {_count(len(shape.batches), 'batch', 'batches')}, at most {_count(shape.width, 'step')} in one; "
         f"longest chain {_some(shape.critical_path, ' → ')}",
         f"  checks: {_checks(here)}",
+        f"  {count_proved(reading, configured)}",
         *_agents(here),
         *_roles(here),
         *_by_hand(here),

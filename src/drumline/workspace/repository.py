@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from drumline.core.ids import Commit
@@ -72,6 +72,24 @@ class Repository(Record):
         """Whether the checkout's commit has `commit` in its history, or its work; an unknown commit is not there."""
         found = ask_git("merge-base", "--is-ancestor", commit, "HEAD", cwd=self.top, accept=(0, 1, 128))
         return found.code == 0 or (found.code == 1 and is_absorbed(commit, into="HEAD", cwd=self.top))
+
+    def paths_at(self, commit: Commit) -> frozenset[str]:
+        """The paths of all files of a commit; none if it is not there."""
+        found = ask_git("ls-tree", "-r", "-z", "--name-only", commit, cwd=self.top, accept=(0, 128))
+        return frozenset(found.items) if found.code == 0 else frozenset()
+
+    def changed_since(self, commit: Commit, *, besides: Collection[Commit]) -> frozenset[str]:
+        """The paths that commits since this one changed, without those of the commits in `besides`."""
+        found = ask_git("rev-list", "--no-merges", f"{commit}..HEAD", cwd=self.top, accept=(0, 128))
+        others = [line for line in found.line.split("\n") if line and line not in besides] if found.code == 0 else []
+        told = (ask_git("show", "-z", "--format=", "--name-only", other, cwd=self.top) for other in others)
+        return frozenset(path for one in told for path in one.items)
+
+    def mentions(self, commit: Commit, word: str, *, outside: Collection[str]) -> bool:
+        """Whether a file of the commit has this word; the paths in `outside` are not looked at."""
+        spared = [exclude_path(path) for path in outside]
+        found = ask_git("grep", "-qwF", "-e", word, commit, "--", ".", *spared, cwd=self.top, accept=(0, 1, 128))
+        return found.code == 0
 
     def uncommitted(self, exclude: Sequence[str] = ()) -> list[str]:
         """Paths that differ from HEAD or are untracked, without those in or below `exclude`."""

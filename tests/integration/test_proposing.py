@@ -1,0 +1,210 @@
+"""Checks proposed for a plan that names none, kept beside it on yes; and what a plan takes for granted that is gone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from drumline.app.proposing import detect_commands
+from drumline.cli.main import main
+from drumline.core.ids import StepId
+from drumline.core.plan import Marks, Status
+from drumline.planfiles import open_plan
+
+PLAN = """# Tasks: Shop
+
+## Phase 1: Setup
+
+- [x] T001 Create the project
+- [ ] T002 Add sums in `src/sums.py` with `add_up()`
+  - Run: `make sums`
+- [ ] T003 Run the tests (`make slow`)
+- [ ] T004 Remove `src/old.py`
+"""
+
+
+def git(repo: Path, *args: str) -> str:
+    done = subprocess.run(["git", *args], cwd=repo, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with a Makefile, two sources and a plan."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home" / "config"))
+    found = tmp_path / "repo"
+    (found / "src").mkdir(parents=True)
+    (found / "src" / "sums.py").write_text("def add_up(): ...\n")
+    (found / "src" / "old.py").write_text("x = 1\n")
+    (found / "Makefile").write_text("test:\n\ttrue\nlint: test\n\ttrue\n")
+    (found / "tasks.md").write_text(PLAN)
+    git(found, "init", "-q", "-b", "main")
+    commit(found, "start")
+    monkeypatch.chdir(found)
+    return found
+
+
+def commit(repo: Path, message: str) -> None:
+    git(repo, "add", "-A")
+    git(repo, "-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-q", "-m", message)
+
+
+def say(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
+    code = main(list(args))
+    told = capsys.readouterr()
+    return code, told.out, told.err
+
+
+def test_validate_tells_how_many_steps_would_be_proved(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = say(capsys, "validate", "tasks.md")
+
+    assert code == 0
+    assert "would be proved: 1 of 3" in out
+
+
+def test_checks_are_proposed_and_nothing_is_written_without_a_yes(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = say(capsys, "checks", "tasks.md")
+
+    assert code == 0
+    assert "T002: make sums" in out
+    assert "proposed for every step without a check: make test (from Makefile)" in out
+    assert "proposed for step T003: make slow (from its title)" in out
+    assert "drumline checks tasks.md --accept" in err
+    assert git(repo, "status", "--porcelain") == ""
+
+
+def test_accepted_checks_are_kept_beside_the_plan_and_prove_its_steps(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = say(capsys, "checks", "tasks.md", "--accept", "--json")
+
+    assert (code, json.loads(out)["written"]) == (0, "tasks.md.drumline.json")
+    steps = open_plan(repo / "tasks.md", repo=repo).read().plan.by_id
+    commands = {step.id: [check.command for check in step.checks] for step in steps.values()}
+    assert commands == {
+        "T001": ["make test", "make lint"],
+        "T002": ["make sums"],
+        "T003": ["make slow", "make test", "make lint"],
+        "T004": ["make test", "make lint"],
+    }
+    assert "would be proved: 3 of 3" in say(capsys, "validate", "tasks.md")[1]
+    assert (repo / "tasks.md").read_text() == PLAN
+
+
+def test_kept_checks_stay_when_marks_come_and_go(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    say(capsys, "checks", "tasks.md", "--accept")
+    files = open_plan(repo / "tasks.md", repo=repo)
+    before = files.read()
+    step = before.plan.by_id[StepId("T004")]
+
+    files.write(step, Marks(status=Status.CLAIMED, assignee="me"))
+    files.write(step, Marks(status=Status.DONE))
+
+    after = files.read(before)
+    assert after.plan.by_id[StepId("T004")].checks == step.checks
+    assert after.plan.by_id[StepId("T004")].text_digest == step.text_digest
+    kept = json.loads((repo / "tasks.md.drumline.json").read_text())
+    assert kept == {"schema_version": 1, "checks": {"*": ["make test", "make lint"], "T003": ["make slow"]}}
+
+
+def test_accepting_again_changes_nothing(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    say(capsys, "checks", "tasks.md", "--accept")
+    before = (repo / "tasks.md.drumline.json").read_bytes()
+
+    code, out, _ = say(capsys, "checks", "tasks.md", "--accept")
+
+    assert code == 0
+    assert "proposed" not in out
+    assert (repo / "tasks.md.drumline.json").read_bytes() == before
+
+
+def test_a_plan_in_a_folder_takes_its_checks_in_its_own_files(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo / "p").mkdir()
+    (repo / "p" / "root.md").write_text("# P\n")
+    (repo / "p" / "step-1.md").write_text("---\nid: step-1\nstatus: ready\n---\n# One\n")
+
+    code, _, err = say(capsys, "checks", "p", "--accept")
+
+    assert code == 3
+    assert "write them under Automated Verification" in err
+
+
+@pytest.mark.parametrize(
+    ("files", "commands"),
+    [
+        ({"Makefile": "test: build\n\tx\nTEST := 1\n"}, ["make test"]),
+        ({"package.json": '{"scripts": {"test": "vitest", "lint": "eslint ."}}'}, ["npm test", "npm run lint"]),
+        ({"package.json": '{"scripts": {"test": "x"}}', "pnpm-lock.yaml": ""}, ["pnpm test"]),
+        ({"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'}, []),
+        ({"package.json": "{broken"}, []),
+        ({"pyproject.toml": "[tool.pytest.ini_options]", "uv.lock": ""}, ["uv run pytest -q"]),
+        ({"tests/test_a.py": "", "setup.py": ""}, ["python -m pytest -q"]),
+        ({"Cargo.toml": "", "go.mod": ""}, ["cargo test", "go test ./..."]),
+        ({"README.md": ""}, []),
+    ],
+)
+def test_commands_are_detected_from_what_lies_in_the_top_folder(
+    tmp_path: Path, files: dict[str, str], commands: list[str]
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    assert [command for command, _ in detect_commands(tmp_path)] == commands
+
+
+def run_once(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A first run of the plan, of one step that fails: it records the commit that the plan was read against."""
+    code, _, err = say(
+        capsys,
+        "run",
+        "tasks.md",
+        "--agent",
+        "command:true",
+        "--only",
+        "T004",
+        "--autonomy",
+        "autopilot",
+        "--retries",
+        "0",
+    )
+    assert code in (0, 1, 2), err
+
+
+def test_without_a_run_only_what_the_head_lacks_is_drift(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = say(capsys, "validate", "tasks.md", "--drift", "--strict")
+
+    assert "[drift]" not in err
+    assert "no run has recorded the commit" in err
+    assert code == 3  # T003 and T004 have no check
+
+
+def test_paths_and_symbols_that_went_away_since_the_first_run_are_drift(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_once(repo, capsys)
+    (repo / "src" / "sums.py").write_text("def total(): ...\n")
+    git(repo, "rm", "-q", "src/old.py")
+    commit(repo, "other work")
+
+    code, out, err = say(capsys, "validate", "tasks.md", "--drift")
+
+    assert code == 0
+    told = out + err
+    assert "step T002: src/sums.py has changed since the plan was first run" in told
+    assert "step T002: the symbol 'add_up' is gone" in told
+    assert "step T004: src/old.py is gone" in told
+
+
+def test_nothing_drifts_while_the_head_stands_still(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_once(repo, capsys)
+
+    _, out, _ = say(capsys, "validate", "tasks.md", "--drift", "--json")
+
+    assert [problem for problem in json.loads(out)["problems"] if problem["code"] == "drift"] == []
