@@ -17,8 +17,10 @@ import click
 
 from drumline.app.begin import Scope, Terms, begin_run, new_run_id, pin_terms
 from drumline.app.brought import list_plan_commands
+from drumline.app.catalog import read_run
 from drumline.app.detection import Detected, Found, detect
 from drumline.cli.detach import detach
+from drumline.cli.merging import Wish, merge, wish_merge
 from drumline.cli.options import (
     agent_option,
     autonomy_option,
@@ -36,13 +38,14 @@ from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId
 from drumline.core.plan import Check, Plan
 from drumline.core.subject import WITHOUT_STEP
-from drumline.core.task import plan_task
+from drumline.core.task import plan_task, quote_issue
 from drumline.core.trust import CHECK, SETUP, Brought, distinct
 from drumline.errors import InvalidInput
 from drumline.planfiles.task import TaskFiles
 from drumline.record import Record, replace
 from drumline.settings import Settings
 from drumline.store.sqlite import SqliteStore
+from drumline.views.cells import flatten
 from drumline.wiring import Site, open_site
 
 DETECTED = "detected"
@@ -61,6 +64,7 @@ class Job(Record):
     as_json: bool
     detached: bool
     record: Path | None = None
+    merge: Wish | None = None
 
     @property
     def settings(self) -> Settings:
@@ -76,6 +80,10 @@ class Job(Record):
     "--check", "checks", multiple=True, metavar="CMD", help="Must succeed; replaces what was found. Repeatable."
 )
 @click.option("--setup", metavar="CMD", help="Run in the fresh workspace first; replaces what was found.")
+@click.option(
+    "--issue", type=click.IntRange(min=1), metavar="N", help="The issue N, through gh, glab or tea; TEXT adds to it."
+)
+@click.option("--merge", is_flag=True, help="Fast-forward your branch to the result if that is proved.")
 @agent_option
 @autonomy_option
 @retries_option
@@ -84,19 +92,20 @@ class Job(Record):
 @detach_option
 @json_option
 def command(text: str, checks: tuple[str, ...], **typed: object) -> int:
-    """Do one task: TEXT in your words, those of a file, or standard input. No plan and no configuration are needed.
+    """Do one task: TEXT in your words, those of a file, or standard input (-). No plan, no configuration needed.
 
     An agent works on it in a workspace of its own, at the commit you are on. The repository's tests, or the commands
     you name with --check, decide; failures go back to the agent. The result is one commit on a branch.
     """
-    if typed["record"] and typed["detached"]:
-        raise InvalidInput("--record and --detach cannot be combined", hint="drumline do TEXT --record FILE")
+    for flag in ("record", "merge"):
+        if typed[flag] and typed["detached"]:
+            raise InvalidInput(f"--{flag} and --detach cannot be combined", hint=f"drumline do TEXT --{flag}")
     site = open_site()
     site.repository.head_commit()
     flags = {key: typed[key] for key in FLAGS} | {"checks": checks or None}
     site = site.with_settings(flags, {})
     site.check_speaker()
-    job = _prepare(site, _read_text(text, site.here), typed)
+    job = _prepare(site, text, typed)
     if typed["dry_run"]:
         show_preview(TaskFiles(job.plan).read(), None, job.settings, as_json=job.as_json)
         return 0
@@ -104,12 +113,19 @@ def command(text: str, checks: tuple[str, ...], **typed: object) -> int:
 
 
 def _prepare(site: Site, text: str, typed: Mapping[str, object]) -> Job:
+    issue = typed["issue"]
+    if not isinstance(issue, int):
+        words, title = _read_text(text, site.here), ""
+    else:
+        words, title = _read_issue(site, issue, _read_text(text, site.here) if text else "")
+    agent = _choose_agent(site, typed=typed["agent"] is not None)
     found = _detect(site)
     checks = [Check(command=check.command, source=DETECTED) for check in found.checks]
     return Job(
         site=site,
-        plan=plan_task(text, checks=checks),
-        agent=_choose_agent(site, typed=typed["agent"] is not None),
+        plan=plan_task(words, title=title, checks=checks),
+        agent=agent,
+        merge=wish_merge(site, asks=issue is not None) if typed["merge"] else None,
         found=found,
         as_json=bool(typed["as_json"]),
         detached=bool(typed["detached"]),
@@ -131,6 +147,21 @@ def _read_text(typed: str, here: Path) -> str:
     if not text.strip():
         raise InvalidInput("there is no task: the text is empty", hint=EXAMPLE)
     return text.removeprefix("\ufeff")
+
+
+def _read_issue(site: Site, number: int, words: str) -> tuple[str, str]:
+    """The task and the title of resolving an issue. Its own title is quoted with its text, and nowhere else."""
+    from drumline.app.issue import read_issue
+
+    repository = site.repository
+    issue = read_issue(
+        number,
+        url=repository.remote_url(),
+        top=repository.top,
+        is_installed=lambda name: shutil.which(name) is not None,
+    )
+    say(f"issue {number}: {flatten(issue.title)}")
+    return quote_issue(number, title=issue.title, body=issue.body, words=words), f"Resolve issue {number}"
 
 
 def _detect(site: Site) -> Detected:
@@ -216,7 +247,10 @@ def _drive(job: Job, store: SqliteStore) -> int:
         return detach(site, run, as_json=job.as_json)
     with record_plan(site, store, run, job.record) as recorder:
         session = PlanSession(site=site, store=store, run=run, as_json=job.as_json, fresh=True, recorder=recorder)
-        return session.drive(resuming=False)
+        code = session.drive(resuming=False)
+    if code == 0 and job.merge is not None:
+        merge(site, read_run(store, run), job.merge, as_json=job.as_json)
+    return code
 
 
 def _begin(job: Job, store: SqliteStore) -> RunId:

@@ -68,6 +68,23 @@ class Repository(Record):
         except (UnicodeDecodeError, GitError):
             return None
 
+    def branch_name(self) -> str:
+        """The branch that is checked out; empty if none is."""
+        return ask_git("symbolic-ref", "--quiet", "--short", "HEAD", cwd=self.top, accept=(0, 1)).line
+
+    def remote_url(self) -> str:
+        """The address of `origin`, or of the only remote; empty if there is none."""
+        names = ask_git("remote", cwd=self.top).line.split("\n")
+        name = "origin" if "origin" in names else names[0]
+        if not name or (name != "origin" and len(names) > 1):
+            return ""
+        return ask_git("remote", "get-url", name, cwd=self.top, accept=(0, 2, 128)).line
+
+    def list_changed(self) -> list[str]:
+        """Tracked paths that differ from HEAD, in the index or the work tree."""
+        told = ("--porcelain=v1", "-z", "--no-renames", "--untracked-files=no", UNASKED)
+        return [entry[3:] for entry in ask_git("status", *told, cwd=self.top).items]
+
     def contains(self, commit: Commit) -> bool:
         """Whether the checkout's commit has `commit` in its history, or its work; an unknown commit is not there."""
         found = ask_git("merge-base", "--is-ancestor", commit, "HEAD", cwd=self.top, accept=(0, 1, 128))
