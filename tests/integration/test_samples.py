@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.examples import FRESH
+from tests.examples import MANY
 from tests.integration.mutated import mutate
 from tests.samples.shape import Sample
 
@@ -32,7 +32,6 @@ ALL = [
     for name, sample in SAMPLES[format].items()
 ]
 QUIET = ("no_checks", "file_overlap")
-MUTATIONS = 2_000 if FRESH else 500
 BLOCKED = Marks(status=Status.BLOCKED, reason="no luck")
 CLAIMED = Marks(status=Status.CLAIMED, assignee="me", claimed_at="2030-01-02T03:04:05Z")
 
@@ -162,7 +161,7 @@ def test_a_sample_converts_to_a_native_plan_that_means_the_same(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settings(max_examples=MUTATIONS, deadline=None)
+@settings(max_examples=MANY, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_no_accident_to_a_sample_is_more_than_a_problem(
     tmp_path_factory: pytest.TempPathFactory, format: str, seed: int
