@@ -164,6 +164,22 @@ def test_after_a_no_to_more_money_the_run_is_blocked_and_a_retry_asks_again(desk
     assert [(answer.choice, answer.comment) for answer in answers] == [("no", "too dear"), ("yes", "")]
 
 
+def test_an_agent_that_has_spent_what_it_was_given_waits_for_money_and_not_for_a_quota(desk: Desk) -> None:
+    desk.configure("budget = 1.0\n")
+    spent = {"class": "quota", "message": "the budget of this assignment is used up"}
+    desk.prepare({"match": {"attempt": 1}, "fail": spent, "usage": {"cost_usd": 1.0}})
+
+    parked = desk.begin()
+    status = desk.user.status()
+    ran = desk.user.drumline("answer", "budget-1", "yes", "--resume")
+
+    assert (parked.code, gates_of(status)) == (2, ["budget-1"]), parked.err
+    assert "waits for" not in parked.err
+    assert "quota" not in str(status["reason"])
+    assert ran.code == 0, ran.err
+    assert desk.asked == 2
+
+
 @pytest.mark.parametrize(
     ("failure", "means"),
     [("auth", "the agent is not logged in"), ("billing", "no credit"), ("killed", "killed from outside")],

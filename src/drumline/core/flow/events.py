@@ -143,7 +143,8 @@ class NodeSuspended(Event):
     """The agent of a visit concluded, and the visit is not over.
 
     Either it put a `question` to a person, or it failed with a class of the taxonomy after which another agent, or the
-    same at the time `until`, may go on. `resets_at` is when its quota is there again. `spent` and `usage` are those of
+    same at the time `until`, may go on. `resets_at` is when its quota is there again; `ran_dry` says that it had spent
+    the money it was given, and could go on with more. `spent` and `usage` are those of
     this attempt, and so are its `notices`.
     """
 
@@ -159,6 +160,7 @@ class NodeSuspended(Event):
     spent: float = 0.0
     usage: Mapping[str, int | float] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
+    ran_dry: bool = False
 
 
 class SessionKept(Event):

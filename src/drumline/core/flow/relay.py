@@ -63,8 +63,15 @@ def end_attempt(relay: Relay, event: NodeSuspended) -> None:
     relay.attempts += 1
     relay.asks = event.question
     relay.questions += bool(event.question)
-    ending = Ending(failure=failure, message=event.message, session=event.session, resets_at=event.resets_at)
-    relay.conclude(ending)
+    relay.conclude(
+        Ending(
+            failure=failure,
+            message=event.message,
+            session=event.session,
+            resets_at=event.resets_at,
+            ran_dry=event.ran_dry,
+        )
+    )
     if event.until is not None and failure is not None and hands_over(failure):
         relay.rest(event.until)
     relay.until = event.until
@@ -72,7 +79,7 @@ def end_attempt(relay: Relay, event: NodeSuspended) -> None:
 
 def suspend(candidates: Sequence[Candidate], relay: Relay, ended: NodeSuspended, *, now: float) -> NodeSuspended | None:
     """What to record of an attempt after which the visit goes on, with the time it waits for; None if it is over."""
-    if ended.question:
+    if ended.question or ended.ran_dry:
         return ended
     failure = find_failure(ended.failure)
     if failure is None:

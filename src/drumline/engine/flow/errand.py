@@ -19,7 +19,7 @@ from drumline.core.flow.templates import list_references
 from drumline.core.flow.values import render
 from drumline.core.ids import StepId
 from drumline.core.routing import Candidate
-from drumline.core.spending import add_up
+from drumline.core.spending import COST, add_up
 from drumline.core.taxonomy import RULES, Failure
 from drumline.engine.agent_call import MOST_MESSAGE, MOST_NOTICES, AgentCall, cut_notices
 from drumline.engine.flow.asking import add_usage, keep_within, settle, shorten
@@ -158,8 +158,14 @@ class _Errand:
             resets_at=last.resets_at if outcome.failure_class == Failure.QUOTA.value else None,
             usage=self.usage,
             notices=self.notices,
+            ran_dry=outcome.failure_class == Failure.QUOTA.value and self._has_spent_all(),
         )
         return suspend(self.terms.candidates, self._history, ended, now=self.terms.now())
+
+    def _has_spent_all(self) -> bool:
+        """Whether it used up the money that it was given."""
+        given = self.visit.budget
+        return given is not None and self.usage.get(COST, 0.0) >= given
 
     def _keep_session(self, session: str) -> SessionKept | None:
         key, nodes = self.visit.key, self.visit.flow.nodes.values()
