@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Reading, Step
 from drumline.errors import InvalidInput
 from drumline.ports.planfiles import Account, Correction
@@ -41,6 +42,10 @@ class TaskFiles:
     def insert(self, correction: Correction, *, helps: Step) -> str:
         """A task has one step."""
         raise InvalidInput(f"a task has one step; {correction.id!r} cannot be added to it", hint="drumline do TEXT")
+
+    def keep_checks(self, checks: Mapping[StepId, Sequence[str]]) -> str:
+        """Refused: there is no file beside which they could be kept."""
+        raise InvalidInput("a task has no files to keep checks beside", hint="drumline do --help")
 
     def account(self, account: Account) -> None:
         """There are no books."""
