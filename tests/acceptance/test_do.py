@@ -56,6 +56,18 @@ def folder(tmp_path: Path) -> Iterator[Path]:
     ("program", "files", "writes", "check"),
     [
         ("python3", {"tests/test_old.py": OLD_TEST}, WRITES, "python3 -m unittest discover -s tests"),
+        (
+            "python3",
+            {"requirements.txt": "pytest\n"},
+            {"test_calc.py": "def test_holds():\n    assert True\n"},
+            "python3 -m pytest",
+        ),
+        (
+            "go",
+            {"go.mod": "module calc\n\ngo 1.19\n", "calc.go": "package calc\n"},
+            {"calc_test.go": 'package calc\n\nimport "testing"\n\nfunc TestHolds(t *testing.T) {}\n'},
+            "go test ./...",
+        ),
         ("make", {"Makefile": "test:\n\ttest -s calc.py\n"}, {"calc.py": ADD}, "make test"),
         (
             "npm",
@@ -94,6 +106,28 @@ def test_one_command_in_a_fresh_repository_lands_what_its_tests_accept(
     assert user.git("log", "-1", "--format=%s", user.branch()) == "Add an addition"
     assert user.git("status", "--porcelain") == ""
     assert user.git("rev-parse", "--abbrev-ref", "HEAD") == "main"
+
+
+def test_packages_that_git_ignores_are_installed_in_the_fresh_workspace(folder: Path) -> None:
+    package = {"name": "a", "scripts": {"test": "node --test"}, "dependencies": {"dep": "file:./dep"}}
+    files = {
+        "package.json": json.dumps(package),
+        "dep/package.json": json.dumps({"name": "dep", "version": "1.0.0"}),
+        "dep/index.js": "module.exports = 1;\n",
+        ".gitignore": "node_modules\n",
+    }
+    user = make_repository(folder, files)
+    if shutil.which("npm", path=user.env["PATH"]) is None:
+        pytest.skip("npm is not installed")
+    agent = script(user, {"write": {"a.test.js": "require('node:test')('holds', () => { require('dep'); });\n"}})
+
+    ran = user.drumline("do", "Use it", "--agent", agent, env={"NPM_CONFIG_OFFLINE": "true"})
+
+    assert ran.code == 0, ran.text
+    assert "in the fresh workspace: npm install --no-package-lock  (package.json)" in ran.err
+    assert "1 proved" in ran.out
+    assert user.git("diff", "--name-only", "main", user.branch()) == "a.test.js"
+    assert not (user.repo / "node_modules").exists()
 
 
 def test_a_failing_test_goes_back_to_the_agent(folder: Path) -> None:
