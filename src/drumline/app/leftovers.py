@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote
 
-from drumline.core.ids import RunId, StepId
+from drumline.core.ids import DriverId, RunId, StepId
 from drumline.core.state import RunState
 from drumline.engine.loading import load_run
 from drumline.engine.tidying import choose_label, needs_workspace
@@ -134,15 +134,16 @@ Claim = Callable[[StepId], str]
 
 async def _clear_step(cleanup: Cleanup, state: RunState, step: StepId, claim: Claim) -> list[Leftover]:
     spaces, logs = cleanup.open_workspaces(state), cleanup.logs / state.id / step
-    scratches = find_scratches(logs)
-    refusal = claim(step)
+    scratches, path = find_scratches(logs), spaces.path(step)
+    needed = _explain_need(state, step) if path.exists() else ""
+    # A claim is taken only where something is to be removed.
+    refusal = claim(step) if scratches or (path.exists() and not needed) else ""
     found = [Leftover(kind="scratch", path=path, left=refusal) for path in scratches]
     if scratches and not refusal and not cleanup.dry:
         clear_scratches(logs)
-    path = spaces.path(step)
     if not path.exists():
         return found
-    why = refusal or _explain_need(state, step)
+    why = refusal or needed
     note = ""
     if not why and not cleanup.dry:
         try:
@@ -173,14 +174,19 @@ async def _hold(cleanup: Cleanup, store: Store, run: RunId) -> AsyncIterator[Cla
     if cleanup.dry:
         yield lambda step: _name_owner(cleanup, store, run, step)
         return
-    driver = cleanup.roster.join(run)
+    joined: list[DriverId] = []  # only once something is to be removed: a run that has a driver looks driven
     free = []
 
     def claim(step: StepId) -> str:
         if owner := _name_owner(cleanup, store, run, step):
             return owner
         dead = store.held(run).get(step)
-        token = store.take(run, step, driver, over=dead.token if dead else None)
+        # Only once nothing that the dead driver started can act any more; what has no folder has processes, too.
+        if dead is not None and not cleanup.roster.evict(dead.driver):
+            return f"what driver {dead.driver} had started still runs"
+        if not joined:
+            joined.append(cleanup.roster.join(run))
+        token = store.take(run, step, joined[0], over=dead.token if dead else None)
         if token is None:
             return "somebody has just begun to work on it"
         if dead is None:
@@ -192,7 +198,8 @@ async def _hold(cleanup: Cleanup, store: Store, run: RunId) -> AsyncIterator[Cla
     finally:
         for step, token in free:
             store.release(run, step, token)
-        cleanup.roster.leave(driver)
+        for driver in joined:
+            cleanup.roster.leave(driver)
 
 
 def _name_owner(cleanup: Cleanup, store: Store, run: RunId, step: StepId) -> str:
