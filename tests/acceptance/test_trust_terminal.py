@@ -88,7 +88,7 @@ def test_a_plan_edited_in_mid_run_is_asked_about_at_a_gate(terminal: Terminal) -
     terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot", "--mode", "sequential")
     terminal.await_text(QUESTION)
     terminal.press("Enter")
-    asked = terminal.await_text("Answer (")
+    asked = terminal.await_text("Answer:")
     terminal.press("yes", "Enter")
     terminal.await_text("exit=0")
 
