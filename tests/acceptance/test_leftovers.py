@@ -20,7 +20,7 @@ from drumline.isolation.scratch import name_temp
 
 REAL_GIT = shutil.which("git") or "git"
 STEPS = (PlanStep(id="step-1"), PlanStep(id="step-2", needs=("step-1",)))
-HALF = "echo half > half; until [ -e {0} ]; do sleep 0.05; done; rm half"
+HALF = "echo half > .half; mv .half half; until [ -e {0} ]; do sleep 0.05; done; rm half"
 
 
 @pytest.fixture

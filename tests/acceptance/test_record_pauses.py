@@ -60,11 +60,12 @@ def test_a_question_is_played_as_one_and_its_answer_leads_to_the_same_tree(user:
 
 
 def test_a_run_killed_at_work_is_recorded_on_by_whoever_resumes_it(user: User, tmp_path: Path) -> None:
-    record, mark = tmp_path / "record.yaml", tmp_path / "go"
-    hanging = f"test -e {shlex.quote(str(mark))} || {{ echo x > lost.txt; sleep 600; }}; echo right > step-2.txt"
+    record, mark, begun = tmp_path / "record.yaml", tmp_path / "go", tmp_path / "begun"
+    lost = f"echo x > lost.txt; touch {shlex.quote(str(begun))}; sleep 600"
+    hanging = f"test -e {shlex.quote(str(mark))} || {{ {lost}; }}; echo right > step-2.txt"
     user.play(ASKING[1] | {"match": {"step": "step-1"}, "run": "ln -s README.md link"}, {"run": hanging, "say": "ok"})
     driver = user.start("run", PLAN, "--agent", "scripted:agent.yaml", "--record", str(record))
-    wait_for(lambda: list(tmp_path.rglob("lost.txt")), "the second step did not begin")
+    wait_for(begun.exists, "the second step did not begin")
     driver.send_signal(signal.SIGKILL)
     driver.communicate()
     mark.touch()
