@@ -35,6 +35,7 @@ from drumline.ports.agents import Agent
 from drumline.ports.library import Callee
 from drumline.ports.processes import Processes
 from drumline.ports.trust import TRUSTING, Trust
+from drumline.processes.census import MARK
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, Profile, Profiles, find_loan, read_profiles
 from drumline.protection import REQUIRED
@@ -134,6 +135,8 @@ def open_flow_kit(
     agent = pinned.agent or site.settings.agent
 
     def equip(driver: DriverId) -> Hands:
+        if delivery is not None:
+            delivery.workspaces.mark_processes({MARK: driver})
         return _equip(site, driver, profiles, agent=agent)
 
     delivery = _Delivery(site, run, started_at=started_at) if pinned.worktree else None
@@ -309,37 +312,37 @@ class _Delivery:
     def __init__(self, site: Site, run: RunState, *, started_at: float) -> None:
         self._run = run
         self._tree: Tree | None = None
-        self._workspaces = flow_workspaces(site, run, started_at=started_at)
+        self.workspaces = flow_workspaces(site, run, started_at=started_at)
 
     async def prepare(self) -> None:
         """Make the branch and the worktree."""
-        await self._workspaces.start(self._run.begun.base)
-        await self._workspaces.prepare(FLOW, self._run.begun.base)
+        await self.workspaces.start(self._run.begun.base)
+        await self.workspaces.prepare(FLOW, self._run.begun.base)
 
     async def begin(self) -> None:
         """Remember what is there."""
-        self._tree = await self._workspaces.snapshot(FLOW, base=self._run.begun.base)
+        self._tree = await self.workspaces.snapshot(FLOW, base=self._run.begun.base)
 
     async def find_changes(self) -> Mapping[str, str]:
         """Paths that changed since, which are as they were again."""
         if self._tree is None:
             return {}
-        return await self._workspaces.clean(FLOW, self._tree, base=self._run.begun.base)
+        return await self.workspaces.clean(FLOW, self._tree, base=self._run.begun.base)
 
     async def deliver(self, ended: FlowEnded) -> None:
         """Commit what was done; a flow that did not end well leaves its worktree as it is."""
         base = self._run.begun.base
-        if ended.status != "done" or not self._workspaces.path(FLOW).exists():
+        if ended.status != "done" or not self.workspaces.path(FLOW).exists():
             return
-        tree = await self._workspaces.snapshot(FLOW, base=base)
-        if await self._workspaces.changed(base, tree):
+        tree = await self.workspaces.snapshot(FLOW, base=base)
+        if await self.workspaces.changed(base, tree):
             message = f"{self._run.begun.plan_name}: {ended.node}"
-            commit = await self._workspaces.commit(FLOW, tree, base=base, message=message)
-            landing = await self._workspaces.land(FLOW, commit, head=base)
+            commit = await self.workspaces.commit(FLOW, tree, base=base, message=message)
+            landing = await self.workspaces.land(FLOW, commit, head=base)
             if landing.commit is None:  # the worktree stays: it holds the only copy of the work
                 why = landing.refusal or f"conflicts in {', '.join(landing.conflicts)}"
                 raise GitError(f"the flow's work could not be landed: {why}", hint=f"git log {commit}")
-        await self._workspaces.remove(FLOW)
+        await self.workspaces.remove(FLOW)
 
 
 def flow_folder(site: Site, run: RunId) -> Path:

@@ -348,6 +348,7 @@ class Site:
         """Everything a driver of this run works with."""
 
         def equip(driver: DriverId) -> tuple[Processes, OpenAgent]:
+            workspaces.mark_processes({MARK: driver})
             return self._equip(driver, run)
 
         planfiles = self.plan_of(run)

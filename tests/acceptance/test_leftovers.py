@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.durability import PlanStep, World, make_world, send, wait_until
-from tests.acceptance.userland import User, leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.terminals import open_terminal
+from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, states_of, step_text
 from tests.warm import Started
 
 from drumline.isolation.scratch import name_temp
@@ -219,3 +220,35 @@ def test_folders_in_the_systems_temporary_folder_that_are_not_ours_stay(user: Us
         user.drumline("gc")
 
         assert Path(name).is_dir()
+
+
+def leave_lock(user: User) -> Path:
+    """The lock of a ref that a git of ours died writing, with the note that says whose it is."""
+    folder = user.repo / ".git"
+    lock = folder / "refs" / "heads" / "drumline" / "old.lock"
+    for path, text in ((lock, ""), (folder / "drumline" / "locks" / "refs-old", "refs/heads/drumline/old\0")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return lock
+
+
+def test_a_start_removes_the_lock_of_a_ref_of_another_run(user: User) -> None:
+    lock = leave_lock(user)
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    assert not lock.exists()
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
+def test_a_start_at_a_terminal_removes_what_other_runs_left_as_well(user: User) -> None:
+    lock = leave_lock(user)
+
+    with open_terminal(user) as terminal:
+        terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot", "--mode", "sequential")
+        terminal.await_text("Execute them in this run")
+        terminal.press("Enter")
+        terminal.await_text("exit=0")
+
+    assert not lock.exists()

@@ -176,7 +176,7 @@ def test_in_ci_nothing_is_asked_even_at_a_terminal(terminal: Terminal) -> None:
 
     end = terminal.await_text("exit=2")
 
-    assert "Answer (" not in end
+    assert "Answer:" not in end
     assert "Mode: " not in end
 
 

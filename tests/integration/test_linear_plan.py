@@ -190,13 +190,18 @@ def test_a_corrective_phase_at_the_end_of_a_file_without_a_last_newline(tmp_path
     [
         "# A document\n\n## Phase 1: prose only\n\nwords\n",
         "```\n## Phase 1: x\n#### Automated Verification:\n```\n",
-        "#### Automated Verification:\n- [ ] `x`\n",
         "",
     ],
 )
 def test_a_document_without_phases_and_criteria_is_not_taken_for_one(tmp_path: Path, text: str) -> None:
     with pytest.raises(InvalidInput, match="not a plan"):
         open_text(tmp_path, text)
+
+
+def test_boxes_without_phases_are_a_checklist(tmp_path: Path) -> None:
+    files = open_text(tmp_path, "#### Automated Verification:\n- [ ] `x`\n")
+
+    assert files.read().plan.format == "checklist"
 
 
 @given(st.integers(0, 2**32))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.acceptance.userland import make_user, step_text
+from tests.acceptance.userland import SCRIPTED, make_user, step_text, wait_for
 
 from drumline.core.ids import Commit, DriverId, RunId, StepId
 from drumline.errors import GitStuck
@@ -51,7 +51,7 @@ def put_shim(folder: Path, command: str, act: str, monkeypatch: pytest.MonkeyPat
     """Let one subcommand of git act like this, whenever it is called."""
     shim = folder / "bin" / "git"
     shim.parent.mkdir()
-    lines = f'for word in "$@"; do if [ "$word" = {command} ]; then {act}; exit 1; fi; done; exec {REAL_GIT} "$@"'
+    lines = f'for word in "$@"; do if [[ "$word" == {command} ]]; then {act}; exit 1; fi; done; exec {REAL_GIT} "$@"'
     shim.write_text(f"#!/bin/bash\necho $$ >> {folder}/pids\n{lines}\n", encoding="utf-8")
     shim.chmod(0o755)
     monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
@@ -135,4 +135,26 @@ def test_a_git_that_hangs_is_the_reason_of_its_step_and_a_resume_continues(
     assert "Traceback" not in stuck.text
     assert left == []
     assert resumed.code == 0, resumed.text
+    assert user.landed("step-1.txt") == "1"
+
+
+@pytest.mark.parametrize("command", ["land*", "commit-tree"])
+def test_a_git_that_outlives_its_driver_is_ended_before_its_step_is_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    user = make_user(tmp_path, step_text("step-1"))
+    path = os.environ["PATH"]
+    put_shim(tmp_path, command, f"touch {tmp_path}/stopped; {STOPS}", monkeypatch)
+    driver = user.start("run", "plans/p", "--agent", SCRIPTED, env={"PATH": os.environ["PATH"]})
+    wait_for((tmp_path / "stopped").exists, "no git has been stopped")
+    groups = set((tmp_path / "pids").read_text().split())
+    driver.kill()
+    driver.communicate()
+    outlived = [stat for stat in read_stats() if stat[2] in groups and stat[0] != "Z"]
+
+    resumed = user.drumline("resume", env={"PATH": path})
+
+    assert outlived
+    assert resumed.code == 0, resumed.text
+    assert [stat for stat in read_stats() if stat[2] in groups and stat[0] != "Z"] == []
     assert user.landed("step-1.txt") == "1"

@@ -67,7 +67,7 @@ class Cleanup(Record):
 
 async def clear_leftovers(cleanup: Cleanup) -> list[Leftover]:
     """Everything that was found, in the order in which it hurts."""
-    found = [*_clear_git(cleanup), *_clear_drivers(cleanup)]
+    found = [*_clear_drivers(cleanup), *_clear_git(cleanup)]
     if cleanup.store is not None:
         known = cleanup.store.runs()
         for run in known:
@@ -82,6 +82,7 @@ async def clear_before_start(cleanup: Cleanup) -> list[Leftover]:
     found: list[Leftover] = []
     with suppress(DrumlineError, OSError):
         found += _clear_drivers(cleanup)
+        found += _clear_git(cleanup)  # a git of a dead driver holds its locks until it is ended
         if cleanup.store is not None:
             for run in cleanup.store.runs()[-NEWEST:]:
                 found += await _clear_run(cleanup, cleanup.store, run)

@@ -101,9 +101,10 @@ class Session(ABC):
         with ExitStack() as stack:
             if is_terminal() and not self.as_json and os.environ.get("TERM", "dumb") != "dumb":
                 return anyio.run(self._drive_with_board, driver, resuming, stack)
-            return anyio.run(self._drive_plainly, driver, resuming)
+            return anyio.run(self._clear_and_work, driver, resuming)
 
-    async def _drive_plainly(self, driver: Driver, resuming: bool) -> RunState:
+    async def _clear_and_work(self, driver: Driver, resuming: bool) -> RunState:
+        """Work, after what dead processes of ours left in this repository was removed."""
         for leftover in await clear_before_start(self.site.cleanup(self.store)):
             if leftover.note:
                 self._board_say(f"removed {leftover.path}; {leftover.note}")
@@ -123,7 +124,7 @@ class Session(ABC):
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(animate)
-            state = await self._work(driver, resuming=resuming)
+            state = await self._clear_and_work(driver, resuming)
             tasks.cancel_scope.cancel()
         self._board_say = say
         return state

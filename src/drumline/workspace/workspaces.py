@@ -16,7 +16,7 @@ from drumline.core.branch import Branch
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError, GitKilled, InvalidInput
 from drumline.ports.workspaces import Landing
-from drumline.record import Record
+from drumline.record import Record, replace
 from drumline.workspace.branch import look_at_branch, settle_branch
 from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
 from drumline.workspace.files import WorkFiles
@@ -77,6 +77,10 @@ class GitWorkspaces:
         self._aside = self._root / f"{file_name(run)}.aside"
         self._patterns = tuple(plan_patterns)
         self._spared = (*map(_contain, plan_paths), _ENGINE_FOLDER)
+
+    def mark_processes(self, marks: Mapping[str, str]) -> None:
+        """Start every git with these variables from here on, so that one that outlives us is found and ended."""
+        self._git = replace(self._git, env={**self._git.env, **marks})
 
     async def start(self, base: Commit) -> None:
         """Create the run branch at `base`; nothing happens if it exists."""
