@@ -267,6 +267,7 @@ class PlanRecorder:
         self._begun: dict[Stream, AttemptStarted] = {}
         self._failed: dict[Stream, tuple[str, AttemptEnded]] = {}
         self._seen = 0
+        self._turn = anyio.Lock()
 
     async def accompany(self, work: Callable[[], Awaitable[T]]) -> T:
         """Record while `work` goes on, and to its end. A recording that fails never stops the work."""
@@ -287,6 +288,10 @@ class PlanRecorder:
                 await self._catch_up()
 
     async def _catch_up(self, *, final: bool = False) -> None:
+        async with self._turn:  # the last look waits for one under way, whose attempt would miss the last writing
+            await self._note_new(final=final)
+
+    async def _note_new(self, *, final: bool) -> None:
         for entry in self._store.tail(self._run, after=self._seen):
             self._seen = entry.seq
             try:
