@@ -172,7 +172,8 @@ def test_an_agent_dies_with_its_killed_driver_before_anybody_resumes(world: Worl
 def kill_inside_an_attempt(world: World) -> None:
     """Leave a run whose first step has an attempt open that nobody works on any more."""
     driver = world.start(*world.run_args())
-    wait_until(lambda: world.store.exists() and world.agents(), "an agent at work")
+    wait_until(lambda: world.store.exists() and world.kinds("step-1")[-1:] == ["AttemptStarted"], "an attempt")
+    wait_until(world.agents, "an agent at work")
     driver.kill()
     driver.wait()
     assert world.wait_alone() == []

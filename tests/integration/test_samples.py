@@ -188,6 +188,7 @@ def test_no_accident_to_a_sample_is_more_than_a_problem(
             assert files.marks(step) == found.marks[step.id]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", FORMATS)
 def test_five_thousand_tasks_are_read_and_ticked_in_linear_time(tmp_path: Path, format: str) -> None:
     many = import_module(f"tests.samples.{format}").many
