@@ -65,15 +65,15 @@ def test_a_run_says_how_to_log_in_and_to_try_again(name: str, user: User) -> Non
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_flow_says_how_to_log_in_and_to_begin_again(name: str, user: User) -> None:
+def test_a_flow_says_how_to_log_in_and_to_resume(name: str, user: User) -> None:
     write_files(user, {"flow.yaml": FLOW})
 
     ran = type_fresh(user, name, "flow", "run", "flow.yaml", "--agent", name)
     why = user.drumline("why").text
 
-    again = f"next: {LOGINS[name]} && drumline flow run flow.yaml"
-    assert ran.code == 1
-    assert again in ran.text
+    again = f"next: {LOGINS[name]} && drumline resume "
+    assert ran.code == 2, ran.text + why
+    assert again in ran.text, ran.text + why
     assert again in why
 
 

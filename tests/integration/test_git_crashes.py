@@ -274,7 +274,7 @@ def test_a_git_that_is_killed_alone_leaves_no_ref_lock(bench: Bench) -> None:
     assert not list((bench.top / ".git" / "refs").rglob("*.lock"))
 
 
-COMMANDS = [("update-ref", 1), ("update-ref", 2), ("update-ref", 3), ("update-ref", 4)]
+COMMANDS = [("update-ref", 1), ("update-ref", 2), ("update-ref", 3), ("update-ref", 4), ("update-ref", 5)]
 COMMANDS += [(name, 1) for name in ("add", "read-tree", "write-tree", "commit-tree")]
 """Subcommands, and which of their calls: refs are written for the branch, a kept attempt, a candidate and a landing."""
 
@@ -307,8 +307,8 @@ def test_git_may_die_at_any_call_that_writes(bench: Bench, command: str, nth: in
 
     died = {kind: strike_git(bench, command, nth, kind) for kind in CALLS}
 
-    assert died["write"] > 0
-    assert died["rename"] > 0 or command not in ("update-ref", "add"), died
+    assert any(died.values())
+    assert died["rename"] > 0 or (command, nth) not in {("update-ref", 1), ("add", 1)}, died
 
 
 DIES_ITSELF = """

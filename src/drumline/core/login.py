@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from drumline.core.taxonomy import RULES, Failure
 
 COMMAND = r"[a-z]+(?: [a-z]+){0,3}"
-PLACE = r"(?:node '[^']*': )*"
+PLACE = r"(?:node '[^']*': |[\w./-]+#\d+: )*"
 CLASS = rf"(?:{re.escape(RULES[Failure.AUTH].means)}|{Failure.AUTH.value})"
 TOLD = re.compile(rf"{PLACE}{CLASS}: log in with `({COMMAND})`; it said: ")
 

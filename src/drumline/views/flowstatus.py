@@ -141,11 +141,17 @@ def _list_next(snapshot: FlowSnapshot, state: str) -> list[str]:
         case "parked" | "interrupted" | "cancelled":
             return [f"drumline resume {run.id}", logs]
         case "blocked" if snapshot.end is None:
-            return [f"drumline resume {run.id}", logs]
+            return [resume_after_login(snapshot), logs]
         case "running":
             return [f"drumline attach {run.id}"]
         case _:
             return [begin, logs] if (begin := begin_after_login(snapshot)) else [logs]
+
+
+def resume_after_login(snapshot: FlowSnapshot) -> str:
+    """The command that resumes a blocked flow, after the login that it is blocked for."""
+    login = find_login(flow_reason(snapshot))
+    return f"{login} && drumline resume {snapshot.run.id}" if login else f"drumline resume {snapshot.run.id}"
 
 
 def begin_after_login(snapshot: FlowSnapshot) -> str:

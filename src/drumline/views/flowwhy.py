@@ -32,7 +32,7 @@ from drumline.views.flowplaces import (
     measure_map,
 )
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
-from drumline.views.flowstatus import begin_after_login, flow_reason, tell_rest
+from drumline.views.flowstatus import begin_after_login, flow_reason, resume_after_login, tell_rest
 from drumline.views.flowvisits import NEVER, find_flow_of, find_place, visit_name
 from drumline.views.gates import answer_command, list_choices, retry_command
 from drumline.views.states import run_state
@@ -133,7 +133,7 @@ def _explain_running(snapshot: FlowSnapshot, said: FlowWhy) -> FlowWhy:
 def _explain_end(snapshot: FlowSnapshot, said: FlowWhy) -> FlowWhy:
     end = snapshot.end
     if end is None and said.state == "blocked":
-        return replace(said, hint=_go_on(snapshot))
+        return replace(said, hint=resume_after_login(snapshot))
     where = f"the walk came to {end.node}" if end and end.node else "the walk could not go on"
     status = f" and is {end.status}" if end and end.status != said.state else ""
     text = f"{where}{status}" + (f": {said.text}" if said.text else "")
