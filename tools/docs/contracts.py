@@ -29,7 +29,7 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("resumed", "A driver has taken the run up."),
     ("declared", "Steps that the plan's files call done already."),
     ("plan_changed", "Somebody edited the plan, and the edit counts."),
-    ("plan_invalid", "An edit made the plan unusable; the run goes on with the plan as it was. Without `seq`."),
+    ("plan_invalid", "An edit made the plan unusable; the run keeps the plan as it was. Without `seq`."),
     ("waiting", "This driver has nothing to do for now, and what it waits for. Without `seq`."),
     ("branch_settled", "The run branch had been moved or deleted by somebody else; where it stands now, and why."),
     ("mode_changed", "Steps not yet started are scheduled differently."),

@@ -91,7 +91,7 @@ class PlanSession(Session):
             self._tell("waiting", f"waiting: {reason}", reason=reason)
 
     def _complain(self, problems: Sequence[Problem]) -> None:
-        """An edit of the plan that cannot be used: the run goes on with the plan as it was."""
+        """An edit of the plan that cannot be used: the run keeps the plan as it was."""
         said = "the plan was edited and is not valid; going on with the plan as it was:"
         self._tell("plan_invalid", said, problems=[problem_json(problem) for problem in problems])
         for problem in problems[:5] if not self.as_json else ():

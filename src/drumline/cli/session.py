@@ -148,7 +148,7 @@ class Session(ABC):
             raise
 
     def _ask(self, state: RunState) -> bool:
-        """Ask the open gates at the terminal; whether there is something to continue with, whoever answered."""
+        """Ask the open gates at the terminal; whether one was answered, here or elsewhere."""
         if self.as_json or not is_terminal():
             if self.site.settings.notify and state.open_gates:
                 from drumline.cli.notify import notify
@@ -202,7 +202,7 @@ class _Lookout:
         return self._seen.ended is None and self.gate in self._seen.unanswered
 
     def tell(self) -> str:
-        """What settled the question, for whoever was about to answer it."""
+        """What settled the question, for the person who was about to answer it."""
         run = self._seen or read_run(self.store, self.run)
         found = run.gates.get(self.gate)
         if found is None or found.answer is None:

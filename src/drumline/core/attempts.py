@@ -48,7 +48,7 @@ class Attempts:
             self.exhausted = {name: time for name, time in self.exhausted.items() if time is None or time > due}
 
     def refresh(self) -> None:
-        """Whoever could not go on is tried again, as often as at first."""
+        """An agent that could not continue is tried again, as often as at first."""
         self.crashes = self.waits = self.rests = 0
         self.exhausted, self.until = {}, None
 

@@ -143,7 +143,7 @@ class NodeSuspended(Event):
     """The agent of a visit concluded, and the visit is not over.
 
     Either it put a `question` to a person, or it failed with a class of the taxonomy after which another agent, or the
-    same at the time `until`, may go on. `resets_at` is when its quota is there again; `ran_dry` says that it had spent
+    same at the time `until`, may go on. `resets_at` is when its quota resets; `ran_dry` says that it had spent
     the money it was given, and could go on with more. `spent` and `usage` are those of
     this attempt, and so are its `notices`.
     """

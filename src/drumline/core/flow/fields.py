@@ -231,7 +231,7 @@ KINDS: Mapping[str, KindRule] = {
             make=RagNode,
             about=(
                 "Documents to search. They are not indexed here: the node finds nothing (`context` is empty, `sources` "
-                "has no items), and the flow goes on with a warning."
+                "has no items), and the flow continues with a warning."
             ),
             fields=(
                 _needed("documents", Shape.TEXTS, "Files, folders or addresses; they are not read."),
