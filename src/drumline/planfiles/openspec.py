@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from drumline.core.plan import Problem, Reading, Status, Step
-from drumline.planfiles.checklist import IDS, chain, find_file
+from drumline.core.plan import Problem, Reading, Step
+from drumline.planfiles.checklist import ChecklistGrammar, find_file
 from drumline.planfiles.document import Parsed
-from drumline.planfiles.outline import Entry, Outline, read_outline
+from drumline.planfiles.outline import read_outline
 from drumline.planfiles.sidecar import Sidecar
 from drumline.planfiles.source import NEWLINE, decode, read_bytes
-from drumline.planfiles.tasklist import Order, TaskList
 from drumline.planfiles.tasklist_files import TaskListFiles
-from drumline.planfiles.tasklist_names import Named, shorten, take_name
+from drumline.planfiles.tasklist_names import shorten
 from drumline.record import Record, replace
 
 FILE = "tasks.md"
@@ -39,25 +38,10 @@ class Scenario(Record):
     text: str
 
 
-class OpenspecGrammar:
-    """Every box is a task."""
+class OpenspecGrammar(ChecklistGrammar):
+    """A checklist: OpenSpec, too, counts every box, and their order is the dependency."""
 
     name = "openspec"
-    reads: Mapping[str, Status] = {"~": Status.CLAIMED, "/": Status.CLAIMED}
-    claimed = ""
-    stars = False
-
-    def name_task(self, words: str) -> Named:
-        """The id, tags and title of a task's words."""
-        return take_name(words, IDS)
-
-    def is_task(self, entry: Entry, outline: Outline) -> bool:
-        """Every box is one: OpenSpec counts them all."""
-        return True
-
-    def order(self, tasks: TaskList, outline: Outline, path: str) -> Order:
-        """Each needs the one before it."""
-        return Order(needs=chain(tasks.tasks))
 
 
 class OpenspecFiles(TaskListFiles):
