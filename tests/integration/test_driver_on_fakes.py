@@ -739,7 +739,7 @@ def test_a_check_that_formats_the_tree_is_void_and_what_it_changed_is_restored(t
     run = world.drive()
 
     finished = run.finished[A]
-    assert (finished.state, finished.proved, finished.checks_passed, finished.checks_total) == ("done", False, 1, 2)
+    assert (finished.state, finished.is_proved, finished.checks_passed, finished.checks_total) == ("done", False, 1, 2)
     assert finished.void == ("format a",)
     assert any("changes the tree" in notice for notice in finished.notices)
     [(landed, _)] = world.workspaces.log()
@@ -756,7 +756,7 @@ def test_what_a_check_drops_is_neither_landed_nor_in_the_way(tmp_path: Path) -> 
 
     run = world.drive()
 
-    assert run.finished[A].proved
+    assert run.finished[A].is_proved
     [(landed, _)] = world.workspaces.log()
     assert not [path for path in world.workspaces.files(landed) if "__pycache__" in path]
 

@@ -134,7 +134,7 @@ def test_a_check_that_is_killed_runs_again_without_a_fix(tmp_path: Path) -> None
     run = world.drive()
 
     assert states(run) == {"a": "done", "b": "done"}
-    assert (run.finished[A].attempts, run.finished[A].fixes, run.finished[A].proved) == (1, 0, True)
+    assert (run.finished[A].attempts, run.finished[A].fixes, run.finished[A].is_proved) == (1, 0, True)
     assert lost(world) == ["the check check a"] * 2
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from enum import Enum
 from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
@@ -37,7 +38,7 @@ def values(hint: Any) -> st.SearchStrategy[Any]:
     if arguments:
         return st.one_of([values(argument) for argument in arguments])
     simple = {str: TEXT, int: st.integers(), float: NUMBERS, bool: st.booleans(), type(None): st.none()}
-    return st.sampled_from(Status) if hint is Status else simple[hint]
+    return st.sampled_from(hint) if isinstance(hint, type) and issubclass(hint, Enum) else simple[hint]
 
 
 def records(cls: Any) -> st.SearchStrategy[Any]:

@@ -24,6 +24,7 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status
+from drumline.core.proof import Level
 from drumline.views.board import SPINNER, SYMBOLS, board_segments
 from drumline.views.cells import cut, fit, flatten, width
 from drumline.views.states import RUN_STATES, STEP_STATES
@@ -186,6 +187,18 @@ def test_results_tell_proved_from_merged_and_declared() -> None:
     assert lines[3].endswith(" 1/1 012345678")
     assert lines[4].endswith(" not proved 1/1 012345678")
     assert lines[5].endswith(" declared")
+
+
+def test_the_level_of_a_step_that_is_done_has_its_own_symbol_and_style() -> None:
+    steps = [step_of("a"), step_of("b"), step_of("c"), step_of("d"), step_of("e")]
+    levels = (Level.PROVED, Level.KEPT, Level.UNPROVED, Level.READ_ONLY)
+    done = [finish(step.id, level=level) for step, level in zip(steps, levels, strict=False)]
+    scene = Scene(steps=steps, events=[*done, ev.StepsDeclared(steps=(StepId("e"),))])
+
+    rows = board_segments(scene.snapshot(), width=80, height=24, tick=0)
+
+    looks = [row[0] for row in rows[3:8]]
+    assert looks == [("✓ ", "done"), ("✓ ", "notice"), ("? ", "notice"), ("✓ ", "dim"), ("✓ ", "dim")]
 
 
 def test_styles_are_words_a_face_can_colour() -> None:

@@ -124,6 +124,7 @@ def test_a_landed_step_shows_commit_proof_files_and_checks() -> None:
 
     assert step["commit"] == COMMIT
     assert step["proved"] is True
+    assert step["proof"] == {"level": "proved", "why": []}
     assert step["reason"] is None
     assert step["files"] == ["src/a.py"]
     assert step["checks"] == {"passed": 1, "total": 1}

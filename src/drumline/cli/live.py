@@ -22,7 +22,7 @@ STYLES = {
     "bar": "cyan",
     "notice": "yellow",
     "running": "cyan",
-    "parked": "bold yellow",
+    "parked": "bold magenta",
     "done": "green",
     "blocked": "bold red",
     "failed": "bold red",

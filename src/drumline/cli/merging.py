@@ -36,7 +36,7 @@ def merge(site: Site, run: RunState, wish: Wish, *, as_json: bool) -> None:
     """Carry the wish out; NeedsPerson with the reason and the command to type if that cannot be."""
     finished = run.finished[STEP]
     by_hand = f"git merge {run.begun.branch}"
-    if not finished.proved or finished.commit is None:
+    if not finished.is_proved or finished.commit is None:
         raise NeedsPerson("not merged: nothing proves the result", hint=f"git show {run.begun.branch}, then: {by_hand}")
     repository = site.repository
     now = repository.branch_name()

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from drumline.core.event import PROTOCOL, Event
 from drumline.core.ids import NO_STEP, Commit, DriverId, GateId, StepId, Tree
 from drumline.core.plan import Marks, Step
+from drumline.core.proof import Facts, Level, Proof, Reason, settle
 from drumline.record import field
 
 
@@ -138,6 +139,7 @@ class StepFinished(Event):
     `attempts`, `fixes`, `lost` attempts and `usage` are those of all its rounds.
     `unchanged` says that nothing landed but what was there when its agent began, or ignore files: whatever its checks
     say, that proves nothing.
+    `level` and `why` are its proof if it is done; journals of earlier versions have `proved` instead.
     """
 
     step: StepId
@@ -160,6 +162,25 @@ class StepFinished(Event):
     lost: int = 0
     unchanged: bool = False
     void: tuple[str, ...] = ()
+    level: Level | None = None
+    why: tuple[Reason, ...] = ()
+
+    @property
+    def proof(self) -> Proof | None:
+        """How much is known about the step; None if it is not done."""
+        if self.state != "done":
+            return None
+        if self.level is not None:
+            return Proof(level=self.level, why=self.why)
+        facts = Facts(
+            total=self.checks_total, passed=self.checks_passed, same_tree=self.proved, unchanged=self.unchanged
+        )
+        return Proof(level=Level.PROVED) if self.proved else settle(facts)
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether the step is done and its checks prove that."""
+        return self.proof is not None and self.proof.is_proved
 
 
 class StepDeferred(Event):

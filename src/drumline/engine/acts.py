@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 from uuid import uuid4
@@ -13,7 +12,6 @@ from drumline.core import gates
 from drumline.core.advance import Orders
 from drumline.core.checkfailure import CheckFailure
 from drumline.core.leftovers import sort_changes
-from drumline.core.products import is_productless
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, Role, find_role
 from drumline.core.routing import plan_rest, spell_agent
@@ -26,9 +24,10 @@ from drumline.core.taxonomy import Failure
 from drumline.engine.agent_call import MOST_MESSAGE, Absent, AgentCall, cut_notices
 from drumline.engine.checking import run_check
 from drumline.engine.figures import add_figures
+from drumline.engine.finishing import spell_path, write_end
 from drumline.engine.kit import Kit, OpenAgent, Worker
 from drumline.engine.salvage import explain_unreadable, read_work
-from drumline.errors import ChildKilled, GitError, InvalidInput
+from drumline.errors import ChildKilled, InvalidInput
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.processes import Job, Processes
 from drumline.record import Record, field, replace
@@ -97,7 +96,8 @@ class Acts(Record):
             case cmd.Release(reason=reason):
                 return Note(step=[ev.StepReleased(reason=reason[:MOST_MESSAGE])])
             case cmd.Finish():
-                return await self._intend_finish(command, state)
+                finished = await write_end(command, state, self.orders, self.kit.workspaces)
+                return Note(step=[ev.StepReleased(reason=command.state)], run=[add_figures(finished, state)])
             case _:
                 raise AssertionError(f"{command!r} is not a step's command")
 
@@ -122,41 +122,6 @@ class Acts(Record):
         commit = await self.kit.workspaces.commit(step.id, tree, base=base, message=subject)
         head = state.landing_head or await self.kit.workspaces.head()
         return Note(step=[ev.LandingStarted(commit=commit, tree=tree, head=head)])
-
-    async def _intend_finish(self, command: cmd.Finish, state: StepState) -> Note:
-        files, unchanged = await self._list_changes(state)
-        checks = len(self.orders.checks)
-        passed = sum(1 for number in range(checks) if state.proves(number))
-        total = checks + len(self.orders.step.not_run)
-        landed = state.landed if command.state == "done" else None
-        finished = ev.StepFinished(
-            step=self.orders.step.id,
-            state=command.state,
-            reason=command.reason[:MOST_MESSAGE],
-            rejected=command.rejected,
-            commit=landed.commit if landed else None,
-            tree=landed.tree if landed else None,
-            proved=bool(landed and total and passed == total and landed.tree == state.tree and not unchanged),
-            checks_passed=passed,
-            checks_total=total,
-            files=tuple(files),
-            created=tuple(path for path, kind in files.items() if kind == "created"),
-            deleted=tuple(path for path, kind in files.items() if kind == "deleted"),
-            failure=command.failure,
-            unchanged=bool(landed and unchanged),
-            void=tuple(ended.command for ended in state.void()),
-        )
-        return Note(step=[ev.StepReleased(reason=command.state)], run=[add_figures(finished, state)])
-
-    async def _list_changes(self, state: StepState) -> tuple[dict[str, str], bool]:
-        """The files that the step changed, and whether it is known that none is a product of its own."""
-        if state.base is None or state.tree is None:
-            return {}, False
-        with contextlib.suppress(GitError):  # for lack of a list of files no landed step becomes a blocked one
-            changed = await self.kit.workspaces.changed(state.base, state.tree)
-            productless = is_productless(changed, tree=state.tree, ready=state.ready)
-            return {_readable(path): kind for path, kind in changed.items()}, productless
-        return {}, False
 
     async def _prepare(self, state: StepState) -> ev.Event:
         step = self.orders.step.id
@@ -321,7 +286,7 @@ class Acts(Record):
         if found.cause is not None and found.cause.failure is CheckFailure.KILLED:
             raise ChildKilled(f"the check {command.check.command}")
         changes = await self.kit.workspaces.clean(step, tree, base=_known(state.base))
-        left = sort_changes((_readable(path), kind) for path, kind in changes.items())
+        left = sort_changes((spell_path(path), kind) for path, kind in changes.items())
         return ev.CheckEnded(
             check=command.number,
             command=command.check.command,
@@ -380,8 +345,3 @@ def _known(value: T | None) -> T:
 def _shorter(one: float | None, other: float | None) -> float | None:
     given = [limit for limit in (one, other) if limit is not None]
     return min(given, default=None)
-
-
-def _readable(path: str) -> str:
-    """A path as the journal can hold it: bytes that are no UTF-8 are shown as replacement characters."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from drumline.core import events as ev
 from drumline.core.branch import Branch, landings
 from drumline.core.commands import Adopt, SettleBranch
+from drumline.core.proof import Level, Reason
 from drumline.core.state import RunState
 from drumline.ports.workspaces import Workspaces
 
@@ -54,5 +55,11 @@ class BranchWatch:
 def record_adoption(command: Adopt) -> ev.StepFinished:
     """A landing that only git knew; what proved it is not known any more."""
     return ev.StepFinished(
-        step=command.step, state="done", reason=ADOPTED, commit=command.commit, tree=command.tree, proved=False
+        step=command.step,
+        state="done",
+        reason=ADOPTED,
+        commit=command.commit,
+        tree=command.tree,
+        level=Level.UNPROVED,
+        why=(Reason.NOT_RUN,),
     )

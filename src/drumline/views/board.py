@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from drumline.core.events import StepFinished
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
+from drumline.core.proof import Level
 from drumline.views.activity import activity, checks
 from drumline.views.causes import SHORT_COMMIT, cause
 from drumline.views.cells import Row, cut, fit, flatten, width
 from drumline.views.cost import describe_cost
 from drumline.views.duration import duration
 from drumline.views.gates import gate_rows
+from drumline.views.proofs import describe_proof, find_proof
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import STEP_STATES, elapsed, run_state, step_state
 from drumline.views.status import step_reason
@@ -33,6 +36,14 @@ SYMBOLS: Mapping[str, str] = {
     "failed": "✗",
     "skipped": "–",
 }
+_LOOKS: Mapping[Level, tuple[str, str]] = {
+    Level.PROVED: ("✓", "done"),
+    Level.KEPT: ("✓", "notice"),
+    Level.UNPROVED: ("?", "notice"),
+    Level.DECLARED: ("✓", "dim"),
+    Level.READ_ONLY: ("✓", "dim"),
+}
+"""The symbol and the style of a step that is done."""
 _PRESSING = ("running", "parked", "failed", "blocked")
 _FRAME = 4
 """Lines for the two of the header, the bar and the footer."""
@@ -122,17 +133,17 @@ def _choose(snapshot: Snapshot, states: Mapping[StepId, str], room: int) -> list
 
 
 def _step(snapshot: Snapshot, step: Step, state: str, *, names: int, wide: int, tick: int) -> Row:
-    symbol = SPINNER[tick % len(SPINNER)] if state == "running" else SYMBOLS[state]
+    symbol, style = _look(snapshot, step, state, tick=tick)
     space = wide - names - 4
     doing = cut(_doing(snapshot, step, state), space * 3 // 5 if step.title else space)
     title = fit(flatten(step.title), space - width(doing))
     return [
-        (f"{symbol} ", state),
+        (f"{symbol} ", style),
         (fit(step.id, names), state if state in _PRESSING else ""),
         (" ", ""),
         (title, "dim" if state in ("waiting", "skipped") else ""),
         (" ", ""),
-        (doing, state),
+        (doing, style),
     ]
 
 
@@ -170,5 +181,21 @@ def _result(snapshot: Snapshot, step: Step) -> str:
         return "declared"
     passed, total = checks(snapshot, step)
     commit = finished.commit[:SHORT_COMMIT] if finished.commit else "no commit"
-    doubt = "" if finished.proved else "changed nothing " if finished.unchanged else "not proved "
-    return f"{doubt}{passed}/{total} {commit}"
+    return f"{_doubt(finished)}{passed}/{total} {commit}"
+
+
+def _doubt(finished: StepFinished) -> str:
+    proof = finished.proof
+    if proof is None or proof.is_proved:
+        return ""
+    if finished.unchanged:
+        return "changed nothing "
+    return f"{describe_proof(proof)} " if proof.level is Level.KEPT else "not proved "
+
+
+def _look(snapshot: Snapshot, step: Step, state: str, *, tick: int) -> tuple[str, str]:
+    """The symbol of a step and the word for its style: for one that is done, its level decides."""
+    if state == "running":
+        return SPINNER[tick % len(SPINNER)], state
+    proof = find_proof(snapshot.run, step.id)
+    return _LOOKS[proof.level] if proof else (SYMBOLS[state], state)

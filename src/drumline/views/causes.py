@@ -12,6 +12,7 @@ from drumline.core.events import StepFinished
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.login import find_login
 from drumline.core.plan import Marks, Step
+from drumline.core.proof import Level
 from drumline.core.schedule import STUCK, Obstacle, obstacle
 from drumline.core.state import RunState
 from drumline.core.task import is_task
@@ -52,16 +53,19 @@ def cause(snapshot: Snapshot, step: Step) -> Cause:
     )
 
 
-def unproved(finished: StepFinished) -> str:
+def explain_doubt(finished: StepFinished) -> str:
     """Why a landed step is not proved; empty if it is."""
-    if finished.state != "done" or finished.proved:
+    proof = finished.proof
+    if proof is None or proof.is_proved:
         return ""
+    if proof.level is Level.READ_ONLY:
+        return "changed no file, as its role may only read"
     if finished.unchanged and finished.files:
         return f"landed only {name_some(map(flatten, finished.files))}, no product of its own: its checks prove nothing"
     if finished.unchanged:
         return "its work changed no file, so its checks prove nothing"
     if not finished.checks_total:
-        return "landed, but it has no checks that could prove it"
+        return finished.reason or "landed, but it has no checks that could prove it"
     if finished.checks_passed < finished.checks_total:
         void = f" ({name_some(map(flatten, finished.void))} changes the tree)" if finished.void else ""
         some = f"only {finished.checks_passed}" if finished.checks_passed else "none"
@@ -98,7 +102,7 @@ def _finished(finished: StepFinished) -> Cause:
         case "done":
             landed = f"landed as {finished.commit[:SHORT_COMMIT]}" if finished.commit else "landed"
             proved = f"{landed}, proved by {finished.checks_passed} of {finished.checks_total} checks"
-            return Cause(kind=FINISHED, text=unproved(finished) or proved, hint=f"drumline logs {finished.step}")
+            return Cause(kind=FINISHED, text=explain_doubt(finished) or proved, hint=f"drumline logs {finished.step}")
         case "skipped":
             text = f"a person skipped it: {flatten(finished.reason) or 'no reason given'}"
             return Cause(kind=FINISHED, text=text, hint=f"drumline retry {finished.step}")

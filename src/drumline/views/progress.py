@@ -24,10 +24,11 @@ from drumline.core.schedule import is_skipped
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix
 from drumline.record import Record, field
-from drumline.views.causes import SHORT_COMMIT, name_some, round_hint, unproved
+from drumline.views.causes import SHORT_COMMIT, explain_doubt, name_some, round_hint
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.gates import tell_gate
+from drumline.views.proofs import proof_json
 
 LONGEST_COMMAND = 80
 LONGEST_NOTICE = 200
@@ -256,7 +257,8 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
         "total": total,
         "reason": event.reason,
         "commit": event.commit,
-        "proved": event.proved,
+        "proved": event.is_proved,
+        "proof": proof_json(event.proof),
         "attempts": event.attempts,
         "checks": {"passed": event.checks_passed, "total": event.checks_total},
     }
@@ -264,7 +266,7 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
         return Told(event=event.state, text=_not_done(event), data=data)
     commit = event.commit[:SHORT_COMMIT] if event.commit else "no commit"
     checks = f"checks {event.checks_passed}/{event.checks_total}"
-    proof = unproved(event) or "proved"
+    proof = explain_doubt(event) or "proved"
     text = f"step {over:,} of {total:,} done: {event.step} {title} ({commit}, {checks}, {proof})"
     return Told(event="step_done", text=text, data=data)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drumline.core.ids import Commit, RunId, StepId
+from drumline.core.proof import Level, Proof
 from drumline.record import Record
 from drumline.views.activity import attempts, checks
 from drumline.views.causes import SHORT_COMMIT
 from drumline.views.cells import flatten
 from drumline.views.cost import describe_usage, usage_json
+from drumline.views.proofs import describe_proof, find_proof, proof_json
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import step_state
 from drumline.views.status import step_reason
@@ -24,8 +26,7 @@ class StepReport(Record):
     step: StepId
     title: str
     result: str
-    proved: bool
-    declared: bool
+    proof: Proof | None
     files: tuple[str, ...]
     checks_passed: int
     checks_total: int
@@ -48,8 +49,7 @@ def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
         step=step,
         title=definition.title,
         result=step_state(snapshot, step),
-        proved=bool(finished and finished.proved),
-        declared=step in snapshot.run.declared,
+        proof=find_proof(snapshot.run, step),
         files=finished.files if finished else (),
         checks_passed=passed,
         checks_total=total,
@@ -64,7 +64,7 @@ def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
 
 def report_lines(report: StepReport) -> list[str]:
     """The report for people."""
-    proof = " (proved)" if report.proved else " (declared in its file)" if report.declared else ""
+    proof = f" ({describe_proof(report.proof)})" if report.proof else ""
     lines = [f"{report.step}: {flatten(report.title)}", f"  result    {report.result}{proof}"]
     if report.reason:
         lines.append(f"  reason    {flatten(report.reason)}")
@@ -89,8 +89,9 @@ def report_json(report: StepReport) -> dict[str, object]:
         "step": report.step,
         "title": report.title,
         "result": report.result,
-        "proved": report.proved,
-        "declared": report.declared,
+        "proved": report.proof is not None and report.proof.is_proved,
+        "proof": proof_json(report.proof),
+        "declared": report.proof is not None and report.proof.level is Level.DECLARED,
         "files": list(report.files),
         "checks": {"passed": report.checks_passed, "total": report.checks_total},
         "manual": list(report.manual),

@@ -11,6 +11,7 @@ from drumline.views.causes import cause, name_some
 from drumline.views.cost import usage_json
 from drumline.views.duration import duration
 from drumline.views.gates import gate_json
+from drumline.views.proofs import find_proof, proof_json
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import EXIT_CODES, elapsed, run_state, step_state
 from drumline.views.usage import sum_agents, sum_run, sum_step
@@ -82,7 +83,7 @@ def step_reason(snapshot: Snapshot, step: StepId) -> str:
     finished = snapshot.run.finished.get(step)
     if step in snapshot.owners and finished is None:
         return ""
-    if finished is not None and (finished.proved or finished.state != "done"):
+    if finished is not None and (finished.is_proved or finished.state != "done"):
         return finished.reason
     return cause(snapshot, snapshot.run.plan.by_id[step]).text
 
@@ -101,7 +102,8 @@ def _step_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
         "owner": snapshot.owners.get(step.id) if finished is None else None,
         "commit": finished.commit if finished else None,
         "reason": step_reason(snapshot, step.id) or None,
-        "proved": bool(finished and finished.proved),
+        "proved": bool(finished and finished.is_proved),
+        "proof": proof_json(find_proof(snapshot.run, step.id)),
         "declared": step.id in snapshot.run.declared,
         "checks": {"passed": passed, "total": total},
         "files": list(finished.files) if finished else [],

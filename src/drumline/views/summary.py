@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from drumline.core import gates
 from drumline.core.events import GateAnswered, StepFinished
 from drumline.core.ids import Commit, RunId, StepId
 from drumline.core.login import find_login
+from drumline.core.proof import Level, Proof
 from drumline.core.schedule import find_stop, is_skipped, manual_items
 from drumline.core.state import RunState
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
-from drumline.views.causes import SHORT_COMMIT, find_resting, round_hint, unproved
+from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_resting, round_hint
 from drumline.views.cells import flatten
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
 from drumline.views.gates import answer_command, retry_command
+from drumline.views.proofs import proof_json
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import elapsed, run_state, step_state
 from drumline.views.status import run_reason, step_reason
 from drumline.views.usage import sum_agents, sum_run
 
 MOST_LISTED = 20
+_ALSO_TOLD = (Level.KEPT.value, Level.DECLARED.value)
+"""Levels that are counted for people beside what is proved."""
 
 
 class Landed(Record):
@@ -31,8 +36,13 @@ class Landed(Record):
     step: StepId
     title: str
     commit: Commit | None
-    proved: bool
+    proof: Proof | None
     note: str
+
+    @property
+    def proved(self) -> bool:
+        """Whether its checks prove it."""
+        return self.proof is not None and self.proof.is_proved
 
 
 class Unfinished(Record):
@@ -72,6 +82,13 @@ class Summary(Record):
     def proved(self) -> int:
         """How many landed steps are proved."""
         return sum(1 for step in self.landed if step.proved)
+
+    @property
+    def levels(self) -> dict[str, int]:
+        """How many steps that are done have each level; those of which there is none are left out."""
+        counts = Counter(step.proof.level for step in self.landed if step.proof is not None)
+        counts[Level.DECLARED] += self.declared
+        return {level.value: counts[level] for level in Level if counts[level]}
 
 
 def summary(snapshot: Snapshot) -> Summary:
@@ -133,10 +150,18 @@ def summary_json(found: Summary) -> dict[str, object]:
         "reason": found.reason or None,
         "total": found.total,
         "landed": [
-            {"step": s.step, "title": s.title, "commit": s.commit, "proved": s.proved, "note": s.note or None}
+            {
+                "step": s.step,
+                "title": s.title,
+                "commit": s.commit,
+                "proved": s.proved,
+                "proof": proof_json(s.proof),
+                "note": s.note or None,
+            }
             for s in found.landed
         ],
         "proved": found.proved,
+        "levels": found.levels,
         "declared": found.declared,
         "skipped": found.skipped,
         "unfinished": [{"step": u.step, "state": u.state, "reason": u.reason} for u in found.unfinished],
@@ -161,8 +186,8 @@ def _landed(finished: StepFinished, title: str) -> Landed:
         step=finished.step,
         title=title,
         commit=finished.commit,
-        proved=finished.proved,
-        note=unproved(finished),
+        proof=finished.proof,
+        note=explain_doubt(finished),
     )
 
 
@@ -210,7 +235,7 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
 
 def _figures(found: Summary) -> str:
     words = [f"{len(found.landed):,} of {found.total:,} steps landed", f"{found.proved:,} proved"]
-    words += [f"{found.declared:,} declared"] if found.declared else []
+    words += [f"{number:,} {level}" for level, number in found.levels.items() if level in _ALSO_TOLD]
     words += [f"{found.skipped:,} skipped"] if found.skipped else []
     words += [f"{len(found.unfinished):,} not done"] if found.unfinished else []
     return "  " + ", ".join(words)

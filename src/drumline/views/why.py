@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Step
+from drumline.core.proof import Proof
 from drumline.errors import InvalidInput
 from drumline.record import Record, replace
 from drumline.views.attempts import note_step
 from drumline.views.causes import BLOCKER, Cause, cause, name_some
 from drumline.views.cells import flatten
 from drumline.views.gates import list_choices
+from drumline.views.proofs import find_proof, proof_json
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import step_state
 
@@ -36,6 +38,7 @@ class Why(Record):
     hint: str = ""
     chain: tuple[StepId, ...] = ()
     notes: tuple[str, ...] = ()
+    proof: Proof | None = None
 
 
 def why(snapshot: Snapshot, step: StepId) -> Why:
@@ -59,6 +62,7 @@ def why(snapshot: Snapshot, step: StepId) -> Why:
         hint=root.hint,
         chain=(step, *chain) if chain else (),
         notes=note_step(snapshot.run, step, snapshot.steps.get(step)),
+        proof=find_proof(snapshot.run, step),
     )
 
 
@@ -76,6 +80,7 @@ def why_json(answer: Why) -> dict[str, object]:
         "hint": answer.hint,
         "chain": list(answer.chain),
         "notes": list(answer.notes),
+        "proof": proof_json(answer.proof),
     }
 
 

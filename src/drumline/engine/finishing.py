@@ -1,0 +1,74 @@
+"""Writes the end of a step: what landed, which files that are, and how much is known about it."""
+
+from __future__ import annotations
+
+import contextlib
+
+from drumline.core import commands as cmd
+from drumline.core import events as ev
+from drumline.core.advance import Orders
+from drumline.core.plan import Step
+from drumline.core.products import is_productless
+from drumline.core.proof import Facts, settle
+from drumline.core.roles import find_role
+from drumline.core.stepstate import StepState
+from drumline.engine.agent_call import MOST_MESSAGE
+from drumline.errors import GitError
+from drumline.ports.workspaces import Workspaces
+
+
+async def write_end(command: cmd.Finish, state: StepState, orders: Orders, workspaces: Workspaces) -> ev.StepFinished:
+    """The event that a step finishes with, but for its figures."""
+    files, unchanged = await _list_changes(state, workspaces)
+    checks = len(orders.checks)
+    passed = sum(1 for number in range(checks) if state.proves(number))
+    total = checks + len(orders.step.not_run)
+    landed = state.landed if command.state == "done" else None
+    facts = Facts(
+        total=total,
+        passed=passed,
+        same_tree=landed is not None and landed.tree == state.tree,
+        unchanged=unchanged,
+        read_only=_is_read_only(orders.step),
+    )
+    proof = settle(facts) if landed else None
+    return ev.StepFinished(
+        step=orders.step.id,
+        state=command.state,
+        reason=command.reason[:MOST_MESSAGE],
+        rejected=command.rejected,
+        commit=landed.commit if landed else None,
+        tree=landed.tree if landed else None,
+        level=proof.level if proof else None,
+        why=proof.why if proof else (),
+        checks_passed=passed,
+        checks_total=total,
+        files=tuple(files),
+        created=tuple(path for path, kind in files.items() if kind == "created"),
+        deleted=tuple(path for path, kind in files.items() if kind == "deleted"),
+        failure=command.failure,
+        unchanged=bool(landed and unchanged),
+        void=tuple(ended.command for ended in state.void()),
+    )
+
+
+def _is_read_only(step: Step) -> bool:
+    """Whether the step's role may change no file."""
+    role = find_role(step.role)
+    return role is not None and not role.capability.writes
+
+
+async def _list_changes(state: StepState, workspaces: Workspaces) -> tuple[dict[str, str], bool]:
+    """The files that the step changed, and whether it is known that none is a product of its own."""
+    if state.base is None or state.tree is None:
+        return {}, False
+    with contextlib.suppress(GitError):  # for lack of a list of files no landed step becomes a blocked one
+        changed = await workspaces.changed(state.base, state.tree)
+        productless = is_productless(changed, tree=state.tree, ready=state.ready)
+        return {spell_path(path): kind for path, kind in changed.items()}, productless
+    return {}, False
+
+
+def spell_path(path: str) -> str:
+    """A path as the journal can hold it: bytes that are no UTF-8 are shown as replacement characters."""
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,0 +1,62 @@
+"""The level of a step that has landed, and its reasons."""
+
+from __future__ import annotations
+
+import pytest
+
+from drumline.core import codec
+from drumline.core.events import StepFinished
+from drumline.core.ids import StepId
+from drumline.core.proof import Facts, Level, Proof, Reason, settle
+
+GREEN = Facts(total=2, passed=2, same_tree=True)
+
+
+@pytest.mark.parametrize(
+    ("facts", "level", "why"),
+    [
+        (GREEN, Level.PROVED, ()),
+        (Facts(total=0, passed=0, same_tree=True), Level.UNPROVED, (Reason.NO_CHECKS,)),
+        (Facts(total=2, passed=1, same_tree=True), Level.UNPROVED, (Reason.NOT_RUN,)),
+        (Facts(total=2, passed=2, same_tree=False), Level.UNPROVED, (Reason.NOT_RUN,)),
+        (Facts(total=2, passed=2, same_tree=True, unchanged=True), Level.UNPROVED, (Reason.UNCHANGED,)),
+        (Facts(total=0, passed=0, same_tree=True, unchanged=True, read_only=True), Level.READ_ONLY, ()),
+    ],
+    ids=["green", "no checks", "one could not be run", "merged", "unchanged", "may only read"],
+)
+def test_a_level_follows_from_what_was_seen(facts: Facts, level: Level, why: tuple[Reason, ...]) -> None:
+    proof = settle(facts)
+
+    assert (proof.level, proof.why) == (level, why)
+
+
+def test_a_level_is_read_back_from_the_journal() -> None:
+    finished = StepFinished(step=StepId("a"), state="done", level=Level.UNPROVED, why=(Reason.NOT_RUN,))
+
+    read = codec.decode("StepFinished", 1, codec.encode(finished))
+
+    assert read == finished
+
+
+@pytest.mark.parametrize(
+    ("body", "proof"),
+    [
+        ('{"step":"a","state":"done","proved":true,"checks_passed":1,"checks_total":1}', Proof(level=Level.PROVED)),
+        ('{"step":"a","state":"done","checks_passed":1,"checks_total":1,"unchanged":true}', "unchanged"),
+        ('{"step":"a","state":"done"}', "no_checks"),
+        ('{"step":"a","state":"done","checks_passed":1,"checks_total":1}', "not_run"),
+        ('{"step":"a","state":"blocked"}', None),
+    ],
+    ids=["proved", "unchanged", "no checks", "merged", "not done"],
+)
+def test_journals_of_earlier_versions_tell_their_levels(body: str, proof: Proof | str | None) -> None:
+    read = codec.decode("StepFinished", 1, body)
+
+    assert isinstance(read, StepFinished)
+    expected = Proof(level=Level.UNPROVED, why=(Reason(proof),)) if isinstance(proof, str) else proof
+    assert read.proof == expected
+
+
+def test_a_level_that_this_version_does_not_know_stops_the_reader() -> None:
+    with pytest.raises(Exception, match="does not know"):
+        codec.decode("StepFinished", 1, '{"step":"a","state":"done","level":"certain"}')
