@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from drumline.app.detection import FORMAT, SETUP, Detected, detect_at_head
 from drumline.app.proposing import Proposal, as_checks, propose
 from drumline.cli.options import format_option, json_option, plan_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
@@ -26,10 +27,11 @@ def command(plan: str, format: str, accept: bool, as_json: bool) -> None:
     reading = planfiles.read()
     if reading.errors:
         raise InvalidPlan(f"{plan} cannot be read", reading.problems, hint=f"drumline validate {plan}")
-    proposals = propose(reading, site.repository.top)
+    detected = detect_at_head(site.repository)
+    proposals = propose(reading, detected)
     kept = planfiles.keep_checks(as_checks(proposals)) if accept and proposals else ""
     if as_json:
-        print_json(_checks_json(reading, proposals, kept))
+        print_json(_checks_json(reading, proposals, kept) | {"detected": _detected_json(detected)})
         return
     for step in todo(reading):
         for check in step.checks:
@@ -37,6 +39,8 @@ def command(plan: str, format: str, accept: bool, as_json: bool) -> None:
             click.echo(f"{step.id}: {flatten(check.command)}{red}")
     click.echo(count_proved(reading))
     show_proposals(proposals)
+    for found in detected.of(SETUP, FORMAT) if proposals else ():
+        click.echo(f"found for {found.kind}: {found.command} (from {found.place})")
     if kept:
         say(f"wrote {kept}")
     elif proposals:
@@ -48,6 +52,10 @@ def show_proposals(proposals: list[Proposal]) -> None:
     for one in proposals:
         place = f"step {one.step}" if one.step else "every step without a check"
         click.echo(f"proposed for {place}: {flatten(one.command)} (from {one.why})")
+
+
+def _detected_json(detected: Detected) -> list[dict[str, object]]:
+    return [{"kind": each.kind, "command": each.command, "from": each.place} for each in detected.found]
 
 
 def _checks_json(reading: Reading, proposals: list[Proposal], kept: str) -> dict[str, object]:

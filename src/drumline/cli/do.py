@@ -18,7 +18,7 @@ import click
 from drumline.app.begin import Scope, Terms, begin_run, new_run_id, pin_terms
 from drumline.app.brought import list_plan_commands
 from drumline.app.catalog import read_run
-from drumline.app.detection import Detected, Found, detect
+from drumline.app.detection import TEST, Detected, Found, detect_at_head
 from drumline.cli.detach import detach
 from drumline.cli.merging import Wish, merge, wish_merge
 from drumline.cli.options import (
@@ -70,7 +70,7 @@ class Job(Record):
     def settings(self) -> Settings:
         """The settings of the run: a command found for fresh workspaces counts where none is set."""
         settings = self.site.settings
-        setup = " && ".join(found.command for found in self.found.setup)
+        setup = " && ".join(found.command for found in self.found.of(SETUP))
         return replace(settings, setup=settings.setup or setup, subject=settings.subject or WITHOUT_STEP)
 
 
@@ -120,7 +120,7 @@ def _prepare(site: Site, text: str, typed: Mapping[str, object]) -> Job:
         words, title = _read_issue(site, issue, _read_text(text, site.here) if text else "")
     agent = _choose_agent(site, typed=typed["agent"] is not None)
     found = _detect(site)
-    checks = [Check(command=check.command, source=DETECTED) for check in found.checks]
+    checks = [Check(command=check.command, source=DETECTED) for check in found.of(TEST)]
     return Job(
         site=site,
         plan=plan_task(words, title=title, checks=checks),
@@ -170,13 +170,10 @@ def _detect(site: Site) -> Detected:
     configured = {"checks", "setup"} & site.config.keys()
     if configured or (settings.checks and settings.setup):
         return Detected()
-    found = detect(site.repository.list_files(), site.repository.read_file)
-    found = replace(
-        found,
-        checks=() if settings.checks else found.checks,
-        setup=() if settings.setup else found.setup,
-    )
-    for each in (*found.checks, *found.setup):
+    named = (TEST,) if settings.checks else ()
+    found = detect_at_head(site.repository, kinds=(TEST,), named=named)
+    found = Detected(found=found.of(TEST)) if settings.setup else found
+    for each in found.found:
         if each.program and shutil.which(each.program) is None:
             message = f"{each.place} says that {each.command!r} is needed here, but {each.program} is not installed"
             raise InvalidInput(message, hint=f"install {each.program}, or: {EXAMPLE} --check CMD --setup true")
@@ -216,23 +213,20 @@ def _do(job: Job) -> int:
 def _say_before(job: Job) -> None:
     """What a person should know before anything begins."""
     say_uncommitted(job.site.repository.uncommitted(exclude=[".drumline"]))
-    for found in job.found.setup:
+    for found in job.found.of(SETUP):
         say(f"in the fresh workspace: {found.command}  ({found.place})")
     for check in job.settings.checks:
         say(f"must succeed: {check}")
-    for found in job.found.checks:
+    for found in job.found.of(TEST):
         say(f"must succeed: {found.command}  ({found.place})")
-    if not job.settings.checks and not job.found.checks:
+    if not job.settings.checks and not job.found.of(TEST):
         say("no tests were found in this repository: the result will be done, not proved")
         say(f"  name a command that decides: {EXAMPLE} --check CMD")
 
 
 def _offer(job: Job) -> Offer:
     """The commands of the repository that this run would execute: what is found is the repository's word."""
-    found = [
-        *(_brought(SETUP, each) for each in job.found.setup),
-        *(_brought(CHECK, each) for each in job.found.checks),
-    ]
+    found = [_brought(SETUP if each.kind == SETUP else CHECK, each) for each in job.found.found]
     own, everything = (list_plan_commands(job.site.list_sources(everything=each), ()) for each in (False, True))
     return Offer(brought=distinct([*found, *own]), everything=distinct([*found, *everything]), place="")
 

@@ -24,6 +24,7 @@ from drumline.app.begin import (
 )
 from drumline.app.brought import list_plan_commands
 from drumline.app.catalog import RunBrief, list_runs, read_run
+from drumline.app.detection import detect_at_head
 from drumline.app.finding import step_in_file
 from drumline.app.foreign import foreign_settings
 from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
@@ -282,7 +283,7 @@ def _begin(
 def _offer_checks(request: Request) -> Request:
     """Propose checks before the first run of a plan whose steps nothing would prove; they are kept on a yes."""
     site, plan = request.site, request.reading.plan
-    proposals = [] if site.settings.checks else propose(request.reading, site.repository.top)
+    proposals = [] if site.settings.checks else propose(request.reading, detect_at_head(site.repository))
     if not proposals:
         return request
     say(count_proved(request.reading))

@@ -46,13 +46,20 @@ class Repository(Record):
 
     def head_commit(self) -> Commit:
         """The commit the checkout stands on, on a branch or detached."""
-        found = ask_git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", cwd=self.top, accept=(0, 1))
-        if not found.line:
+        found = self._find_head()
+        if not found:
             raise InvalidInput(
                 f"the repository {str(self.top)!r} has no commit yet: a run starts from a commit",
                 hint="git commit --allow-empty -m start",
             )
-        return Commit(found.line)
+        return Commit(found)
+
+    def has_commit(self) -> bool:
+        """Whether there is a commit yet."""
+        return bool(self._find_head())
+
+    def _find_head(self) -> str:
+        return ask_git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", cwd=self.top, accept=(0, 1)).line
 
     def list_files(self) -> list[str]:
         """The files of the checkout's commit, relative to its top."""
