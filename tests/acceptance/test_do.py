@@ -430,6 +430,42 @@ def test_a_result_that_failed_is_not_merged(folder: Path) -> None:
     assert not (user.repo / "a.txt").exists()
 
 
+def test_what_was_interrupted_is_merged_by_the_resume(folder: Path) -> None:
+    user = make_repository(folder, {"README.md": "hello\n"})
+    agent = script(user, {"sleep": 0.5, "write": {"a.txt": "1\n"}})
+    driver = user.start("do", "Write it", "--check", "test -f a.txt", "--merge", "--agent", agent)
+    wait_for(lambda: user.status().get("steps") and user.step("do")["state"] == "running", "it never began")
+
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.communicate()
+    resumed = user.drumline("resume", "--json")
+    again = user.type("resume")
+
+    assert resumed.code == 0, resumed.text
+    merged = resumed.lines[-1]
+    assert (merged["event"], merged["branch"]) == ("merged", "main")
+    assert merged["commit"] == user.git("rev-parse", "main") == user.git("rev-parse", user.branch())
+    assert (user.repo / "a.txt").read_text(encoding="utf-8") == "1\n"
+    assert again.code == 3
+    assert "is done; nothing is left to do" in again.err
+
+
+def test_a_merge_that_was_refused_is_tried_again_by_a_resume(folder: Path) -> None:
+    user = make_repository(folder, {"README.md": "hello\n"})
+    agent = script(user, {"write": {"a.txt": "1\n"}, "run": f"echo mine >> {user.repo}/README.md"})
+
+    ran = user.drumline("do", "Write it", "--check", "true", "--merge", "--agent", agent)
+    refused = user.type("resume")
+    user.git("checkout", "-q", "README.md")
+    merged = user.type("resume")
+
+    assert ran.code == 2, ran.text
+    assert refused.code == 2
+    assert "not merged: your checkout has uncommitted changes (README.md)" in refused.err
+    assert (merged.code, merged.out) == (0, "merged into main\n")
+    assert user.git("rev-parse", "main") == user.git("rev-parse", user.branch())
+
+
 def test_without_a_branch_nothing_can_be_merged(folder: Path) -> None:
     user = make_repository(folder, {"README.md": "hello\n"})
     user.git("checkout", "-q", "--detach")
@@ -465,20 +501,47 @@ def install(user: User, program: str, answer: str, *, code: int = 0) -> dict[str
         (
             "gh",
             "git@github.com:a/b.git",
-            {"title": "Broken login", "body": BODY},
+            {"body": BODY, "title": "Broken login"},
             "issue view 7 --json title,body",
         ),
         (
             "glab",
             "https://gitlab.example.org/a/b.git",
-            {"iid": 7, "title": "Broken login", "description": BODY},
+            {
+                "id": 1021,
+                "iid": 7,
+                "state": "opened",
+                "description": BODY,
+                "author": {"id": 3, "username": "kim", "name": "Kim", "web_url": "https://gitlab.example.org/kim"},
+                "milestone": None,
+                "project_id": 12,
+                "assignees": [],
+                "title": "Broken login",
+                "labels": ["bug"],
+                "web_url": "https://gitlab.example.org/a/b/-/issues/7",
+                "user_notes_count": 0,
+                "issue_type": "issue",
+            },
             "issue view 7 --output json",
         ),
         (
             "tea",
             "ssh://git@codeberg.org/a/b.git",
-            {"index": 7, "title": "Broken login", "body": BODY},
-            "issues 7 --output json",
+            {
+                "id": 1021,
+                "index": 7,
+                "title": "Broken login",
+                "state": "open",
+                "created": "2026-03-14T09:15:00Z",
+                "labels": [{"name": "bug", "color": "ee0701", "description": ""}],
+                "user": "kim",
+                "body": BODY,
+                "assignees": [],
+                "url": "https://codeberg.org/a/b/issues/7",
+                "closedAt": None,
+                "comments": [],
+            },
+            "issues --output json 7",
         ),
     ],
 )

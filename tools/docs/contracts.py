@@ -52,6 +52,10 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("cancelled", "A person stopped the run."),
     ("report", "At the end of a run of one step: what came of it."),
     ("summary", "The run has ended; and once more, with all figures, before the last line."),
+    (
+        "merged",
+        "`do --merge` has moved your branch to the result: `branch`, `commit`. After the last line, without `seq`.",
+    ),
 )
 FLOW_PROGRESS: tuple[tuple[str, str], ...] = (
     ("flow_started", "A flow is walked: the run's own, or one that a node calls (`scope`)."),

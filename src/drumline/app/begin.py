@@ -102,13 +102,21 @@ def list_todo(reading: Reading, selection: Sequence[StepId] | None) -> list[Step
     return [step for step in reading.plan.steps if step.id in chosen - over and not step.elsewhere]
 
 
+class Merge(Record):
+    """That the result is wanted on a branch; with `asks` a person has to look first, for others wrote the text."""
+
+    branch: str
+    asks: bool = False
+
+
 class Scope(Record):
-    """What a run starts from and is about."""
+    """What a run starts from and is about, and where its result goes."""
 
     run: RunId
     base: Commit
     selection: tuple[StepId, ...] | None = None
     inherited: tuple[StepId, ...] = ()
+    merge: Merge | None = None
 
 
 async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope) -> RunStarted:
@@ -134,6 +142,8 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         fallback=terms.fallback,
         profiles=terms.profiles,
         budget=terms.budget,
+        merge=scope.merge.branch if scope.merge else "",
+        merge_asks=scope.merge is not None and scope.merge.asks,
     )
     pinned = PlanPinned(
         format=plan.format,

@@ -37,7 +37,7 @@ FORGES: Mapping[str, Forge] = MappingProxyType(
         "gh": Forge(hosts=("github",), show=("issue", "view", "{}", "--json", "title,body"), login="gh auth login"),
         "glab": Forge(hosts=("gitlab",), show=("issue", "view", "{}", "--output", "json"), login="glab auth login"),
         "tea": Forge(
-            hosts=("codeberg.org", "gitea", "forgejo"), show=("issues", "{}", "--output", "json"), login="tea login add"
+            hosts=("codeberg.org", "gitea", "forgejo"), show=("issues", "--output", "json", "{}"), login="tea login add"
         ),
     }
 )

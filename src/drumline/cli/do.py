@@ -15,12 +15,11 @@ from pathlib import Path
 import anyio
 import click
 
-from drumline.app.begin import Scope, Terms, begin_run, new_run_id, pin_terms
+from drumline.app.begin import Merge, Scope, Terms, begin_run, new_run_id, pin_terms
 from drumline.app.brought import list_plan_commands
-from drumline.app.catalog import read_run
 from drumline.app.detection import TEST, Detected, Found, detect_at_head
 from drumline.cli.detach import detach
-from drumline.cli.merging import Wish, merge, wish_merge
+from drumline.cli.merging import choose_branch
 from drumline.cli.options import (
     agent_option,
     autonomy_option,
@@ -64,7 +63,7 @@ class Job(Record):
     as_json: bool
     detached: bool
     record: Path | None = None
-    merge: Wish | None = None
+    merge: Merge | None = None
 
     @property
     def settings(self) -> Settings:
@@ -125,7 +124,7 @@ def _prepare(site: Site, text: str, typed: Mapping[str, object]) -> Job:
         site=site,
         plan=plan_task(words, title=title, checks=checks),
         agent=agent,
-        merge=wish_merge(site, asks=issue is not None) if typed["merge"] else None,
+        merge=Merge(branch=choose_branch(site), asks=issue is not None) if typed["merge"] else None,
         found=found,
         as_json=bool(typed["as_json"]),
         detached=bool(typed["detached"]),
@@ -241,14 +240,11 @@ def _drive(job: Job, store: SqliteStore) -> int:
         return detach(site, run, as_json=job.as_json)
     with record_plan(site, store, run, job.record) as recorder:
         session = PlanSession(site=site, store=store, run=run, as_json=job.as_json, fresh=True, recorder=recorder)
-        code = session.drive(resuming=False)
-    if code == 0 and job.merge is not None:
-        merge(site, read_run(store, run), job.merge, as_json=job.as_json)
-    return code
+        return session.drive(resuming=False)
 
 
 def _begin(job: Job, store: SqliteStore) -> RunId:
     terms: Terms = pin_terms(job.settings, agent=job.agent, mode="sequential", profiles=job.site.profiles)
-    scope = Scope(run=new_run_id(time.time()), base=job.site.repository.head_commit())
+    scope = Scope(run=new_run_id(time.time()), base=job.site.repository.head_commit(), merge=job.merge)
     anyio.run(begin_run, store, TaskFiles(job.plan).read(), terms, scope)
     return scope.run

@@ -1,71 +1,77 @@
 """`do --merge`: brings a task's commit onto the branch that a person is on.
 
 The rule: only what landed proved, only as a fast-forward, only into a clean checkout of the branch that was checked out
-when the task began. In any other case nothing is touched, and the command to type is said.
+when the task began. In any other case nothing is touched, and the command to type is said. The branch is in the
+journal, so the process that drives the run to its end merges it.
 """
 
 from __future__ import annotations
 
 import click
 
-from drumline.cli.output import is_terminal, print_json, say
+from drumline.cli.output import SCHEMA_VERSION, is_terminal, print_json, say
 from drumline.core.state import RunState
 from drumline.core.task import STEP
 from drumline.errors import InvalidInput, NeedsPerson
-from drumline.record import Record
 from drumline.wiring import Site
 from drumline.workspace.merging import fast_forward, read_stat
 
 
-class Wish(Record):
-    """That a task is merged into a branch; with `asks` a person has to look first, for others wrote the text."""
-
-    branch: str
-    asks: bool = False
-
-
-def wish_merge(site: Site, *, asks: bool) -> Wish:
-    """A merge into the branch that is checked out now."""
+def choose_branch(site: Site) -> str:
+    """The branch that is checked out now."""
     branch = site.repository.branch_name()
     if not branch:
         raise InvalidInput("--merge needs a branch, and none is checked out", hint="git switch BRANCH")
-    return Wish(branch=branch, asks=asks)
+    return branch
 
 
-def merge(site: Site, run: RunState, wish: Wish, *, as_json: bool) -> None:
-    """Carry the wish out; NeedsPerson with the reason and the command to type if that cannot be."""
-    finished = run.finished[STEP]
+def is_merge_due(site: Site, run: RunState) -> bool:
+    """Whether a merge was asked for that has not happened: the run is done, and the checkout is without its result."""
+    finished = run.finished.get(STEP)
+    done = run.ended is not None and run.ended.state == "done"
+    if not run.begun.merge or not done or finished is None:
+        return False
+    return finished.commit is None or not site.repository.contains(finished.commit)
+
+
+def merge(site: Site, run: RunState, *, as_json: bool) -> None:
+    """Carry out what was asked for; NeedsPerson with the reason and the command to type if that cannot be."""
+    branch, finished = run.begun.merge, run.finished[STEP]
     by_hand = f"git merge {run.begun.branch}"
     if not finished.is_proved or finished.commit is None:
         raise NeedsPerson("not merged: nothing proves the result", hint=f"git show {run.begun.branch}, then: {by_hand}")
+    _check_checkout(site, branch, by_hand)
+    if run.begun.merge_asks:
+        _ask(site, run, by_hand=by_hand, as_json=as_json)
+    refusal = fast_forward(site.repository.top, finished.commit)
+    if refusal:
+        raise NeedsPerson(f"not merged into {branch}: {refusal}", hint=by_hand)
+    if as_json:
+        told = {"event": "merged", "run": run.id, "branch": branch, "commit": finished.commit}
+        print_json({"schema_version": SCHEMA_VERSION, **told})
+    else:
+        click.echo(f"merged into {branch}")
+
+
+def _check_checkout(site: Site, branch: str, by_hand: str) -> None:
+    """Refuse another branch than the one that was meant, and a checkout with changes of the person's own."""
     repository = site.repository
     now = repository.branch_name()
-    if now != wish.branch:
-        raise NeedsPerson(f"not merged: {now or 'no branch'} is checked out by now, not {wish.branch}", hint=by_hand)
+    if now != branch:
+        raise NeedsPerson(f"not merged: {now or 'no branch'} is checked out by now, not {branch}", hint=by_hand)
     changed = repository.list_changed()
     if changed:
         named = ", ".join(changed[:3]) + (" …" if len(changed) > 3 else "")
         raise NeedsPerson(
             f"not merged: your checkout has uncommitted changes ({named})", hint=f"git commit, then: {by_hand}"
         )
-    if wish.asks:
-        _ask(site, run, wish, by_hand=by_hand, as_json=as_json)
-    refusal = fast_forward(repository.top, finished.commit)
-    if refusal:
-        raise NeedsPerson(f"not merged into {wish.branch}: {refusal}", hint=by_hand)
-    if as_json:
-        told = {"event": "merged", "run": run.id, "branch": wish.branch, "commit": finished.commit}
-        print_json({"schema_version": 1, **told})
-    else:
-        click.echo(f"merged into {wish.branch}")
 
 
-def _ask(site: Site, run: RunState, wish: Wish, *, by_hand: str, as_json: bool) -> None:
+def _ask(site: Site, run: RunState, *, by_hand: str, as_json: bool) -> None:
     look = f"git show {run.begun.branch}, then: {by_hand}"
     if as_json or not is_terminal():
         raise NeedsPerson("not merged: somebody else wrote the issue, so a person has to look first", hint=look)
     say(read_stat(site.repository.top, run.begun.base, run.begun.branch))
-    if not click.confirm(
-        f"Somebody else wrote the issue. Merge the result into {wish.branch}", default=False, err=True
-    ):
+    question = f"Somebody else wrote the issue. Merge the result into {run.begun.merge}"
+    if not click.confirm(question, default=False, err=True):
         raise NeedsPerson("not merged: you said no", hint=look)

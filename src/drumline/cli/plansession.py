@@ -12,6 +12,7 @@ from drumline.app.catalog import read_run
 from drumline.app.drive import Driver as AnyDriver
 from drumline.app.drive import drive
 from drumline.app.look import Watcher
+from drumline.cli.merging import is_merge_due, merge
 from drumline.cli.output import print_json, print_lines, problem_json
 from drumline.cli.session import Session
 from drumline.cli.trusting import ask_again, open_trust
@@ -45,6 +46,14 @@ class PlanSession(Session):
         newest = next((entry.seq for entry in reversed(self.store.tail(self.run, after=self._last))), self._last)
         self._progress = Progress(after=0 if self.fresh else newest)
         self._last_line = ""
+
+    def drive(self, *, resuming: bool) -> int:
+        """Drive to the end, and merge the result of a task where that was asked for; return the exit code."""
+        code = Session.drive(self, resuming=resuming)
+        run = read_run(self.store, self.run)
+        if code == 0 and is_merge_due(self.site, run):
+            merge(self.site, run, as_json=self.as_json)
+        return code
 
     def look(self) -> Snapshot:
         """The run as it is now."""

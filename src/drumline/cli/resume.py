@@ -11,6 +11,7 @@ import click
 from drumline.app.catalog import find_run, read_run
 from drumline.app.foreign import foreign_jobs
 from drumline.app.say import check_mode, check_retry, name_person, say
+from drumline.cli.merging import is_merge_due, merge
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import say as tell
 from drumline.cli.plansession import PlanSession
@@ -49,6 +50,9 @@ def command(
         state = read_run(store, found)
         if state.flow is not None:
             return _resume_flow(site, store, state, place, as_json=as_json)
+        if is_merge_due(site, state):
+            merge(site, state, as_json=as_json)
+            return 0
         if state.ended is not None and state.ended.state == "done":
             raise InvalidInput(f"run {found} is done; nothing is left to do", hint="drumline run PLAN")
         site = site.with_settings({"jobs": jobs}, {}, foreign=foreign_jobs(state.plan.format, os.environ))

@@ -14,7 +14,8 @@ from drumline.record import field
 class RunStarted(Event):
     """A run began; everything it depends on is pinned here or in the `PlanPinned` beside it.
 
-    `fallback` take over in order, `profiles` say who names stand for, above `budget` dollars a person is asked.
+    `fallback` take over in order, `profiles` say who names stand for, above `budget` dollars a person is asked. A run
+    that ends well is merged into the branch `merge`, if there is one; with `merge_asks` a person is asked first.
     """
 
     plan: str
@@ -37,6 +38,8 @@ class RunStarted(Event):
     fallback: tuple[str, ...] = ()
     profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     budget: float | None = None
+    merge: str = ""
+    merge_asks: bool = False
 
 
 class PlanPinned(Event):
