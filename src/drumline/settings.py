@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from drumline.configfiles import CONFIG
@@ -19,11 +17,22 @@ from drumline.core.subject import PLACES
 from drumline.errors import InvalidInput
 from drumline.protection import AUTO, PROTECTIVE, choose_stronger, find_weaker
 from drumline.record import Record, asdict
+from drumline.settingvalues import (
+    choose,
+    count_from,
+    parse_commands,
+    parse_duration,
+    parse_money,
+    parse_subject,
+    parse_text,
+)
 
 TABLES = ("agents", "models", "mcp", "commands")
 """Tables of the configuration that are no settings; `profiles.py` reads them."""
 PREFIX = "DRUMLINE_"
 HINT = "drumline run --help"
+QUICK, STANDARD, FULL = "quick", "standard", "full"
+"""The values of `rigor`."""
 TOOL = "tool"
 """The value of `questions` by which agents get a tool to ask with."""
 
@@ -37,6 +46,7 @@ class Settings(Record):
     autonomy: str = "critical"
     jobs: int = 4
     retries: int = 2
+    rigor: str = STANDARD
     stale_claim: float = 3600.0
     lease: float = 30.0
     agent_timeout: float = 3600.0
@@ -124,89 +134,26 @@ def settings_table() -> list[Setting]:
     return list(TABLE)
 
 
-def parse_duration(value: object) -> float:
-    """Seconds, from a number or from text such as `90`, `90s`, `15m` or `1h`."""
-    seconds = value
-    if isinstance(value, str):
-        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smh]?)", value.strip(), re.ASCII)
-        seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else None
-    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not (0 < seconds < math.inf):
-        raise ValueError(f"not legal: {value!r}")
-    return float(seconds)
-
-
-def _parse_money(value: object) -> float | None:
-    if value == "":
-        return None
-    if isinstance(value, str) and re.fullmatch(r"\d{1,9}(\.\d{1,6})?", value.strip(), re.ASCII):
-        value = float(value)
-    if not isinstance(value, int | float) or isinstance(value, bool) or not (0 < value < math.inf):
-        raise ValueError(f"not legal: {value!r}")
-    return float(value)
-
-
-def _parse_text(value: object) -> str:
-    if not isinstance(value, str) or "\0" in value:
-        raise ValueError(f"not legal: {value!r}")
-    return value
-
-
-def _parse_subject(value: object) -> str:
-    text = _parse_text(value)
-    places = re.findall(r"{(\w*)}", text)
-    if text and ("\n" in text or "title" not in places or any(place not in PLACES for place in places)):
-        raise ValueError(f"not legal: {value!r}")
-    return text
-
-
-def _choose(*choices: str) -> Callable[[object], str]:
-    def parse(value: object) -> str:
-        if value not in choices:
-            raise ValueError(f"not legal: {value!r}")
-        return str(value)
-
-    return parse
-
-
-def _count_from(least: int) -> Callable[[object], int]:
-    def parse(value: object) -> int:
-        if isinstance(value, str) and re.fullmatch(r"\d{1,9}", value.strip(), re.ASCII):
-            value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ValueError(f"not legal: {value!r}")
-        return value
-
-    return parse
-
-
-def _parse_commands(value: object) -> tuple[str, ...]:
-    """A list from a file or a flag, or one command per line from a variable."""
-    lines = value.splitlines() if isinstance(value, str) else value
-    if not isinstance(lines, Sequence):
-        raise ValueError(f"not legal: {value!r}")
-    return tuple(text for line in lines if (text := _parse_text(line).strip()))
-
-
 _COMMAND = "a shell command"
 _DURATION = "a duration above zero such as 90, 90s, 15m or 1h"
 
 TABLE: tuple[Setting, ...] = (
     Setting(
         key="agent",
-        parse=_parse_text,
+        parse=parse_text,
         legal="text such as scripted:FILE or command:CMD",
         flag="--agent",
         help="The agent that works on the steps.",
     ),
     Setting(
         key="fallback",
-        parse=_parse_commands,
+        parse=parse_commands,
         legal="a list of agents (one per line in the variable)",
         help="Agents that take over, in order, when one is out of quota, not let in, without credit or broken.",
     ),
     Setting(
         key="mode",
-        parse=_choose("ask", "parallel", "sequential"),
+        parse=choose("ask", "parallel", "sequential"),
         legal="ask, parallel or sequential",
         default="ask",
         flag="--mode",
@@ -214,7 +161,7 @@ TABLE: tuple[Setting, ...] = (
     ),
     Setting(
         key="autonomy",
-        parse=_choose("autopilot", "critical", "verbose"),
+        parse=choose("autopilot", "critical", "verbose"),
         legal="autopilot, critical or verbose",
         default="critical",
         flag="--autonomy",
@@ -222,7 +169,7 @@ TABLE: tuple[Setting, ...] = (
     ),
     Setting(
         key="jobs",
-        parse=_count_from(1),
+        parse=count_from(1),
         legal="a whole number of at least 1",
         default="4",
         flag="--jobs",
@@ -230,11 +177,19 @@ TABLE: tuple[Setting, ...] = (
     ),
     Setting(
         key="retries",
-        parse=_count_from(0),
+        parse=count_from(0),
         legal="a whole number of at least 0",
         default="2",
         flag="--retries",
         help="How often a failing check goes back to the agent before the step is blocked.",
+    ),
+    Setting(
+        key="rigor",
+        parse=choose(QUICK, STANDARD, FULL),
+        legal="quick, standard or full",
+        default=STANDARD,
+        help="How much is done around the work on a step; by default full for phased plans, and always quick for do. "
+        "It is recorded with the run. So far all three do the same: implement, checks, fixes, landing.",
     ),
     Setting(
         key="stale_claim",
@@ -273,14 +228,14 @@ TABLE: tuple[Setting, ...] = (
     ),
     Setting(
         key="questions",
-        parse=_choose("line", TOOL),
+        parse=choose("line", TOOL),
         legal="line or tool",
         default="line",
         help="How an agent asks a person: by the last line of its answer, or with a tool as well, which starts slower.",
     ),
     Setting(
         key="budget",
-        parse=_parse_money,
+        parse=parse_money,
         legal="a number of dollars above zero such as 5 or 2.50; empty for none",
         help="How many dollars a run may spend before a person is asked whether to go on.",
     ),
@@ -300,44 +255,44 @@ TABLE: tuple[Setting, ...] = (
     ),
     Setting(
         key="setup",
-        parse=_parse_text,
+        parse=parse_text,
         legal=_COMMAND,
         help="A command run in each new workspace before the agent starts, for example to install dependencies.",
     ),
     Setting(
         key="checks",
-        parse=_parse_commands,
+        parse=parse_commands,
         legal="a list of shell commands (one per line in the variable)",
         help="Checks run for every step after the step's own.",
     ),
     Setting(
         key="worktrees",
-        parse=_parse_text,
+        parse=parse_text,
         legal="a path",
         help="The folder that holds the workspaces; empty means the user's state folder.",
     ),
     Setting(
         key="notify",
-        parse=_parse_text,
+        parse=parse_text,
         legal=_COMMAND,
         help="A command run when a run waits for an answer and nobody is at the terminal, with the questions on stdin.",
     ),
     Setting(
         key="subject",
-        parse=_parse_subject,
+        parse=parse_subject,
         legal=f"a text on one line with {{title}}; known places: {', '.join('{' + place + '}' for place in PLACES)}",
         help="The first line of a step's commit; by default it names the step, and the ticket where there is one.",
     ),
     Setting(
         key="sandbox",
-        parse=_choose(*PROTECTIVE["sandbox"]),
+        parse=choose(*PROTECTIVE["sandbox"]),
         legal="required, auto or off; a repository's file cannot say off",
         default=AUTO,
         help="Whether agents run in the sandbox: refuse to run them without it, use it where it works, or never.",
     ),
     Setting(
         key="trust",
-        parse=_choose(*PROTECTIVE["trust"]),
+        parse=choose(*PROTECTIVE["trust"]),
         legal="ask, auto or off; a repository's file cannot say off",
         default=AUTO,
         help="Whether you are asked about commands that the repository brings: always, on a terminal, or never.",

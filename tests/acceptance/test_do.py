@@ -215,6 +215,7 @@ def test_two_tasks_are_two_runs_and_each_can_be_looked_at(folder: Path) -> None:
     assert isinstance(rows, list)
     assert len({row["run"] for row in rows}) == 2
     assert {row["plan"] for row in rows} == {"do-write-it"}
+    assert user.status()["rigor"] == "quick"
     assert user.type("status").code == 0
     assert "do is done: landed as" in user.type("why", "do").out
     assert user.type("resume").code == 3
@@ -573,9 +574,9 @@ def test_an_issue_is_read_from_its_forge_and_quoted(
 @pytest.mark.parametrize(
     ("program", "answer", "code", "message"),
     [
-        ("gh", "", 1, "gh did not tell of issue 7: exit code 1"),
-        ("gh", "no JSON", 0, "gh told of issue 7 in no JSON"),
-        ("gh", '{"body": "x"}', 0, "gh told of issue 7 without a title"),
+        ("gh", "", 1, "gh could not show issue 7: exit code 1"),
+        ("gh", "no JSON", 0, "'gh issue view 7 --json title,body' did not print JSON"),
+        ("gh", '{"body": "x"}', 0, "gh printed issue 7 without a title"),
         ("glab", "{}", 0, "issue 7 is on github.com, which needs gh; it is not installed"),
     ],
 )

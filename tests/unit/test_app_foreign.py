@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drumline.app.foreign import ALL, foreign_jobs, foreign_settings, state_file
+from drumline.settings import resolve
 
 MAESTRO = {"MAESTRO_EXECUTION_MODE": "parallel", "MAESTRO_MAX_RETRIES": "5", "MAESTRO_MAX_CONCURRENT": "2"}
 
@@ -12,6 +13,12 @@ MAESTRO = {"MAESTRO_EXECUTION_MODE": "parallel", "MAESTRO_MAX_RETRIES": "5", "MA
 def test_maestro_variables_count_for_maestro_plans_only() -> None:
     assert foreign_settings("maestro", MAESTRO) == {"mode": "parallel", "retries": "5", "jobs": "2"}
     assert foreign_settings("dag", MAESTRO) == {}
+
+
+def test_phased_plans_are_run_in_full_where_nothing_else_is_set() -> None:
+    assert foreign_settings("phased", MAESTRO) == {"rigor": "full"}
+    assert resolve({}, {}, {}, {}, foreign={"rigor": "full"}).rigor == "full"
+    assert resolve({}, {}, {}, {"rigor": "quick"}, foreign={"rigor": "full"}).rigor == "quick"
 
 
 def test_no_limit_of_concurrency_means_as_many_as_there_are() -> None:

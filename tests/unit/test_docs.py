@@ -130,7 +130,7 @@ def test_the_table_of_progress_events_is_complete() -> None:
     text = (SOURCE / "views" / "progress.py").read_text(encoding="utf-8")
     named = set(re.findall(r'event="(\w+)"', text))
     states = {"blocked", "failed", "skipped"}
-    added_by_the_session = {"report", "plan_invalid", "waiting"}
+    added_by_the_session = {"report", "plan_invalid", "waiting", "merged"}
 
     assert {name for name, _ in PROGRESS} == named | states | added_by_the_session
 

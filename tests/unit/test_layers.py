@@ -16,7 +16,7 @@ LAYERS = (
     {"errors", "record"},
     {"core", "extras"},
     {"configfiles", "garbage"},
-    {"protection"},
+    {"protection", "settingvalues"},
     {"ports", "views", "settings", "profiles"},
     {"isolation"},
     {

@@ -11,7 +11,8 @@ from drumline.configfiles import find_own_config, read_config, read_own_config
 from drumline.errors import InvalidInput
 from drumline.profiles import Loan, McpServer, Profile, Profiles, find_loan, read_profiles
 from drumline.record import fields, replace
-from drumline.settings import TABLES, Settings, digest, parse_duration, resolve, settings_table
+from drumline.settings import TABLES, Settings, digest, resolve, settings_table
+from drumline.settingvalues import parse_duration
 
 
 def problems_of(**sources: dict[str, object]) -> list[str]:

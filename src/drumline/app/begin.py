@@ -45,6 +45,7 @@ class Terms(Record):
     fallback: tuple[str, ...] = ()
     profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     budget: float | None = None
+    rigor: str = ""
 
 
 def pin_terms(
@@ -64,6 +65,7 @@ def pin_terms(
         fallback=settings.fallback,
         profiles=profiles,
         budget=settings.budget,
+        rigor=settings.rigor,
     )
 
 
@@ -144,6 +146,7 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         budget=terms.budget,
         merge=scope.merge.branch if scope.merge else "",
         merge_asks=scope.merge is not None and scope.merge.asks,
+        rigor=terms.rigor,
     )
     pinned = PlanPinned(
         format=plan.format,

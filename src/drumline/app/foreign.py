@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
+from drumline.settings import FULL
+
 ALL = 64
 """How many steps at once stands for `as many as there are`."""
 
 
 def foreign_settings(format: str, environ: Mapping[str, str]) -> dict[str, object]:
-    """What the environment says in another tool's words; what that tool would not accept is passed on as it is."""
+    """What a format stands for, and what the environment says in another tool's words.
+
+    What that tool would not accept is passed on as it is.
+    """
+    if format == "phased":
+        return {"rigor": FULL}
     if format != "maestro":
         return {}
     given = {

@@ -1,6 +1,6 @@
 """An issue of the repository's forge, read through the program that people have for it.
 
-The rule: the program is started with a list of arguments and answers in JSON; what it tells is somebody else's text.
+The rule: the program is started with a list of arguments and answers in JSON; what it prints is somebody else's text.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from drumline.record import Record
 PATIENCE = 60.0
 """Seconds until a program that does not answer is given up."""
 MOST_SAID = 300
+OTHERWISE = "drumline do @FILE, with the issue's text in the file"
 QUIET = {"NO_COLOR": "1", "GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "GLAB_CHECK_UPDATE": "false"}
 _SCP = re.compile(r"(?:[^/@:]+@)?([A-Za-z0-9.-]+):(?!/)")
 
@@ -93,10 +94,10 @@ def read_issue(number: int, *, url: str, top: Path, is_installed: Callable[[str]
             timeout=PATIENCE,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InvalidInput(f"{program} did not tell of issue {number}: {error}", hint=" ".join(argv)) from error
+        raise InvalidInput(f"{program} could not show issue {number}: {error}", hint=" ".join(argv)) from error
     if done.returncode != 0:
         said = " ".join(done.stderr.decode("utf-8", "replace").split())[:MOST_SAID] or f"exit code {done.returncode}"
-        message = f"{program} did not tell of issue {number}: {said}"
+        message = f"{program} could not show issue {number}: {said}"
         raise InvalidInput(message, hint=f"{' '.join(argv)}, or: {forge.login}")
     return _parse(number, done.stdout, argv)
 
@@ -105,11 +106,12 @@ def _parse(number: int, told: bytes, argv: Sequence[str]) -> Issue:
     try:
         data = json.loads(told)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"{argv[0]} told of issue {number} in no JSON: {error}", hint=" ".join(argv)) from error
+        message = f"{' '.join(argv)!r} did not print JSON, which old versions of {argv[0]} cannot: {error}"
+        raise InvalidInput(message, hint=f"update {argv[0]}, or: {OTHERWISE}") from error
     fields = data if isinstance(data, Mapping) else {}
     title, body = fields.get("title"), fields.get("body") or fields.get("description") or ""
     if not isinstance(title, str) or not isinstance(body, str):
-        raise InvalidInput(f"{argv[0]} told of issue {number} without a title", hint=" ".join(argv))
+        raise InvalidInput(f"{argv[0]} printed issue {number} without a title", hint=" ".join(argv))
     return Issue(number=number, title=title, body=body)
 
 
@@ -118,14 +120,13 @@ def _name_program(host: str) -> str:
 
 
 def _refuse(number: int, host: str) -> InvalidInput:
-    otherwise = "drumline do @FILE, with the issue's text in the file"
     if not host:
         return InvalidInput(
-            f"issue {number} cannot be looked up: the repository has no remote on a host", hint=otherwise
+            f"issue {number} cannot be looked up: the repository has no remote on a host", hint=OTHERWISE
         )
     named = _name_program(host)
     if named:
         message = f"issue {number} is on {host}, which needs {named}; it is not installed"
-        return InvalidInput(message, hint=f"install {named}, then: {FORGES[named].login}; or: {otherwise}")
+        return InvalidInput(message, hint=f"install {named}, then: {FORGES[named].login}; or: {OTHERWISE}")
     legal = ", ".join(FORGES)
-    return InvalidInput(f"issue {number} is on {host}; exactly one of {legal} has to be installed", hint=otherwise)
+    return InvalidInput(f"issue {number} is on {host}; exactly one of {legal} has to be installed", hint=OTHERWISE)

@@ -42,7 +42,7 @@ from drumline.core.trust import CHECK, SETUP, Brought, distinct
 from drumline.errors import InvalidInput
 from drumline.planfiles.task import TaskFiles
 from drumline.record import Record, replace
-from drumline.settings import Settings
+from drumline.settings import QUICK, Settings
 from drumline.store.sqlite import SqliteStore
 from drumline.views.cells import flatten
 from drumline.wiring import Site, open_site
@@ -102,7 +102,7 @@ def command(text: str, checks: tuple[str, ...], **typed: object) -> int:
     site = open_site()
     site.repository.head_commit()
     flags = {key: typed[key] for key in FLAGS} | {"checks": checks or None}
-    site = site.with_settings(flags, {})
+    site = site.with_settings(flags, {"rigor": QUICK})
     site.check_speaker()
     job = _prepare(site, text, typed)
     if typed["dry_run"]:

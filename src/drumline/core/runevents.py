@@ -16,6 +16,7 @@ class RunStarted(Event):
 
     `fallback` take over in order, `profiles` say who names stand for, above `budget` dollars a person is asked. A run
     that ends well is merged into the branch `merge`, if there is one; with `merge_asks` a person is asked first.
+    `rigor` says how much is done around the work.
     """
 
     plan: str
@@ -40,6 +41,7 @@ class RunStarted(Event):
     budget: float | None = None
     merge: str = ""
     merge_asks: bool = False
+    rigor: str = ""
 
 
 class PlanPinned(Event):

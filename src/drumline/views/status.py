@@ -35,6 +35,7 @@ def status_json(snapshot: Snapshot) -> dict[str, object]:
         "branch": begun.branch,
         "mode": run.mode,
         "autonomy": begun.autonomy,
+        "rigor": begun.rigor,
         "agent": begun.agent,
         "started_at": snapshot.started_at,
         "seconds": round(elapsed(snapshot), 3),
