@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from tests.acceptance.taskland import make_repository, script
 from tests.acceptance.terminals import open_terminal
 from tests.acceptance.userland import User, leaving_nothing, wait_for
 
@@ -22,28 +23,6 @@ TEST = (
 WRITES = {"calc.py": ADD, "tests/test_calc.py": TEST}
 PROJECT = '[project]\nname = "calc"\nversion = "1"\nrequires-python = ">=3.11"\n'
 OLD_TEST = "import unittest\n\n\nclass Old(unittest.TestCase):\n    def test_old(self):\n        pass\n"
-
-
-def make_repository(folder: Path, files: Mapping[str, str]) -> User:
-    """A user with a repository of these files and nothing of ours in it."""
-    user = User(folder=folder, repo=folder / "repo")
-    (folder / "home").mkdir()
-    user.repo.mkdir()
-    user.git("init", "-q", "-b", "main")
-    for name, text in files.items():
-        path = user.repo / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    if files:
-        user.commit_all("start")
-    return user
-
-
-def script(user: User, *rules: Mapping[str, object]) -> str:
-    """The spec of an agent that plays these rules from a file outside the repository."""
-    path = user.folder / "agent.yaml"
-    path.write_text(json.dumps({"rules": rules}), encoding="utf-8")
-    return f"scripted:{path}"
 
 
 @pytest.fixture

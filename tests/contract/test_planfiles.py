@@ -11,8 +11,10 @@ import pytest
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
+from drumline.core.task import plan_task
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
+from drumline.planfiles.task import TaskFiles
 from drumline.ports.planfiles import Correction, PlanFiles
 from drumline.record import replace
 from drumline.testing.planfiles import FakePlanFiles
@@ -217,27 +219,41 @@ def taskmaster(folder: Path) -> World:
     return one_file(folder, "tasks.json", text)
 
 
-@pytest.fixture(
-    params=[
-        files_on_disk,
-        files_in_memory,
-        phased,
-        linear,
-        maestro_plan,
-        maestro_state,
-        maestro_markdown,
-        implement_lines,
-        implement_tags,
-        waves,
-        checklist,
-        kiro,
-        openspec,
-        speckit,
-        superpowers,
-        taskmaster,
-    ]
-)
+def task(_folder: Path) -> World:
+    """A plan without files; nobody can edit it."""
+    plan = plan_task("Title 2\n\nIt has to hold.\n", checks=[Check(command="make test"), Check(command="make lint")])
+    return World(files=TaskFiles(plan), retitle=lambda step, title: None, path="", ids=("do", "do"), boxed=False)
+
+
+WITH_FILES = [
+    files_on_disk,
+    files_in_memory,
+    phased,
+    linear,
+    maestro_plan,
+    maestro_state,
+    maestro_markdown,
+    implement_lines,
+    implement_tags,
+    waves,
+    checklist,
+    kiro,
+    openspec,
+    speckit,
+    superpowers,
+    taskmaster,
+]
+
+
+@pytest.fixture(params=WITH_FILES)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    made: World = request.param(tmp_path)
+    return made
+
+
+@pytest.fixture(params=[*WITH_FILES, task])
+def any_world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    """As `world`, and a plan that has no files: for the promises that all of them keep."""
     made: World = request.param(tmp_path)
     return made
 
@@ -255,11 +271,11 @@ def test_reading_finds_the_steps_in_order_with_needs_checks_and_marks(world: Wor
     assert found.plan.title == "A plan"
 
 
-def test_reading_twice_gives_the_same(world: World) -> None:
-    first = world.read()
+def test_reading_twice_gives_the_same(any_world: World) -> None:
+    first = any_world.read()
 
-    assert world.read() == first
-    assert world.read(first) == first
+    assert any_world.read() == first
+    assert any_world.read(first) == first
 
 
 @pytest.mark.parametrize("marks", [CLAIMED, DONE, BLOCKED, Marks()])
@@ -282,21 +298,21 @@ def test_writing_returns_the_digest_that_reading_finds(world: World) -> None:
     assert world.read().digests[step.path] == digest
 
 
-def test_writing_what_is_there_changes_no_digest(world: World) -> None:
-    step = world.step()
-    first = world.files.write(step, CLAIMED, ticked=[step.checks[0].line])
+def test_writing_what_is_there_changes_no_digest(any_world: World) -> None:
+    step = any_world.step()
+    first = any_world.files.write(step, CLAIMED, ticked=[step.checks[0].line])
 
-    second = world.files.write(step, CLAIMED, ticked=[step.checks[0].line])
+    second = any_world.files.write(step, CLAIMED, ticked=[step.checks[0].line])
 
     assert second == first
 
 
-def test_marks_and_boxes_do_not_change_the_text_digest(world: World) -> None:
-    step = world.step()
+def test_marks_and_boxes_do_not_change_the_text_digest(any_world: World) -> None:
+    step = any_world.step()
 
-    world.files.write(step, BLOCKED, ticked=[check.line for check in step.checks])
+    any_world.files.write(step, BLOCKED, ticked=[check.line for check in step.checks])
 
-    assert world.step().text_digest == step.text_digest
+    assert any_world.step().text_digest == step.text_digest
 
 
 def test_a_hand_edit_changes_the_text_digest_and_keeps_the_marks(world: World) -> None:
@@ -391,13 +407,32 @@ def test_the_text_holds_the_title_and_the_checks(world: World) -> None:
     assert "make test" in text
 
 
-def test_a_step_of_another_plan_is_refused(world: World) -> None:
+def test_a_step_of_another_plan_is_refused(any_world: World) -> None:
     stranger = Step(id=StepId("x"), title="x", path="other/step-1.md")
 
     with pytest.raises(InvalidInput) as refused:
-        world.files.write(stranger, DONE)
+        any_world.files.write(stranger, DONE)
 
-    assert refused.value.hint == f"drumline validate {world.path}"
+    hint = f"drumline validate {any_world.path}" if any_world.path else "drumline do --help"
+    assert refused.value.hint == hint
+
+
+def test_a_plan_without_files_is_read_from_the_journal_and_keeps_nothing(tmp_path: Path) -> None:
+    world = task(tmp_path)
+    step = world.step()
+
+    world.files.write(step, DONE)
+
+    assert world.files.patterns == ()
+    assert world.read().digests == {}
+    assert world.files.marks(step) == Marks()
+    assert [check.command for check in step.checks] == ["make test", "make lint"]
+    assert "It has to hold." in world.files.text(step)
+    with pytest.raises(InvalidInput, match="a task has one step") as added:
+        world.files.insert(correction_for(step.id), helps=step)
+    with pytest.raises(InvalidInput, match="a task has no files") as kept:
+        world.files.keep_checks({step.id: ["make test"]})
+    assert (added.value.hint, kept.value.hint) == ("drumline do TEXT", "drumline do --help")
 
 
 def test_a_corrective_step_inherits_needs_and_is_waited_for(world: World) -> None:

@@ -184,6 +184,11 @@ class World(Mortals):
         self.joined: list[DriverId] = []
         self.life = Life()
 
+    @property
+    def source(self) -> PlanFiles:
+        """Where the drivers read the plan and write its marks."""
+        return self.planfiles
+
     def kit(self) -> Kit:
         """The tools of one driver."""
 
@@ -196,7 +201,7 @@ class World(Mortals):
             store=cast(Store, Mortal(self.store, life)),
             roster=cast(Roster, Mortal(self.roster, life)),
             workspaces=cast(Workspaces, Mortal(self.workspaces, life)),
-            planfiles=cast(PlanFiles, Mortal(self.planfiles, life)),
+            planfiles=cast(PlanFiles, Mortal(self.source, life)),
             clock=self.clock,
             logs=self.folder / "logs",
             equip=equip,
@@ -215,7 +220,7 @@ class World(Mortals):
         await self.workspaces.start(self.workspaces.first)
         if self.store.read(Stream(RUN)):
             return
-        reading = self.planfiles.read()
+        reading = self.source.read()
         started = RunStarted(
             plan=self.plan.path,
             plan_name=self.plan.name,
@@ -232,7 +237,7 @@ class World(Mortals):
             fallback=self.fallback,
             budget=self.budget,
         )
-        pinned = PlanPinned(format="dag", title="Demo", steps=reading.plan.steps, digests=reading.digests)
+        pinned = PlanPinned(format=reading.plan.format, title="Demo", steps=reading.plan.steps, digests=reading.digests)
         await self.store.append({Stream(RUN): Addition(events=[started, pinned], expected=0)})
 
     async def _session(self) -> RunState:

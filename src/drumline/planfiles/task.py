@@ -9,6 +9,8 @@ from drumline.core.plan import Marks, Plan, Reading, Step
 from drumline.errors import InvalidInput
 from drumline.ports.planfiles import Account, Correction
 
+HELP = "drumline do --help"
+
 
 class TaskFiles:
     """Keeps the promises of the port for a plan that nobody can edit: the claims in the journal decide alone."""
@@ -37,6 +39,8 @@ class TaskFiles:
 
     def write(self, step: Step, marks: Marks, *, ticked: Sequence[int] = (), unless: Marks | None = None) -> str:
         """There is nothing to write; nobody else can have written, either."""
+        if step.id not in self._plan.by_id:
+            raise InvalidInput(f"the task has no step {step.id!r}", hint=HELP)
         return step.text_digest
 
     def insert(self, correction: Correction, *, helps: Step) -> str:
@@ -45,7 +49,7 @@ class TaskFiles:
 
     def keep_checks(self, checks: Mapping[StepId, Sequence[str]]) -> str:
         """Refused: there is no file beside which they could be kept."""
-        raise InvalidInput("a task has no files to keep checks beside", hint="drumline do --help")
+        raise InvalidInput("a task has no files to keep checks beside", hint=HELP)
 
     def account(self, account: Account) -> None:
         """There are no books."""

@@ -1,0 +1,84 @@
+"""Wherever the process dies, a plan of another tool ends with exactly the bytes of a run that nothing struck."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from tests.integration.test_samples import FORMATS, SAMPLES, open_sample
+from tests.integration.worlds import RUN, World, WritingAgent
+from tests.samples.shape import Sample
+
+from drumline.core.events import StepLanded
+from drumline.core.plan import Status
+from drumline.ports.planfiles import PlanFiles
+from drumline.ports.processes import Ended, Job
+
+STRIDE = 5
+"""One of so many appends is struck in `make test`; the others in `make test-full`."""
+
+
+def pass_all(job: Job) -> Ended:
+    """Every check passes."""
+    return Ended(exit_code=0, seconds=0.0, output="")
+
+
+@dataclass(kw_only=True)
+class FiledWorld(World):
+    """A world whose plan is a file on disk."""
+
+    files: PlanFiles
+    file: Path
+
+    @property
+    def source(self) -> PlanFiles:
+        return self.files
+
+
+def build(folder: Path, format: str) -> FiledWorld:
+    """A plan of three tasks, one after the other."""
+    name = next(iter(SAMPLES[format].values())).name
+    text = import_module(f"tests.samples.{format}").many(3)
+    file, files = open_sample(folder / "repo", Sample(text=text, steps="", name=name), format=format)
+    plan = files.read().plan
+    assert len(plan.steps) == 3
+    return FiledWorld(
+        folder=folder, plan=plan, files=files, file=file, agent=WritingAgent(), mode="sequential", script=pass_all
+    )
+
+
+def end(world: FiledWorld) -> dict[str, bytes]:
+    """Drive to the end, through a death if one is due; the files of the plan then."""
+    run = world.drive_through()
+
+    assert run.ended is not None
+    assert run.ended.state == "done"
+    assert sum(isinstance(recorded.event, StepLanded) for recorded in world.store.tail(RUN)) == 3
+    assert {marks.status for marks in world.files.read().marks.values()} == {Status.DONE}
+    return {path.name: path.read_bytes() for path in world.file.parent.iterdir() if path.is_file()}
+
+
+def strike(folder: Path, format: str, *, first: int, stride: int) -> None:
+    world = build(folder / "whole", format)
+    whole = end(world)
+    appends = world.store.appends
+    assert whole[world.file.name] != b""
+    for nth in range(first, appends + 1, stride):
+        for when in ("before", "after"):
+            struck = build(folder / f"{nth}-{when}", format)
+            struck.die_at(nth, when=when)
+
+            assert end(struck) == whole, f"struck {when} append {nth} of {appends}"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_run_that_is_struck_ends_with_the_bytes_of_one_that_is_not(tmp_path: Path, format: str) -> None:
+    strike(tmp_path, format, first=2, stride=STRIDE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_run_ends_with_the_same_bytes_wherever_it_is_struck(tmp_path: Path, format: str) -> None:
+    strike(tmp_path, format, first=1, stride=1)
