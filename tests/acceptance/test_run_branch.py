@@ -1,4 +1,4 @@
-"""What people do to the run branch in mid-run: nothing that landed is lost, and nothing of theirs is thrown away."""
+"""What happens to the run branch in mid-run: nothing that landed is lost, and nothing of anybody is thrown away."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, gates_of, leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.userland import Ran, User, gates_of, leaving_nothing, make_user, states_of, step_text
 
 KIM = ("-c", "user.name=Kim", "-c", "user.email=kim@example.org")
 
@@ -23,7 +23,22 @@ def user(tmp_path: Path) -> Iterator[User]:
 
 
 def approve(user: User) -> int:
-    return user.drumline("answer", "approve-step-2", "approve", "--resume").code
+    return approve_aloud(user).code
+
+
+def approve_aloud(user: User) -> Ran:
+    return user.drumline("answer", "approve-step-2", "approve", "--resume")
+
+
+def put_on_branch(user: User, parent: str) -> str:
+    """A commit of somebody's that becomes the tip of the run branch."""
+    made = user.git(*KIM, "commit-tree", "-p", parent, "-m", "Mine", f"{parent}^{{tree}}")
+    user.git("update-ref", f"refs/heads/{user.branch()}", made)
+    return made
+
+
+def is_reachable(user: User, commit: str) -> bool:
+    return bool(user.git("for-each-ref", "--contains", commit))
 
 
 def landed(user: User) -> list[str]:
@@ -60,8 +75,7 @@ def test_a_branch_that_was_set_back_is_restored(user: User) -> None:
 
 def test_a_commit_on_the_branch_is_asked_about_and_kept(user: User) -> None:
     branch = user.branch()
-    made = user.git(*KIM, "commit-tree", "-p", branch, "-m", "Mine", f"{branch}^{{tree}}")
-    user.git("update-ref", f"refs/heads/{branch}", made)
+    made = put_on_branch(user, branch)
 
     asked = approve(user)
     (gate,) = gates_of(user.status())
@@ -73,3 +87,78 @@ def test_a_commit_on_the_branch_is_asked_about_and_kept(user: User) -> None:
     assert landed(user) == ["step-1", "step-2"]
     assert made in user.git("rev-list", branch)
     assert set(states_of(user.status()).values()) == {"done"}
+
+
+def test_a_branch_that_was_squash_merged_and_removed_is_restored(user: User) -> None:
+    branch = user.branch()
+    user.git("merge", "--squash", "--quiet", branch)
+    user.git(*KIM, "commit", "-q", "-m", "All in one")
+    user.git("branch", "-D", branch)
+
+    ran = approve_aloud(user)
+
+    assert ran.code == 0, ran.text
+    assert "the run branch was moved or deleted; it is back at" in ran.text
+    assert landed(user) == ["step-1", "step-2"]
+
+
+def test_a_branch_that_was_replaced_is_asked_about_and_what_is_missing_is_named(user: User) -> None:
+    theirs = put_on_branch(user, "main")
+
+    asked = approve_aloud(user)
+    (gate,) = gates_of(user.status())
+    answered = user.drumline("answer", gate, "restore", "--resume")
+
+    assert asked.code == 2, asked.text
+    assert "Missing on it: step-1." in asked.text
+    assert answered.code == 0, answered.text
+    assert landed(user) == ["step-1", "step-2"]
+    assert theirs not in user.git("rev-list", user.branch())
+    assert is_reachable(user, theirs)
+
+
+def test_what_a_person_commits_while_nothing_is_at_work_is_named_and_becomes_the_head(tmp_path: Path) -> None:
+    with leaving_nothing(tmp_path):
+        kim = make_user(tmp_path, step_text("step-1"), step_text("step-2", ["step-1"]))
+        kim.play({"match": {"step": "step-2"}, "say": "nothing to do"})
+        blocked = kim.run("--retries", "0")
+        mine = put_on_branch(kim, kim.branch())
+        kim.play()
+
+        resumed = kim.drumline("resume", "--step", "step-2")
+
+    assert blocked.code == 2, blocked.text
+    assert resumed.code == 0, resumed.text
+    assert f"{mine[:10]} Mine (Kim)" in resumed.text
+    assert landed(kim) == ["step-1", "step-2"]
+    assert mine in kim.git("rev-list", kim.branch())
+
+
+MOVE = (
+    "cd '{repo}' && test ! -e '{once}' && touch '{once}'"
+    " && ref=$(git for-each-ref --format='%(refname)' refs/heads/drumline)"
+    " && made=$(git -c user.name=A -c user.email=a@example.org commit-tree -p $ref -m Sneaked $ref^{{tree}})"
+    " && git update-ref $ref $made"
+)
+
+
+@pytest.mark.parametrize("mover", ["agent", "check"])
+def test_what_an_agent_or_a_check_commits_on_the_branch_is_asked_about(tmp_path: Path, mover: str) -> None:
+    move = "(" + MOVE.format(repo=tmp_path / "repo", once=tmp_path / "once") + ") || true"
+    checks = [move, "test -f step-2.txt"] if mover == "check" else ["test -f step-2.txt"]
+    with leaving_nothing(tmp_path):
+        kim = make_user(tmp_path, step_text("step-1"), step_text("step-2", ["step-1"], checks=checks))
+        rule = {"match": {"step": "step-2"}, "write": {"step-2.txt": "2\n"}}
+        kim.play({**rule, "run": move} if mover == "agent" else rule)
+
+        asked = kim.run()
+        sneaked = kim.git("rev-parse", kim.branch())
+        (gate,) = gates_of(kim.status())
+        answered = kim.drumline("answer", gate, "restore", "--resume")
+
+    assert asked.code == 2, asked.text
+    assert f"{sneaked[:10]} Sneaked (A)" in asked.text
+    assert answered.code == 0, answered.text
+    assert landed(kim) == ["step-1", "step-2"]
+    assert sneaked not in kim.git("rev-list", kim.branch())
+    assert is_reachable(kim, sneaked)
