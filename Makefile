@@ -83,16 +83,17 @@ test-agents: $(STAMP)
 test-agents-full: $(STAMP)
 	$(call test_agents,agents)
 
-# Every scenario is drawn from the seed and its number; SEED and ONLY play one again, and KINDS chooses among the faults.
+# Every scenario is drawn from the seed and its number; SEED and ONLY play one again, KINDS and THEMES
+# choose among the faults; SHORT=1 draws as soak-short does.
 MINUTES ?= 30
 
 soak: $(STAMP)
 	$(BIN)/python -m tools.soak --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(ONLY),--only $(ONLY)) \
-	  $(if $(KINDS),--kinds $(KINDS)) $(if $(MIXED),--mixed) $(if $(JSON),--json)
+	  $(if $(KINDS),--kinds $(KINDS)) $(if $(THEMES),--themes $(THEMES)) $(if $(SHORT),--short) $(if $(JSON),--json)
 
 # About a minute on two cores: fixed seeds, so that what fails here fails elsewhere, too.
 soak-short: $(STAMP)
-	$(BIN)/python -m tools.soak --minutes 1 --seed 1 --mixed --jobs 3 --scenarios 12
+	$(BIN)/python -m tools.soak --minutes 1.2 --seed 39 --short --jobs 3 --scenarios 12
 
 # An environment that is there already will do; else the demo gets a small one, without what only tests need.
 DEMO := $(if $(wildcard $(STAMP)),$(VENV),.venv-demo)

@@ -1,5 +1,6 @@
 """`python -m tools.soak`: plays scenarios until the time is up, and prints a table of what came of them.
 
+First the oracle is tried on damage that is done on purpose: a table of zeros says something only if it can fail.
 Exit code 1 if anything was lost, doubled, stalled or left over, or if the user's git was broken; then the folders of
 those scenarios stay.
 """
@@ -13,15 +14,16 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from tools.soak.controls import try_controls
 from tools.soak.disks import describe_disks, enter_namespace
 from tools.soak.play import play_scenario
-from tools.soak.scenario import KINDS, draw_scenario
+from tools.soak.scenario import CROWD, KINDS, MIXED, SHORT, THEMES, draw_scenario
 from tools.soak.table import count_all, describe_all, render_table
 from tools.soak.verdict import CLASSES, Outcome
 
@@ -34,7 +36,7 @@ class Soak:
     seed: int
     jobs: int
     kinds: tuple[str, ...]
-    mixed: bool
+    themes: tuple[str, ...]
     only: tuple[int, ...]
     most: int
     folder: Path
@@ -49,23 +51,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         minutes=arguments.minutes,
         seed=arguments.seed,
         jobs=arguments.jobs,
-        kinds=tuple(arguments.kinds.split(",")) if arguments.kinds else KINDS,
-        mixed=arguments.mixed,
+        kinds=arguments.kinds,
+        themes=SHORT if arguments.short else arguments.themes,
         only=tuple(map(int, arguments.only.split(","))) if arguments.only else (),
         most=arguments.scenarios,
         folder=folder,
     )
     began = time.monotonic()
+    missed = [] if arguments.short or soak.only else try_controls(folder / "controls")
+    if missed:
+        print(f"soak: the oracle does not notice what is done on purpose: {', '.join(missed)}", file=sys.stderr)
+        return 1
     outcomes = play_all(soak)
     if arguments.json:
         print(json.dumps(describe_all(outcomes, seed=soak.seed, disks=describe_disks())))
     else:
         print(f"\nSoak of {(time.monotonic() - began) / 60:.1f} minutes with seed {soak.seed}.")
-        print(f"Full and read-only disks: {describe_disks()}.\n")
-        print(render_table(outcomes))
+        print(f"Full and read-only disks: {describe_disks()}.\n\n{render_table(outcomes)}")
     failed = sum(count_all(outcomes)[kind] for kind in CLASSES)
     if failed:
-        print(f"Repeat a scenario: make soak SEED={soak.seed} ONLY=NUMBER", file=sys.stderr)
+        short = " SHORT=1" if arguments.short else ""
+        print(f"Repeat a scenario: make soak SEED={soak.seed}{short} ONLY=NUMBER", file=sys.stderr)
     else:
         shutil.rmtree(folder, ignore_errors=True)
     print(f"soak: {len(outcomes)} scenarios, {failed} findings", file=sys.stderr)
@@ -95,7 +101,7 @@ def play_all(soak: Soak) -> list[Outcome]:
 
 
 def _play_one(soak: Soak, number: int) -> Outcome:
-    scenario = draw_scenario(soak.seed, number, soak.kinds, mixed=soak.mixed)
+    scenario = draw_scenario(soak.seed, number, soak.kinds, themes=soak.themes)
     folder = soak.folder / str(number)
     outcome = play_scenario(scenario, folder)
     if not outcome.findings:
@@ -122,12 +128,30 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=secrets.randbelow(10**6), help="what the scenarios are drawn from")
     parser.add_argument("--only", default="", help="only the scenarios with these numbers, parted by commas")
     parser.add_argument("--scenarios", type=int, default=0, help="at most so many scenarios")
-    parser.add_argument("--kinds", default="", help=f"only these kinds of faults, of {', '.join(KINDS)}")
-    parser.add_argument("--mixed", action="store_true", help="every scenario has faults of several kinds")
+    parser.add_argument(
+        "--kinds", type=_list_of(KINDS), default=KINDS, help=f"only these kinds of faults, of {', '.join(KINDS)}"
+    )
+    parser.add_argument(
+        "--themes", type=_list_of(THEMES), default=(), help=f"these themes in turn: a kind of fault, {MIXED} or {CROWD}"
+    )
+    parser.add_argument("--short", action="store_true", help=f"these themes in turn: {', '.join(SHORT)}; no controls")
     parser.add_argument("--jobs", type=int, default=2, help="scenarios played at once")
     parser.add_argument("--folder", default="", help="where the repositories are made; a temporary folder if not given")
     parser.add_argument("--json", action="store_true", help="print JSON on stdout")
     return parser.parse_args(argv)
+
+
+def _list_of(legal: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    """What reads names parted by commas, each of which has to be one of these."""
+
+    def read(text: str) -> tuple[str, ...]:
+        names = tuple(text.split(","))
+        unknown = [name for name in names if name not in legal]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"unknown {', '.join(map(repr, unknown))} (use {', '.join(legal)})")
+        return names
+
+    return read
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,18 +46,22 @@ class Said:
         return found if isinstance(found, dict) else {}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class Started:
-    """A driver that was started: its process and the file of its words."""
+    """A driver that was started: its process, the file of its words, and when it was first seen ended."""
 
     argv: tuple[str, ...]
     process: subprocess.Popen[bytes]
     words: Path
+    ended: float = 0.0
 
     @property
     def is_alive(self) -> bool:
         """Whether it has not ended yet."""
-        return self.process.poll() is None
+        alive = self.process.poll() is None
+        if not alive and not self.ended:
+            self.ended = time.monotonic()
+        return alive
 
     @property
     def was_refused(self) -> bool:

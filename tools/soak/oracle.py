@@ -35,6 +35,8 @@ UNMARKED = frozenset({"user-stash", "user-rebase", "user-clean", *DISKS})
 """Faults after which the plan may be one that was never marked."""
 GONE_WITHIN = 30.0
 """Seconds in which a process may still end after its driver."""
+TOGETHER = 1.0
+"""Seconds within which drivers end together: a run that ends ends all of them."""
 CODES_OF_COMMANDS = frozenset({0, 1, 2, 3, 130})
 
 
@@ -64,9 +66,17 @@ def judge_runs(machine: Machine, records: list[Record]) -> Iterator[Finding]:
         yield Finding(kind=STALLED, text=f"the run ended as {record.state}: {record.reason}")
     if (code := machine.call("wait", "--timeout", "60").code) != CODES.get(record.state):
         yield Finding(kind=WRONG, text=f"the run is {record.state} and `drumline wait` ends with {code}")
-    ended = [started for started in machine.started if not started.was_refused]
-    if ended and (code := ended[-1].process.returncode) >= 0 and code != CODES.get(record.state):
-        yield Finding(kind=WRONG, text=f"the run is {record.state} and its last driver ended with {code}")
+    codes = read_last_codes(machine)
+    if codes and CODES.get(record.state) not in codes:
+        yield Finding(kind=WRONG, text=f"the run is {record.state} and its last drivers ended with {codes}")
+
+
+def read_last_codes(machine: Machine) -> list[int]:
+    """The exit codes of the drivers that ended last, as closely as it was seen; those that were killed have none."""
+    ended = [started for started in machine.started if not started.is_alive and not started.was_refused]
+    last = max((started.ended for started in ended), default=0.0)
+    codes = [started.process.returncode for started in ended if last - started.ended < TOGETHER]
+    return [code for code in codes if code >= 0]
 
 
 def judge_landings(machine: Machine, record: Record, *, given_up: bool) -> Iterator[Finding]:

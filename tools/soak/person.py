@@ -35,7 +35,8 @@ class Person:
 
     def begin(self) -> None:
         """Start the run, with as many drivers at once as the scenario has."""
-        for _ in range(self.machine.scenario.drivers):
+        for place in range(self.machine.scenario.drivers):
+            time.sleep(self.machine.scenario.apart if place else 0.0)
             self.machine.start(*self.machine.run_args())
 
     def drive_on(self) -> None:

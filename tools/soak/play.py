@@ -32,6 +32,9 @@ from tools.soak.strikes import (
 from tools.soak.useractions import ACTIONS, User
 from tools.soak.verdict import TRACEBACK, Finding, Outcome
 
+RESUMED = 0.3
+"""How many of the wishes also drive the run on."""
+
 Inject = Callable[[Machine, Fault], bool]
 
 
@@ -52,6 +55,9 @@ def wish(machine: Machine, fault: Fault) -> bool:
         return False
     step = steps[int(fault.choice * len(steps))]
     words = {"retry": ("retry", step), "skip": ("skip", step, "--reason", "not now"), "cancel": ("cancel",)}
+    if fault.kind != "cancel" and fault.choice * 10 % 1 < RESUMED:
+        machine.start(*words[fault.kind], "--resume")
+        return True
     return machine.call(*words[fault.kind]).code == 0
 
 
@@ -79,11 +85,14 @@ INJECTORS: Mapping[str, Inject] = {
     "kill-check": kill_role,
     "kill-git": trap_git,
     "kill-git-and-driver": trap_git,
+    "kill-both-in-update-ref": trap_git,
+    "kill-both-in-worktree": trap_git,
     "power-cut": kill_group,
     "stop-driver": stop_role,
     "stop-supervisor": stop_role,
     "stop-agent": stop_role,
     "stop-git": trap_git,
+    "stop-git-kill-driver": trap_git,
     "full-disk": fill_disk,
     "read-only-disk": close_disk,
     "two-starts": join,

@@ -35,9 +35,10 @@ def tell_role(command: str, environ: str) -> str:
         return DRIVER
     if AGENT in command:
         return AGENT_ROLE
-    if MARK in environ:
-        return CHECK
-    return GIT if any(Path(word).name == "git" for word in words[:2]) else OTHER
+    if any(Path(word).name == "git" for word in words[:2]):
+        # Before the mark is looked for: a git of ours carries its driver's.
+        return GIT
+    return CHECK if MARK in environ else OTHER
 
 
 def read_state(pid: int) -> str:
@@ -49,6 +50,12 @@ def read_group(pid: int) -> int:
     """The process group; 0 if the process is gone."""
     fields = _read(pid, "stat").rpartition(")")[2].split()
     return int(fields[2]) if len(fields) > 2 else 0
+
+
+def read_parent(pid: int) -> int:
+    """The parent of the process; 0 if the process is gone."""
+    fields = _read(pid, "stat").rpartition(")")[2].split()
+    return int(fields[1]) if len(fields) > 1 else 0
 
 
 def send(pids: list[int], number: signal.Signals) -> None:

@@ -15,8 +15,18 @@ FORMATS = ("dag", "dag", "dag", "linear", "phased", "implement", "maestro", "wav
 LINEAR = frozenset({"linear", "implement"})
 MOST_FAULTS = 10
 
-KILLS = ("kill-driver", "kill-supervisor", "kill-agent", "kill-check", "kill-git", "kill-git-and-driver", "power-cut")
-STOPS = ("stop-driver", "stop-supervisor", "stop-agent", "stop-git")
+KILLS = (
+    "kill-driver",
+    "kill-supervisor",
+    "kill-agent",
+    "kill-check",
+    "kill-git",
+    "kill-git-and-driver",
+    "kill-both-in-update-ref",
+    "kill-both-in-worktree",
+    "power-cut",
+)
+STOPS = ("stop-driver", "stop-supervisor", "stop-agent", "stop-git", "stop-git-kill-driver")
 DISKS = ("full-disk", "read-only-disk")
 USERS = (
     "user-commit",
@@ -30,11 +40,21 @@ USERS = (
     "branch-reset",
     "branch-deleted",
     "branch-squashed",
+    "branch-rebased",
+    "branch-checked-out",
 )
 DRIVERS = ("two-starts", "join")
 WISHES = ("answer", "retry", "skip", "cancel", "interrupt")
 KINDS: tuple[str, ...] = (*KILLS, *STOPS, *DISKS, *USERS, *DRIVERS, *WISHES)
 MIXED = "mixed"
+CROWD = "crowd"
+"""Several drivers share the run from its start, while people join, answer, retry, skip, cancel and interrupt."""
+CROWDED = ("join", "answer", "answer", "retry", "skip", "cancel", "interrupt", "kill-driver")
+THEMES = (*KINDS, MIXED, CROWD)
+SHORT = (CROWD, "two-starts", MIXED, "stop-git-kill-driver", MIXED, MIXED)
+"""The themes of a short soak, in turn: starts at once and drivers that join come first, so that they are played."""
+TOGETHER = 0.25
+"""Seconds within which drivers are started that start at once."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,6 +96,8 @@ class Scenario:
     agent: str
     tracked: bool
     drivers: int
+    apart: float
+    """Seconds between the starts of the drivers that begin."""
     faults: tuple[Fault, ...]
 
     @property
@@ -89,10 +111,10 @@ class Scenario:
         return any(fault.kind in DISKS for fault in self.faults)
 
 
-def draw_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS, *, mixed: bool = False) -> Scenario:
-    """The scenario of this number; its theme is the next kind of fault in the order of the seed, or a mixture."""
+def draw_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS, *, themes: Sequence[str] = ()) -> Scenario:
+    """The scenario of this number; its theme is the next of `themes`, or else of the order that the seed shuffles."""
     chances = random.Random(f"{seed}/{number}")
-    theme = MIXED if mixed else choose_theme(seed, number, kinds)
+    theme = themes[number % len(themes)] if themes else choose_theme(seed, number, kinds)
     form = chances.choice(FORMATS)
     steps = draw_steps(chances, form)
     return Scenario(
@@ -102,20 +124,35 @@ def draw_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS, *, mixed
         format=form,
         steps=steps,
         mode=chances.choice(("parallel", "parallel", "sequential")),
-        autonomy=chances.choice(("autopilot", "autopilot", "critical", "verbose")),
+        autonomy=draw_autonomy(chances, theme),
         jobs=chances.randint(1, 4),
         agent=chances.choice(("scripted", "scripted", "command")),
         tracked=chances.random() < 0.75,
-        drivers=chances.randint(2, 3) if theme == "two-starts" else 1,
+        drivers=draw_drivers(chances, theme),
+        apart=round(chances.uniform(0.0, TOGETHER / 2), 3),
         faults=draw_faults(chances, theme, kinds),
     )
 
 
 def choose_theme(seed: int, number: int, kinds: Sequence[str]) -> str:
-    """Every kind comes once in a round, in an order that the seed shuffles; then as many mixtures as a third of it."""
-    rounds = [*kinds, *([MIXED] * (len(kinds) // 3))]
+    """Every kind comes once in a round, in an order that the seed shuffles; so do mixtures and crowds, half as many."""
+    rounds = [*kinds, *([MIXED] * (len(kinds) // 3)), *([CROWD] * (len(kinds) // 6))]
     random.Random(f"{seed}/order/{number // len(rounds)}").shuffle(rounds)
     return rounds[number % len(rounds)]
+
+
+def draw_autonomy(chances: random.Random, theme: str) -> str:
+    """How often a person is asked; in a crowd there is something to answer."""
+    if theme == CROWD:
+        return chances.choice(("critical", "verbose", "verbose"))
+    return chances.choice(("autopilot", "autopilot", "critical", "verbose"))
+
+
+def draw_drivers(chances: random.Random, theme: str) -> int:
+    """How many drivers begin: several where that is the theme, and in every third mixture."""
+    if theme in ("two-starts", CROWD):
+        return chances.randint(2, 3)
+    return chances.choice((1, 1, 2)) if theme == MIXED else 1
 
 
 def draw_steps(chances: random.Random, form: str) -> tuple[Work, ...]:
@@ -166,12 +203,21 @@ def draw_needs(chances: random.Random, form: str, before: Sequence[str], waves: 
 
 def draw_faults(chances: random.Random, theme: str, kinds: Sequence[str]) -> tuple[Fault, ...]:
     """The faults of a scenario in their order: all of its theme, or of any kind."""
-    plain = [kind for kind in kinds if kind not in DRIVERS]
-    many = chances.randint(4, MOST_FAULTS) if theme in (MIXED, *KILLS) else chances.randint(2, 5)
+    drawn = _list_faults(theme, kinds)
+    many = chances.randint(4, MOST_FAULTS) if theme in (MIXED, CROWD, *KILLS) else chances.randint(2, 5)
     faults = []
     for _ in range(many):
-        kind = chances.choice(plain or list(kinds)) if theme == MIXED else theme
-        after = chances.uniform(0.05, 1.5)
+        kind = chances.choice(drawn)
+        after = chances.uniform(0.05, 0.6 if theme == CROWD else 1.5)
         amount = chances.uniform(0.1, 4.0)
         faults.append(Fault(kind=kind, after=round(after, 3), amount=round(amount, 3), choice=chances.random()))
     return tuple(faults)
+
+
+def _list_faults(theme: str, kinds: Sequence[str]) -> Sequence[str]:
+    """What the faults of a theme are drawn from; two starts are drawn as drivers, not as faults in mid-run."""
+    if theme == MIXED:
+        return [kind for kind in kinds if kind != "two-starts"] or kinds
+    if theme == CROWD:
+        return [kind for kind in CROWDED if kind in kinds] or kinds
+    return (theme,)

@@ -1,7 +1,7 @@
 """Kills and stops: signals to processes chosen by their role, and a git that is struck in the middle of its work.
 
-Git lives for milliseconds. So a program named `git` stands before the real one on PATH: while a trap is set, it starts
-the real one, strikes it after a while, and dies with it.
+Git lives for milliseconds. So a program named `git` stands before the real one on PATH: while a trap is set, it leaves
+behind a process that strikes after a while, and becomes the real one.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tools.soak.processlist import (
     SUPERVISOR,
     find_processes,
     read_group,
+    read_parent,
     send,
 )
 from tools.soak.processlist import GIT as GIT_ROLE
@@ -29,13 +30,25 @@ LOOK = 0.03
 PATIENCE = 4.0
 """Seconds to wait for a process of the chosen role; after that the fault has missed."""
 BEYOND_LEASE = 3.5
+WAKES = 0.5
+"""How many of the stopped gits that have lost their driver wake up later; the others stay stopped until ended."""
 MOMENTS = (0.0, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03)
 """Seconds between the start of a git and the strike."""
 COMMANDS = ("update-ref", "commit-tree", "add", "write-tree", "worktree", "read-tree", "merge-tree", "rev-parse", "")
 """Subcommands of git that a trap waits for; the empty one is any."""
+AIMED = {"kill-both-in-update-ref": "update-ref", "kill-both-in-worktree": "read-tree --reset"}
+"""Faults whose trap waits for one subcommand: one that moves refs, one that fills a worktree."""
+ACTS = {
+    "kill-git": "kill",
+    "kill-git-and-driver": "both",
+    **dict.fromkeys(AIMED, "both"),
+    "stop-git": "stop",
+    "stop-git-kill-driver": "orphan",
+}
+"""What the trap of a fault does: to git, to git and the driver above it, or to each of them something else."""
 
 SHIM = r"""#!/bin/bash
-# The real git, unless a trap is set for this call: then it is struck, and we die with it.
+# The real git. If a trap is set for this call, a process stays behind that strikes it, or the driver, or both.
 trap_file={folder}/git-trap
 if [ -e {folder}/git-refused ] && [[ " $* " =~ \ (add|write-tree|commit-tree|update-ref|hash-object|worktree)\  ]]; then
   touch {folder}/git-was-refused
@@ -46,15 +59,17 @@ if [ -e "$trap_file" ]; then
   read -r act moment wanted < "$trap_file"
   if [ -z "$wanted" ] || [[ " $* " == *" $wanted "* ]]; then
     if mv "$trap_file" "$trap_file.$$" 2>/dev/null; then
-      {git} "$@" <&0 &
-      child=$!
-      sleep "$moment"
-      echo "$act $moment $*" >> {folder}/git-struck
-      case $act in
-        stop) kill -STOP $child; wait $child; exit $? ;;
-        both) kill -9 $PPID $child $$ ;;
-        *) kill -9 $child $$ ;;
-      esac
+      (
+        exec < /dev/null > /dev/null 2>&1
+        sleep "$moment"
+        case $act in
+          stop) kill -STOP $$ ;;
+          orphan) kill -STOP $$ && kill -9 $PPID ;;
+          both) kill -9 $PPID $$ ;;
+          *) kill -9 $$ ;;
+        esac && hit=struck || hit=missed
+        echo "$hit $act $moment $*" >> {folder}/git-struck
+      ) &
     fi
   fi
 fi
@@ -99,23 +114,28 @@ def kill_group(machine: Machine, fault: Fault) -> bool:
 
 def trap_git(machine: Machine, fault: Fault) -> bool:
     """Set a trap for the next git of a chosen kind, and wait until it has sprung."""
-    act = {"kill-git": "kill", "kill-git-and-driver": "both", "stop-git": "stop"}[fault.kind]
+    act = ACTS[fault.kind]
     moment = MOMENTS[int(fault.choice * 1000) % len(MOMENTS)]
-    command = COMMANDS[int(fault.choice * 7919) % len(COMMANDS)]
+    command = AIMED.get(fault.kind) or COMMANDS[int(fault.choice * 7919) % len(COMMANDS)]
     trap, struck = machine.folder / "git-trap", machine.folder / "git-struck"
     before = _read(struck)
     fresh = trap.with_name("git-trap.new")
     fresh.write_text(f"{act} {moment} {command}\n", encoding="utf-8")
     fresh.replace(trap)
-    hit = wait_until(lambda: _read(struck) != before or not machine.drivers)
+    wait_until(lambda: _read(struck) != before or not machine.drivers)
     trap.unlink(missing_ok=True)
-    if _read(struck) == before:
-        return False
-    machine.note(f"{fault.kind}: {_read(struck)[len(before) :].strip()}")
+    said = _read(struck)[len(before) :].strip()
+    if said:
+        machine.note(f"{fault.kind}: {said}")
     if act == "stop":
         time.sleep(fault.amount)
         release_stopped(machine.folder)
-    return bool(hit)
+    if act == "orphan" and fault.choice < WAKES:
+        # Somebody resumes; the git that is left wakes up while the other driver is at work.
+        machine.start("resume")
+        time.sleep(fault.amount)
+        release_stopped(machine.folder, orphans=True)
+    return said.startswith("struck")
 
 
 def stop_role(machine: Machine, fault: Fault) -> bool:
@@ -135,10 +155,12 @@ def stop_role(machine: Machine, fault: Fault) -> bool:
     return True
 
 
-def release_stopped(folder: Path) -> None:
-    """Let everything go on that is stopped."""
-    for pids in find_processes(folder).values():
-        send(pids, signal.SIGCONT)
+def release_stopped(folder: Path, *, orphans: bool = False) -> None:
+    """Let everything go on that is stopped; a git without a driver only on request, since nobody would wake it."""
+    found = find_processes(folder)
+    known = {pid for pids in found.values() for pid in pids}
+    for role, pids in found.items():
+        send([pid for pid in pids if orphans or role != GIT_ROLE or read_parent(pid) in known], signal.SIGCONT)
 
 
 def wait_role(folder: Path, role: str) -> list[int]:

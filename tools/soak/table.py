@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from string import ascii_lowercase
 
 from tools.soak.scenario import KINDS
 from tools.soak.verdict import CLASSES, Outcome
@@ -41,17 +42,36 @@ def group_needs(outcomes: Sequence[Outcome]) -> Counter[str]:
 def render_table(outcomes: Sequence[Outcome]) -> str:
     """The table for people, the reasons why a person was needed, and every finding with what repeats it."""
     rows = count_kinds(outcomes)
-    kinds = [kind for kind in KINDS if kind in rows]
-    body = [[kind, *(str(rows[kind][head]) for head in HEADS[1:])] for kind in kinds]
+    needs = group_needs(outcomes)
+    letters = {reason: _name(place) for place, (reason, _) in enumerate(needs.most_common())}
+    body = [
+        [kind, *(str(rows[kind][head]) for head in HEADS[1:-1]), _render_needs(outcomes, kind, letters)]
+        for kind in KINDS
+        if kind in rows
+    ]
     body.append(["all", *(str(count_all(outcomes)[head]) for head in HEADS[1:])])
     lines = [_render_row(HEADS), _render_row(["---"] * len(HEADS)), *map(_render_row, body), ""]
-    needs = group_needs(outcomes)
+    missing = [kind for kind in KINDS if kind not in rows]
+    lines += [f"Not injected: {', '.join(missing)}."] if missing else ["Every kind of fault was injected."]
     lines += [f"Resumed by hand: {sum(outcome.resumes for outcome in outcomes)} times."]
     lines += ["Needed a person for:" if needs else "Needed a person for nothing."]
-    lines += [f"  {times:4} × {reason}" for reason, times in needs.most_common()]
+    lines += [f"  {letters[reason]}: {times} × {reason}" for reason, times in needs.most_common()]
     for outcome in outcomes:
         lines += [f"FOUND {f.kind}: {f.text} (scenario {outcome.name}, {outcome.folder})" for f in outcome.findings]
     return "\n".join(lines)
+
+
+def _render_needs(outcomes: Sequence[Outcome], kind: str, letters: Mapping[str, str]) -> str:
+    """In how many scenarios with this fault a person was needed, and the letters of the reasons."""
+    needed = [outcome.needed for outcome in outcomes if kind in outcome.injected and outcome.needed]
+    reasons = sorted({letters[reason] for found in needed for reason in found}, key=lambda name: (len(name), name))
+    return f"{len(needed)} ({', '.join(reasons)})" if needed else "0"
+
+
+def _name(place: int) -> str:
+    """The letter of a reason: a to z, then aa, ab and so on."""
+    first, second = divmod(place, len(ascii_lowercase))
+    return (ascii_lowercase[first - 1] if first else "") + ascii_lowercase[second]
 
 
 def _render_row(cells: Sequence[str]) -> str:

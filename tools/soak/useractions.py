@@ -82,8 +82,10 @@ def commit(user: User, fault: Fault) -> bool:
 
 
 def switch(user: User, fault: Fault) -> bool:
-    """Make a branch and switch to it."""
-    user.git("switch", "--quiet", "--create", f"topic-{int(fault.choice * 10**9)}")
+    """Switch back to the branch before, if git allows it; else make a branch and switch to it."""
+    back = fault.choice < 0.5 and user.machine.git("switch", "--quiet", "-").code == 0
+    if not back:
+        user.git("switch", "--quiet", "--create", f"topic-{int(fault.choice * 10**9)}")
     take_stock(user.machine, user.belongings)
     return True
 
@@ -246,6 +248,35 @@ def squash_branch(user: User, fault: Fault) -> bool:
     return done
 
 
+def rebase_branch(user: User, fault: Fault) -> bool:
+    """Rewrite every commit of the run branch, in a worktree of one's own; a landing in mid-rebase ends it."""
+    run = user.find_run()
+    desk = user.machine.folder / "desk"
+    if run is None or user.machine.git("switch", "--quiet", run.branch, cwd=desk).code != 0:
+        return False
+    when = f"{1_700_000_000 + int(fault.choice * 10**6)} +0000"
+    words = ("rebase", "--quiet", "--force-rebase", run.base)
+    done = user.machine.git(*words, cwd=desk, GIT_COMMITTER_DATE=when).code == 0
+    if done:
+        user.keep_commit("HEAD", cwd=desk)
+    else:
+        user.git("rebase", "--abort", cwd=desk)
+    _give_up(user, run)
+    user.git("switch", "--quiet", "desk", cwd=desk)
+    return done
+
+
+def check_out_branch(user: User, fault: Fault) -> bool:
+    """Look at the run branch for a while, in a worktree of one's own."""
+    run = user.find_run()
+    desk = user.machine.folder / "desk"
+    if run is None or user.machine.git("switch", "--quiet", run.branch, cwd=desk).code != 0:
+        return False
+    time.sleep(fault.amount)
+    user.git("switch", "--quiet", "desk", cwd=desk)
+    return True
+
+
 def _give_up(user: User, run: Record) -> None:
     """What is done to the branch of a run that has ended is the user's own affair, as are commits that go with it."""
     user.belongings.commits &= set(user.machine.ask_git("rev-list", "--all").split())
@@ -266,4 +297,6 @@ ACTIONS: Mapping[str, Callable[[User, Fault], bool]] = {
     "branch-reset": reset_branch,
     "branch-deleted": delete_branch,
     "branch-squashed": squash_branch,
+    "branch-rebased": rebase_branch,
+    "branch-checked-out": check_out_branch,
 }
