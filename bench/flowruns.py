@@ -16,26 +16,25 @@ from typing import cast
 from bench.flow import CHAIN, choose_outcome, make_chain
 from bench.idle import NOWHERE
 from drumline.core import codec
-from drumline.core.events import FlowPinned
+from drumline.core.events import Event, FlowPinned, RunStarted
 from drumline.core.flow.model import Flow
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.questions import FLOW
 from drumline.core.flow.walk import RunNode
-from drumline.core.ids import RunId, Stream
-from drumline.engine.flow.driver import FlowDriver
+from drumline.core.ids import FLOW, Commit, RunId, Stream
 from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.flow.visit import Visit
 from drumline.expressions.evaluation import SafeExpressions
-from drumline.ports.clock import Clock
 from drumline.ports.journal import Addition
 from drumline.ports.library import Callee
 from drumline.ports.schemas import Schemas
 from drumline.ports.skills import Skills
 from drumline.store.sqlite import SqliteStore
+from drumline.testing.clock import FakeClock
 from drumline.testing.roster import FakeRoster
 
-AROUND = 4
-"""Commits of a run beside one for each node: it is pinned, claimed, begun, and released."""
+AROUND = 5
+"""Commits of a run beside one for each node: it is pinned, claimed, begun, released and ended."""
 MEGABYTE = "x" * 1_000_000
 _SIZES = ("SELECT sum(length(body)) FROM events", "SELECT sum(length(body)) FROM blobs")
 
@@ -69,21 +68,15 @@ class FlowRuns:
         return spent
 
     async def _walk(self, run: RunId, visits: int, prompt: str) -> Spent:
-        marks: list[float] = []
         acts = IdleNodes(visits)
-        driver = FlowDriver(
-            kit=self._kit,
-            run_id=run,
-            observe=lambda events: marks.append(time.perf_counter()),
-            perform=acts.perform,
-        )
+        driver = open_flow_driver(self._kit, run, perform=acts.perform)
         began = time.perf_counter()
-        await self._store.append({Stream(run): Addition(events=[pin(self._flow, prompt)], expected=0)})
+        await self._store.append({Stream(run): Addition(events=pin(self._flow, prompt), expected=0)})
         ended = await driver.drive()
         whole = time.perf_counter() - began
         if ended.ended is None or ended.ended.state != "done":
             raise AssertionError(f"{run} came to {ended.ended}")
-        return Spent(whole=whole / visits, per_node=(marks[-1] - marks[0]) / visits)
+        return Spent(whole=whole / visits, per_node=(acts.last - acts.first) / visits)
 
     def bytes_per_node(self) -> int:
         """How many bytes of bodies one node wrote, on average over the first run."""
@@ -116,10 +109,13 @@ class IdleNodes:
     def __init__(self, visits: int) -> None:
         self._visits = visits
         self._done = 0
+        self.first = self.last = 0.0
 
     async def perform(self, command: RunNode, visit: Visit) -> Outcome:
         """The outcome alone."""
         self._done += 1
+        self.last = time.perf_counter()
+        self.first = self.first or self.last
         return choose_outcome(command.key.node, self._done, self._visits)
 
 
@@ -142,9 +138,22 @@ class OneFlow:
         return self._flow
 
 
-def pin(flow: Flow, prompt: str) -> FlowPinned:
-    """What a run's stream says about the flow it walks."""
-    return FlowPinned(flow=flow.name, path=flow.path, digest=flow.digest, folder=str(NOWHERE), prompt=prompt)
+def pin(flow: Flow, prompt: str) -> list[Event]:
+    """What a run's stream begins with: the run, and the flow it walks."""
+    started = RunStarted(
+        plan=flow.path,
+        plan_name=flow.name,
+        plan_digest=flow.digest,
+        config_digest="",
+        branch="",
+        base=Commit(""),
+        agent="",
+        mode="sequential",
+        autonomy="critical",
+        retries=0,
+    )
+    pinned = FlowPinned(flow=flow.name, path=flow.path, digest=flow.digest, folder=str(NOWHERE), prompt=prompt)
+    return [started, pinned]
 
 
 def idle_flow_kit(store: SqliteStore, flow: Flow) -> FlowKit:
@@ -153,7 +162,7 @@ def idle_flow_kit(store: SqliteStore, flow: Flow) -> FlowKit:
     return FlowKit(
         store=store,
         roster=FakeRoster(),
-        clock=cast(Clock, nothing),
+        clock=FakeClock(),
         library=OneFlow(flow),
         expressions=SafeExpressions(),
         schemas=cast(Schemas, nothing),

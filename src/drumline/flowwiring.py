@@ -17,8 +17,7 @@ from drumline.app.flowcheck import FlowCheck
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.flow.model import AgentNode, Flow, LlmNode
-from drumline.core.flow.questions import FLOW
-from drumline.core.ids import DriverId, RunId, Tree
+from drumline.core.ids import FLOW, DriverId, RunId, Tree
 from drumline.core.state import RunState
 from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.questions import AskingAgent

@@ -21,8 +21,7 @@ from tests.warm import RIGGED, Command, run_warm
 
 from drumline.core.events import Event
 from drumline.core.flow.events import NodeEnded
-from drumline.core.flow.questions import FLOW
-from drumline.core.ids import Stream
+from drumline.core.ids import FLOW, Stream
 from drumline.core.state import RunState, fold_run
 from drumline.store.sqlite import SqliteStore
 

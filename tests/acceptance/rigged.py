@@ -22,8 +22,8 @@ from drumline.cli.main import main as run_cli
 from drumline.core.advance import recover
 from drumline.core.ids import Commit, RunId, StepId, Stream, Token
 from drumline.core.state import RunState
-from drumline.engine.driver import Driver
 from drumline.engine.kit import Kit
+from drumline.engine.planupkeep import open_plan_driver
 from drumline.errors import StaleToken, StoreError
 from drumline.ports.journal import Addition, Message
 from drumline.ports.workspaces import Landing
@@ -143,13 +143,14 @@ async def drive_rigged(site: Site, store: SqliteStore, rigging: argparse.Namespa
     """Drive the newest run as `drumline resume` does, but rigged; `interrupted` stands for exit 130."""
     run = read_run(store, find_run(store))
     started_at = store.read(Stream(run.id), kinds=("RunStarted",))[0].at
-    driver = Driver(
-        kit=rig(site.kit(store, run, started_at=started_at), rigging.strike_at),
-        run_id=run.id,
+    kit = rig(site.kit(store, run, started_at=started_at), rigging.strike_at)
+    driver = open_plan_driver(
+        kit,
+        run.id,
         jobs=rigging.jobs,
         recover=(lambda state, owner: []) if rigging.no_recovery else recover,
     )
-    await driver.kit.workspaces.start(run.begun.base)
+    await kit.workspaces.start(run.begun.base)
     ended = await drive(driver, resuming=not site.roster.drivers(run.id))
     if driver.stopping:
         sys.exit(INTERRUPTED)

@@ -28,7 +28,7 @@ from tests.acceptance.userland import (
     write_script,
 )
 
-from drumline.core.events import AttemptStarted, Event, GateAnswered
+from drumline.core.events import AttemptStarted, Event, GateAnswered, UsageCounted
 from drumline.core.flow.events import AgentAsked
 from drumline.store.sqlite import SqliteStore
 
@@ -274,9 +274,42 @@ def test_a_second_driver_of_a_live_run_ends_with_what_the_first_comes_to(desk: D
     for process in (first, second):
         process.communicate()
 
-    assert seen.startswith(("joining run", "run "))
+    assert seen.startswith("joining run")
     assert codes == [0, 0]
     assert desk.asked == 1
+
+
+def test_a_second_driver_takes_over_when_the_first_is_killed(desk: Desk) -> None:
+    desk.prepare({"match": {"attempt": 1}, "run": HOLD, "say": "made", "usage": {"input": 7, "cost_usd": 0.25}})
+    first = desk.user.start(*desk.command)
+    wait_for((desk.user.folder / "home" / "started").exists, "the agent did not begin")
+    second = desk.user.start("resume")
+    assert second.stderr is not None
+    waits = [second.stderr.readline(), second.stderr.readline()]
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    (desk.user.folder / "home" / "go").touch()
+
+    code = second.wait(60)
+    second.communicate()
+
+    assert waits[0].startswith("joining run")
+    assert waits[1] == "waiting: steps are in work\n"
+    assert code == 0
+    assert desk.asked == 2
+
+
+def test_the_run_counts_what_its_agents_use(desk: Desk) -> None:
+    desk.prepare({"match": {}, "write": {"made.txt": "made\n"}, "usage": {"input": 7, "cost_usd": 0.25}}, twice=True)
+
+    ran = desk.begin()
+
+    assert ran.code == 0, ran.err
+    counted: dict[str, float] = {}
+    for event in desk.events:
+        if isinstance(event, UsageCounted):
+            counted[event.step] = event.usage["cost_usd"]
+    assert sum(counted.values()) == 0.5
 
 
 def test_a_recorded_run_is_played_without_the_agent(desk: Desk, tmp_path: Path) -> None:

@@ -77,13 +77,13 @@ def test_an_interrupted_run_goes_on_without_repeating_finished_nodes(user: User)
     assert set(journal.concluded.values()) == {1}
 
 
-def test_a_resume_beside_a_live_driver_waits_for_it_and_disturbs_nothing(user: User) -> None:
+def test_a_resume_beside_a_live_driver_joins_it_and_disturbs_nothing(user: User) -> None:
     driver = start_waiting(user)
 
     second = user.start("resume")
 
     assert second.stderr is not None
-    assert "is driven by another process; waiting for it" in second.stderr.readline()
+    assert "which is live" in second.stderr.readline()
     let_go(user)
     assert (wait_end(driver).code, wait_end(second).code) == (2, 2)
     assert read_journal(user).count(NodeStarted, "wait") == 1

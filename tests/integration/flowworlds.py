@@ -17,13 +17,14 @@ from drumline.core.events import FlowPinned, RunStarted
 from drumline.core.flow.events import FlowEnded
 from drumline.core.flow.model import Flow, Json
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.questions import FLOW
 from drumline.core.flow.walk import RunNode
-from drumline.core.ids import Commit, DriverId, Stream
+from drumline.core.ids import FLOW, Commit, DriverId, Stream
 from drumline.core.state import RunState
-from drumline.engine.flow.driver import FlowDriver
+from drumline.engine.driver import Driver
 from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.flow.visit import Visit
+from drumline.engine.flow.walk import Perform
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent
 from drumline.ports.journal import Addition, Store
@@ -117,21 +118,23 @@ class FlowWorld(Mortals):
             equip=equip,
         )
 
-    def driver(self) -> FlowDriver:
+    def driver(self) -> Driver:
         """A new driver with an act that is counted once it has concluded."""
-        life: list[Life] = []
+        return open_flow_driver(self.kit(), RUN, perform=self.performing())
+
+    def performing(self) -> Perform:
+        """What nodes do in the process that the last kit is for."""
+        life = self.life
 
         async def perform(command: RunNode, visit: Visit) -> Outcome:
             for _ in range(self.pauses.get(visit.name, 1)):
                 await anyio.lowlevel.checkpoint()
-            life[0].check()
+            life.check()
             outcome = self.act(command, visit)
             self.concluded[visit.name] += 1
             return outcome
 
-        driver = FlowDriver(kit=self.kit(), run_id=RUN, perform=perform)
-        life.append(self.life)
-        return driver
+        return perform
 
     async def begin(self) -> None:
         """Record the beginning of the run, as the use case does; nothing happens if it is recorded."""

@@ -15,11 +15,10 @@ from drumline.agents import open_agent
 from drumline.core.events import Event, FlowPinned, RunStarted
 from drumline.core.flow.events import FlowEnded, NodeStarted
 from drumline.core.flow.inspection import Surroundings
-from drumline.core.flow.questions import FLOW
-from drumline.core.ids import Commit, DriverId, RunId, Stream
+from drumline.core.ids import FLOW, Commit, DriverId, RunId, Stream
 from drumline.core.state import RunState
-from drumline.engine.flow.driver import FlowDriver
 from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary
 from drumline.models import open_models
@@ -105,7 +104,7 @@ class Stage:
         anyio.run(self.store.append, {Stream(RUN): Addition(events=[started, pinned], expected=0)})
 
     def _drive(self, *, resuming: bool = False) -> RunState:
-        driver = FlowDriver(kit=self._kit(), run_id=RUN, warn=self.warnings.append)
+        driver = open_flow_driver(self._kit(), RUN, warn=self.warnings.append)
 
         async def session() -> RunState:
             return await driver.drive(resuming=resuming)

@@ -17,14 +17,15 @@ from drumline.core.events import RunParked
 from drumline.core.flow.events import AgentAsked, NodeEnded, NodeStarted, NodeSuspended, SessionNamed
 from drumline.core.flow.model import AgentNode, Flow, FlowSettings, Node, NodeId
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.questions import FLOW
 from drumline.core.flow.walk import RunNode
-from drumline.core.ids import Stream
+from drumline.core.ids import FLOW, Stream
 from drumline.core.state import RunState
+from drumline.engine.driver import Driver
 from drumline.engine.flow.acts import FlowActs
-from drumline.engine.flow.driver import FlowDriver, Perform
 from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.flow.visit import Visit
+from drumline.engine.flow.walk import Perform
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Happening
 from drumline.ports.agents import Outcome as Concluded
@@ -50,7 +51,7 @@ class Crew(FlowWorld):
     clock: FakeClock = field(default_factory=FakeClock)
     given: list[tuple[str, Assignment]] = field(default_factory=list)
 
-    def driver(self) -> FlowDriver:
+    def driver(self) -> Driver:
         kit = replace(
             self.kit(),
             clock=self.clock,
@@ -58,7 +59,7 @@ class Crew(FlowWorld):
             quota_wait=self.quota_wait,
         )
         hands = Hands(processes=FakeProcesses(refuse_job), models=cast(Models, None), open_agent=self._open)
-        return FlowDriver(kit=kit, run_id=RUN, perform=self._performing(kit, hands))
+        return open_flow_driver(kit, RUN, perform=self._performing(kit, hands))
 
     def _performing(self, kit: FlowKit, hands: Hands) -> Perform:
         life, acts = self.life, FlowActs(kit=kit, hands=hands)
@@ -192,7 +193,7 @@ def test_a_question_parks_the_flow_and_the_same_visit_goes_on_with_the_answer(tm
     assert world.concluded == {"first#1": 1, "last#1": 1}
 
 
-APPENDS = 7
+APPENDS = 11
 
 
 def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:

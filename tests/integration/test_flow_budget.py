@@ -13,7 +13,7 @@ from drumline.ports.agents import Assignment
 from drumline.ports.agents import Outcome as Concluded
 from drumline.ports.journal import Message
 
-APPENDS = 6
+APPENDS = 10
 
 
 def charging(dollars: float, *, asks: bool = False) -> Reply:

@@ -12,9 +12,8 @@ from tests.unit.flows import each, end, flow, name, script
 from drumline.core.flow.events import NodeEnded, NodeLost, NodeStarted
 from drumline.core.flow.model import AgentNode, ApprovalNode, Flow, FlowSettings, InputNode, Node, NodeId
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.questions import FLOW
 from drumline.core.flow.walk import RunNode
-from drumline.core.ids import Stream
+from drumline.core.ids import FLOW, Stream
 from drumline.core.state import RunState
 from drumline.engine.flow.visit import Visit
 from drumline.ports.journal import Message
@@ -87,7 +86,7 @@ def drive_answering(world: FlowWorld) -> RunState:
 
 
 OUTPUT = '["first#1","left#1","right#1","both#1","first#2","left#2","right#2","both#2"] ["did x","did y"]'
-APPENDS = 13
+APPENDS = 23
 
 
 def assert_as_if_nothing_happened(world: FlowWorld, run: RunState) -> None:

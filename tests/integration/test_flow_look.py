@@ -13,8 +13,7 @@ from tests.integration.worlds import RUN, Died
 
 from drumline.app.flowlook import FlowWatcher
 from drumline.core.flow.model import Flow
-from drumline.core.flow.questions import FLOW
-from drumline.core.ids import RunId, Stream
+from drumline.core.ids import FLOW, RunId, Stream
 from drumline.core.recorded import Recorded
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
@@ -103,6 +102,7 @@ def test_a_look_reads_only_what_is_new(tmp_path: Path) -> None:
     world = build(tmp_path)
     world.store = store = Listening()
     world.drive()
+    store.asked.clear()
     watcher = watch(world)
     watcher.look(0.0)
 

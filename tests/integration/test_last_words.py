@@ -21,9 +21,8 @@ from drumline.core import events as ev
 from drumline.core.ids import Stream
 from drumline.core.state import RunState, fold_run
 from drumline.engine import wakeup
-from drumline.engine.driver import Driver
-from drumline.engine.flow import driver as flow_driver
-from drumline.engine.flow.driver import FlowDriver
+from drumline.engine.flow.upkeep import open_flow_driver
+from drumline.engine.planupkeep import open_plan_driver
 from drumline.ports.journal import Message, Store
 from drumline.ports.roster import Roster
 from drumline.record import replace
@@ -37,7 +36,6 @@ PATIENCE = 60.0
 def _without_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wakeup, "POLL", 0.01)
     monkeypatch.setattr(wakeup, "LOOK_ROUND", 0.05)
-    monkeypatch.setattr(flow_driver, "POLL", 0.01)
 
 
 Moment = Callable[[int, str], bool]
@@ -123,7 +121,7 @@ def plan_case(folder: Path, message: Message, heard: type[ev.Event], *, autonomy
             store, roster = Overheard(world.store, bystander), Overheard(world.roster, bystander)
             kit = replace(world.kit(), store=cast(Store, store), roster=cast(Roster, roster))
             with anyio.fail_after(PATIENCE):
-                return await Driver(kit=kit, run_id=RUN, jobs=1).drive()
+                return await open_plan_driver(kit, RUN, jobs=1).drive()
 
         return anyio.run(session)
 
@@ -138,11 +136,10 @@ def flow_case(folder: Path) -> Case:
     def drive(bystander: Bystander) -> RunState:
         async def session() -> RunState:
             await world.begin()
-            driver = world.driver()
             store, roster = Overheard(world.store, bystander), Overheard(world.roster, bystander)
-            kit = replace(driver.kit, store=cast(Store, store), roster=cast(Roster, roster))
+            kit = replace(world.kit(), store=cast(Store, store), roster=cast(Roster, roster))
             with anyio.fail_after(PATIENCE):
-                return await FlowDriver(kit=kit, run_id=RUN, perform=driver.perform).drive()
+                return await open_flow_driver(kit, RUN, perform=world.performing()).drive()
 
         return anyio.run(session)
 

@@ -24,8 +24,8 @@ from drumline.core.flow.model import FlowSettings
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import Commit, RunId
-from drumline.engine.flow import driver as driver_module
-from drumline.engine.flow.driver import FlowDriver
+from drumline.engine import wakeup
+from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.flow.visit import Visit
 from drumline.flowwiring import open_flow_kit, open_library
 from drumline.ports.journal import Message, Store
@@ -96,7 +96,7 @@ async def park(site: Site, store: SqliteStore, count: int) -> list[RunId]:
     # Built once: but for the logs nothing in it is of one run, and it takes longer than the walk.
     kit = replace(open_flow_kit(site, store, read_run(store, runs[0]), started_at=0.0), library=library)
     for run in runs:
-        state = await FlowDriver(kit=replace(kit, logs=site.logs(run)), run_id=run).drive()
+        state = await open_flow_driver(replace(kit, logs=site.logs(run)), run).drive()
         assert state.parked
     return runs
 
@@ -167,8 +167,8 @@ class Watched(FlowWorld):
 
     def watch(self, looks: int) -> tuple[Counter[str], float]:
         """Drive until the driver has looked so often; what it asked of the store meanwhile, and for how long."""
-        driver = self.driver()
-        counted = Counted(driver.kit.store)
+        own = self.kit()
+        counted = Counted(own.store)
         found: list[tuple[Counter[str], float]] = []
 
         async def perform(command: RunNode, visit: Visit) -> Outcome:
@@ -185,8 +185,8 @@ class Watched(FlowWorld):
 
         async def session() -> None:
             await self.begin()
-            kit = replace(driver.kit, store=cast(Store, counted))
-            run = await FlowDriver(kit=kit, run_id=RUN, perform=perform).drive()
+            kit = replace(own, store=cast(Store, counted))
+            run = await open_flow_driver(kit, RUN, perform=perform).drive()
             assert run.ended is not None
 
         anyio.run(session)
@@ -200,7 +200,7 @@ async def _until(counted: Counted, *, looks: int) -> None:
     for _ in range(100 * looks):
         if counted.calls["position"] >= looks:
             return
-        await anyio.sleep(driver_module.POLL / 10)
+        await anyio.sleep(wakeup.POLL / 10)
     raise AssertionError("the driver does not look")
 
 
@@ -222,10 +222,10 @@ def watched_world(folder: Path, gates: int) -> Watched:
 def test_a_driver_looks_at_one_number_however_many_questions_are_open(
     tmp_path: Path, gates: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(driver_module, "POLL", 0.02)
+    monkeypatch.setattr(wakeup, "POLL", 0.02)
     looks = 40
 
     calls, seconds = watched_world(tmp_path, gates).watch(looks)
 
     assert set(calls) == {"position"}
-    assert calls["position"] <= seconds / driver_module.POLL + 2
+    assert calls["position"] <= seconds / wakeup.POLL + 2

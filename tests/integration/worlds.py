@@ -16,8 +16,8 @@ from drumline.core.events import PlanPinned, RunStarted
 from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState
-from drumline.engine.driver import Driver
 from drumline.engine.kit import Kit, OpenAgent, Worker
+from drumline.engine.planupkeep import open_plan_driver
 from drumline.engine.walk import Recover
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Outcome
@@ -242,7 +242,7 @@ class World(Mortals):
 
     async def _session(self) -> RunState:
         await self.begin()
-        driver = Driver(kit=self.kit(), run_id=RUN, jobs=self.jobs, recover=self.recover)
+        driver = open_plan_driver(self.kit(), RUN, jobs=self.jobs, recover=self.recover)
         return await driver.drive(resuming=bool(self.joined))
 
     def drive(self) -> RunState:

@@ -10,12 +10,12 @@ from tests.unit.flowscenes import begin_main, history_of, seen
 
 from drumline.core import events as ev
 from drumline.core.flow import events as fev
+from drumline.core.flow.metering import FlowMeter
 from drumline.core.flow.model import NodeId
 from drumline.core.flow.state import Key
 from drumline.core.ids import GateId
 from drumline.core.spending import ATTEMPTS, COST, UNPRICED, Leave, count_allowed
 from drumline.views.cost import describe_cost, usage_json
-from drumline.views.flowhistory import FlowMeter
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowstatus import flow_status_json, flow_summary_lines
 

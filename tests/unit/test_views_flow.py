@@ -27,9 +27,8 @@ from drumline.core import events as ev
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import FlowEnded, FlowStarted, NodeEnded, NodeLost, NodeStarted
 from drumline.core.flow.model import FlowSettings, Json, NodeId
-from drumline.core.flow.questions import FLOW
 from drumline.core.flow.state import Key
-from drumline.core.ids import GateId, Stream
+from drumline.core.ids import FLOW, GateId, Stream
 from drumline.core.recorded import Recorded
 from drumline.errors import InvalidInput
 from drumline.views.cells import width

@@ -8,8 +8,7 @@ from drumline.core import events as ev
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import FlowStarted, NodeEnded, NodeStarted
 from drumline.core.flow.model import AgentNode, ApprovalNode, CheckNode, EndNode, Flow, NodeId
-from drumline.core.flow.questions import FLOW
-from drumline.core.ids import NO_STEP, Commit, GateId, StepId, Stream
+from drumline.core.ids import FLOW, NO_STEP, Commit, GateId, StepId, Stream
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
 from drumline.views.flowhistory import FlowHistory

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Protocol
 
 import anyio
 from anyio.abc import TaskStatus
 
 from drumline.core.state import RunState
+from drumline.engine.driver import Driver
 
 INTERRUPTED = 130
-
-
-class Driver(Protocol):
-    """What drives a run: of a plan, or of a flow."""
-
-    stopping: bool
-
-    async def drive(self, *, resuming: bool) -> RunState:
-        """Drive until the run ends or parks, or `stop` is called."""
-        ...
-
-    def stop(self) -> None:
-        """Let go of everything, so that the run can be resumed."""
-        ...
 
 
 async def drive(driver: Driver, *, resuming: bool) -> RunState:

@@ -10,9 +10,8 @@ import click
 
 from drumline.cli.logfiles import print_log
 from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
-from drumline.core.flow.questions import FLOW
 from drumline.core.flow.state import Key
-from drumline.core.ids import RunId, Stream
+from drumline.core.ids import FLOW, RunId, Stream
 from drumline.errors import InvalidInput
 from drumline.record import Record
 from drumline.store.sqlite import SqliteStore

@@ -85,7 +85,7 @@ def command(
         where = f"{order.folder}, a worktree of its own" if worktree else f"{order.folder}; nothing there is reset"
         say(f"run {run}: walking {found.name} in {where}")
         with record_flow(site, store, run, place) as recorder:
-            session = FlowSession(site=site, store=store, run=run, as_json=as_json, recorder=recorder)
+            session = FlowSession(site=site, store=store, run=run, as_json=as_json, recorder=recorder, fresh=True)
             return session.drive(resuming=False)
     finally:
         store.close()

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from drumline.app.catalog import read_run
-from drumline.app.drive import Driver, drive
+from drumline.app.drive import drive
 from drumline.app.flowlook import FlowWatcher
 from drumline.cli.output import print_json, say
-from drumline.cli.session import FRAME, Session
+from drumline.cli.session import Session
 from drumline.cli.trusting import ask_flow_trust, open_trust
-from drumline.core.events import Event
 from drumline.core.flow.ends import warn_of_status
 from drumline.core.flow.model import EndNode
+from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
-from drumline.engine.flow.driver import FlowDriver
-from drumline.errors import NotAllowed
+from drumline.engine.driver import Driver
+from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.flowwiring import list_flows, open_flow_kit, open_library
 from drumline.views.cells import Row
 from drumline.views.flowboard import flow_segments
@@ -30,9 +28,6 @@ from drumline.views.flowstatus import flow_status_json, flow_summary_lines
 
 if TYPE_CHECKING:
     from drumline.app.flowrecording import FlowRecorder
-
-REFUSALS = 20
-"""How often a claim may be refused although nobody is seen to drive."""
 
 
 @dataclass(kw_only=True)
@@ -63,31 +58,11 @@ class FlowSession(Session):
             flows = list_flows(library, library.recall(pinned.path, pinned.digest))
             ask_flow_trust(self.site, flows, agent=pinned.agent, model=pinned.model, as_json=self.as_json)
 
-    def _drive_on(self, *, resuming: bool) -> RunState:
-        """Drive; while another process does, wait for what it comes to."""
-        for refused in itertools.count(1):
-            try:
-                return self._drive_once(resuming=resuming)
-            except (NotAllowed, BaseExceptionGroup) as error:
-                # The other may have left since: then it is our turn, unless we are refused for another reason.
-                gone = not self.site.roster.drivers(self.run)
-                if not _is_refusal(error) or (gone and refused > REFUSALS):
-                    raise
-                if gone:
-                    time.sleep(FRAME)
-                    continue
-            say(f"run {self.run} is driven by another process; waiting for it (Ctrl-C stops waiting, not the run)")
-            while self.site.roster.drivers(self.run):
-                time.sleep(FRAME)
-            state = read_run(self.store, self.run)
-            if state.parked or state.ended:
-                return state
-            resuming = True
-        raise AssertionError("counting has no end")
-
-    def _open_driver(self) -> FlowDriver:
+    def _open_driver(self) -> Driver:
         kit = self.recorder.attach(self._kit) if self.recorder else self._kit
-        return FlowDriver(kit=kit, run_id=self.run, observe=self._observe, warn=self._warn)
+        return open_flow_driver(
+            kit, self.run, observe=self._observe, warn=self._warn, wait_told=self._tell_waiting, joined=self.joined
+        )
 
     async def _work(self, driver: Driver, *, resuming: bool) -> RunState:
         return await drive(driver, resuming=resuming)
@@ -95,12 +70,13 @@ class FlowSession(Session):
     def _draw(self, width: int, height: int, tick: int) -> list[Row]:
         return flow_segments(self.look(), width=width, height=height, tick=tick)
 
-    def _observe(self, events: Sequence[Event]) -> None:
-        for line in self._progress.feed(events, at=time.time()):
-            if self.as_json:
-                print_json({"schema_version": 1, "run": self.run, **line.data})
-            else:
-                self._board_say(line.text)
+    def _observe(self, recorded: Sequence[Recorded]) -> None:
+        """Tell what happened since this session was opened."""
+        for entry in recorded:
+            if entry.seq > self._told:
+                self._told = entry.seq
+                for line in self._progress.feed([entry.event], at=entry.at):
+                    self._show(line)
 
     def _warn(self, text: str) -> None:
         """Say once what had to be guessed."""
@@ -128,10 +104,3 @@ class FlowSession(Session):
         node = root.chart.nodes.get(root.ended.node) if root and root.ended else None
         if root and root.ended and isinstance(node, EndNode) and (text := warn_of_status(node, root.ended.status)):
             self._warn(text)
-
-
-def _is_refusal(error: BaseException) -> bool:
-    """Whether this says that the run may not be driven now; task groups wrap what is raised in them."""
-    if isinstance(error, BaseExceptionGroup):
-        return len(error.exceptions) == 1 and _is_refusal(error.exceptions[0])
-    return isinstance(error, NotAllowed)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from drumline.app.catalog import read_run
-from drumline.app.drive import Driver as AnyDriver
 from drumline.app.drive import drive
 from drumline.app.look import Watcher
 from drumline.cli.merging import is_merge_due, merge
@@ -20,6 +19,7 @@ from drumline.core.plan import Problem
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
 from drumline.engine.driver import Driver
+from drumline.engine.planupkeep import open_plan_driver
 from drumline.views.board import board_segments
 from drumline.views.cells import Row
 from drumline.views.progress import Progress
@@ -36,16 +36,12 @@ if TYPE_CHECKING:
 class PlanSession(Session):
     """One process at one run of a plan."""
 
-    fresh: bool = False
     recorder: PlanRecorder | None = None
-    joined: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         Session.__post_init__(self)
         self.watcher: Watcher = self.site.watcher(self.store, self._begun)
-        newest = next((entry.seq for entry in reversed(self.store.tail(self.run, after=self._last))), self._last)
-        self._progress = Progress(after=0 if self.fresh else newest)
-        self._last_line = ""
+        self._progress = Progress(after=self._told)
 
     def drive(self, *, resuming: bool) -> int:
         """Drive to the end, and merge the result of a task where that was asked for; return the exit code."""
@@ -65,9 +61,10 @@ class PlanSession(Session):
 
     def _open_driver(self) -> Driver:
         trust = open_trust(self.site, as_json=self.as_json, tell=lambda text: self._board_say(text))
-        driver = Driver(
-            kit=self.site.kit(self.store, self._begun, started_at=self._started_at, trust=trust),
-            run_id=self.run,
+        self._kit = self.site.kit(self.store, self._begun, started_at=self._started_at, trust=trust)
+        driver = open_plan_driver(
+            self._kit,
+            self.run,
             jobs=self.site.settings.jobs,
             observe=lambda recorded: self._observe(recorded, driver.run),
             complain=self._complain,
@@ -76,9 +73,8 @@ class PlanSession(Session):
         )
         return driver
 
-    async def _work(self, driver: AnyDriver, *, resuming: bool) -> RunState:
-        if isinstance(driver, Driver):
-            await driver.kit.workspaces.start(self._begun.begun.base)
+    async def _work(self, driver: Driver, *, resuming: bool) -> RunState:
+        await self._kit.workspaces.start(self._begun.begun.base)
         work = partial(drive, driver, resuming=resuming)
         return await (self.recorder.accompany(work) if self.recorder else work())
 
@@ -88,16 +84,7 @@ class PlanSession(Session):
     def _observe(self, recorded: Sequence[Recorded], run: RunState) -> None:
         """Tell what happened; the driver has it folded in already."""
         for line in self._progress.feed(recorded, run):
-            if self.as_json:
-                print_json({"schema_version": 1, **line.data})
-            else:
-                self._last_line = line.text
-                self._board_say(line.text)
-
-    def _tell_waiting(self, reason: str) -> None:
-        """Nothing can be done here for now; a person who looks on should know what for, and reads it once."""
-        if self.as_json or not self._last_line.endswith(reason):
-            self._tell("waiting", f"waiting: {reason}", reason=reason)
+            self._show(line)
 
     def _complain(self, problems: Sequence[Problem]) -> None:
         """An edit of the plan that cannot be used: the run keeps the plan as it was."""

@@ -20,8 +20,7 @@ from drumline.cli.telling import drive_on_with
 from drumline.cli.trusting import ask_again
 from drumline.cli.warning import name_specs, say_unjailed
 from drumline.core.flow.events import FlowEnded
-from drumline.core.flow.questions import FLOW
-from drumline.core.ids import Stream
+from drumline.core.ids import FLOW, Stream
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message

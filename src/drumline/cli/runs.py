@@ -9,8 +9,7 @@ import click
 from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.cli.options import json_option
 from drumline.cli.output import print_json, print_lines
-from drumline.core.flow.questions import FLOW
-from drumline.core.ids import Stream
+from drumline.core.ids import FLOW, Stream
 from drumline.store.sqlite import SqliteStore
 from drumline.views.runs import FlowBrief, RunRow, count_ended, flow_row, run_row, runs_json, runs_lines
 from drumline.wiring import Site, open_site

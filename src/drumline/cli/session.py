@@ -16,7 +16,7 @@ import anyio
 import click
 
 from drumline.app.catalog import read_run
-from drumline.app.drive import INTERRUPTED, Driver
+from drumline.app.drive import INTERRUPTED
 from drumline.app.leftovers import clear_before_start
 from drumline.app.say import name_person
 from drumline.app.say import say as leave_message
@@ -24,10 +24,12 @@ from drumline.cli.output import is_terminal, print_json, say
 from drumline.core.events import GateOpened
 from drumline.core.ids import GateId, RunId, Stream
 from drumline.core.state import RunState, fold_run
+from drumline.engine.driver import Driver
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
 from drumline.views.cells import Row, flatten
+from drumline.views.progress import Line
 from drumline.views.snapshot import RunSnapshot
 from drumline.views.states import EXIT_CODES, run_state
 from drumline.wiring import Site
@@ -44,12 +46,17 @@ class Session(ABC):
     store: SqliteStore
     run: RunId
     as_json: bool = False
+    fresh: bool = False
+    joined: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         own = self.store.read(Stream(self.run))
         # What is pinned at the beginning never changes: one reading is enough for every driver of this process.
         self._begun = fold_run(RunState(id=self.run), [recorded.event for recorded in own])
-        self._started_at, self._last = own[0].at, own[-1].seq
+        self._started_at, last = own[0].at, own[-1].seq
+        newest = next((entry.seq for entry in reversed(self.store.tail(self.run, after=last))), last)
+        self._told = 0 if self.fresh else newest
+        self._last_line = ""
         self._board_say: Callable[[str], None] = say
         self._driver: Driver | None = None
 
@@ -80,7 +87,7 @@ class Session(ABC):
     def drive(self, *, resuming: bool) -> int:
         """Drive to the end, asking gates where somebody can answer; return the exit code."""
         while True:
-            state = self._drive_on(resuming=resuming)
+            state = self._drive_once(resuming=resuming)
             if not (state.parked and self._ask_patiently(state)):
                 break
             resuming = True
@@ -92,9 +99,6 @@ class Session(ABC):
     def wind_up(self) -> None:
         """Bring a run that was cancelled while nobody drove it to its end, the plan's files included."""
         self._drive_once(resuming=True)
-
-    def _drive_on(self, *, resuming: bool) -> RunState:
-        return self._drive_once(resuming=resuming)
 
     def _drive_once(self, *, resuming: bool) -> RunState:
         driver = self._driver = self._open_driver()
@@ -128,6 +132,19 @@ class Session(ABC):
             tasks.cancel_scope.cancel()
         self._board_say = say
         return state
+
+    def _show(self, line: Line) -> None:
+        """Say what happened."""
+        if self.as_json:
+            print_json({"schema_version": 1, "run": self.run, **line.data})
+        else:
+            self._last_line = line.text
+            self._board_say(line.text)
+
+    def _tell_waiting(self, reason: str) -> None:
+        """Nothing can be done here for now; a person who looks on should know what for, and reads it once."""
+        if self.as_json or not self._last_line.endswith(reason):
+            self._tell("waiting", f"waiting: {reason}", reason=reason)
 
     def _tell(self, event: str, text: str, **data: object) -> None:
         """Say something that is not in the journal."""

@@ -63,11 +63,14 @@ def drive_on_with(site: Site, store: SqliteStore, run: RunState, *, as_json: boo
     """Drive a run on that nobody drives, and go on recording it if it is recorded; return the exit code."""
     session = open_session(site, store, run, as_json=as_json)
     session.ask_trust()
+    live = bool(site.roster.drivers(run.id))
+    if live:
+        tell_person(f"joining run {run.id}, which is live")
     if isinstance(session, PlanSession):
         with record_plan(site, store, run.id, record) as session.recorder:
-            return session.drive(resuming=True)
+            return session.drive(resuming=not live)
     with record_flow(site, store, run.id, record) as session.recorder:
-        return session.drive(resuming=True)
+        return session.drive(resuming=not live)
 
 
 def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:

@@ -16,7 +16,7 @@ from drumline.core.state import Gate, RunState, survey
 from drumline.errors import StoreError
 from drumline.record import to_plain
 
-FORMAT = 4
+FORMAT = 5
 DONE = Marks(status=Status.DONE)
 _PACKED = ("id", "title", "path", "line", "text_digest", "needs", "checks")
 _PLAN_WORDS = ("name", "path", "format", "title", "autonomy", "ticket", "complexity", "express")
@@ -50,6 +50,7 @@ def dump(state: RunState) -> str:
         "usage": state.usage,
         "resettled": [to_plain(settled) for settled in state.resettled],
         "mode": state.mode,
+        "flow": to_plain(state.flow) if state.flow else None,
         "cancel": to_plain(state.cancel) if state.cancel else None,
         "parked": state.parked,
         "parked_until": state.parked_until,
@@ -91,6 +92,7 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.digests = {event.path: event.digest for event in mirrored} | raw["digests"]
     state.marks = {StepId(step): from_plain(Marks, marks) for step, marks in raw["marks"].items()}
     state.marks.update({step: event.marks for step, event in state.mirrored.items() if step not in state.marks})
+    state.flow = from_plain(ev.FlowPinned, raw["flow"]) if raw["flow"] is not None else None
     state.cancel = from_plain(ev.CancelRequested, raw["cancel"]) if raw["cancel"] is not None else None
     state.ended = from_plain(ev.RunEnded, raw["ended"]) if raw["ended"] is not None else None
     _add_gates(state, raw)

@@ -8,8 +8,8 @@ from drumline.core import gates
 from drumline.core.branch import settle
 from drumline.core.checkfailure import is_work
 from drumline.core.commands import Adopt, Ask, ClaimStep, Close, Command, Declare, EndRun, Linger, ParkRun, Reopen
-from drumline.core.events import StepReopened
-from drumline.core.ids import GateId, StepId
+from drumline.core.events import Event, RunResumed, StepFinished, StepReopened
+from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Status, Step
 from drumline.core.schedule import (
     Obstacle,
@@ -25,6 +25,8 @@ from drumline.core.schedule import (
 )
 from drumline.core.state import RunState
 
+UNFINISHED = "unfinished"
+"""Stands where a blocked step has the class of its failure, if it walks a flow and the walk is not over."""
 GONE_GRACE = 3.0
 """Seconds that a plan may be gone before the run is parked with that reason."""
 
@@ -66,10 +68,24 @@ def _without_plan(run: RunState, around: Surroundings, gone: float) -> Command:
     return ParkRun(gates=tuple(gate.opened.gate for gate in run.open_gates), reason=reason)
 
 
+def resume(run: RunState, driver: DriverId) -> list[Event]:
+    """What a driver records that resumes a run; nothing for one whose walk came to its end."""
+    reopened = take_up(run)
+    over = run.ended is not None and run.flow is not None and run.finished and not reopened
+    return [] if over else [RunResumed(driver=driver), *reopened]
+
+
 def take_up(run: RunState) -> list[StepReopened]:
-    """What a resume reopens: steps whose checks this machine could not run, and those whose work was killed."""
-    blocked = [f.step for f in run.finished.values() if f.state == "blocked" and not is_work(f.failure)]
+    """What a resume reopens: steps whose checks this machine could not run, those whose work was killed, open walks."""
+    blocked = [f.step for f in run.finished.values() if is_hindered(f)]
     return [StepReopened(step=step, reason="what it needs could not be run before") for step in blocked]
+
+
+def is_hindered(finished: StepFinished) -> bool:
+    """Whether a step is blocked for a cause that is not its work's: a resume tries it again."""
+    if finished.state != "blocked":
+        return False
+    return finished.failure == UNFINISHED or not is_work(finished.failure)
 
 
 def _branch(run: RunState, around: Surroundings) -> list[Command]:
@@ -239,9 +255,14 @@ def _end(run: RunState, left: Sequence[tuple[Step, Obstacle]]) -> EndRun:
     failed = [f for f in finished if f.state == "failed"]
     blocked = [f for f in finished if f.state == "blocked"]
     if failed:
-        return EndRun(state="failed", reason=f"{failed[0].step}: {failed[0].reason}")
+        return EndRun(state="failed", reason=_tell_reason(run, failed[0]))
     if blocked:
-        return EndRun(state="blocked", reason=f"{blocked[0].step}: {blocked[0].reason}")
+        return EndRun(state="blocked", reason=_tell_reason(run, blocked[0]))
     if left:
         return EndRun(state="blocked", reason=f"{left[0][0].id}: {left[0][1].text}")
     return EndRun(state="done")
+
+
+def _tell_reason(run: RunState, finished: StepFinished) -> str:
+    """Why a step is not done, with its name where a run has several."""
+    return finished.reason if run.flow is not None else f"{finished.step}: {finished.reason}"

@@ -14,6 +14,8 @@ Tree = NewType("Tree", str)
 
 NO_STEP = StepId("")
 NO_DRIVER = DriverId("")
+FLOW = StepId("flow")
+"""The one step of a run that walks a flow by itself: the walk is in its stream."""
 
 
 class Stream(NamedTuple):

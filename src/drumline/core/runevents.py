@@ -189,11 +189,15 @@ class StepFinished(Event):
 
 
 class StepDeferred(Event):
-    """A step was given back until a time, in seconds since the epoch: the quota of its agents resets then."""
+    """A step was given back until a time, in seconds since the epoch: the quota of its agents resets then.
+
+    One that walks a flow is given back until one of its `gates` is answered, or until that time if there is one.
+    """
 
     step: StepId
-    until: float
+    until: float | None = None
     reason: str = ""
+    gates: tuple[GateId, ...] = ()
 
 
 class UsageCounted(Event):

@@ -40,7 +40,8 @@ class Surroundings(Record):
     `patience` is how many seconds a driver stays for a quota if there is nothing else to do. `untrusted` are commands
     of steps that a person has to accept first. `unmerged` are steps that another live run landed on the branch that is
     named, which ours does not contain. `gone` is for how many seconds the plan's files have been gone, if they are.
-    `branch` is the run branch as it was seen last; `quiet` says that nothing of ours was at work before that.
+    `branch` is the run branch as it was seen last; `quiet` says that nothing of ours was at work before that. `called`
+    are steps that a person does not want to wait for.
     """
 
     claimed: frozenset[StepId]
@@ -54,6 +55,7 @@ class Surroundings(Record):
     gone: float | None = None
     branch: Branch | None = None
     quiet: bool = False
+    called: frozenset[StepId] = frozenset()
 
 
 def is_skipped(run: RunState, step: StepId) -> bool:
@@ -262,6 +264,8 @@ def unasked_items(run: RunState, step: Step) -> list[str]:
 
 
 def _gate_obstacle(run: RunState, step: Step) -> Obstacle | None:
+    if step.flow:  # a question in one branch of a walk keeps no other branch from its work
+        return None
     for gate in run.unanswered.values():
         if gate.opened.step == step.id or gate.opened.kind == gates.BUDGET:
             return _waits_for(gate.opened.gate)
@@ -279,7 +283,11 @@ def _trust_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle
 
 def _quota_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None:
     deferred = run.deferred.get(step.id)
-    if deferred is None or around.now >= deferred.until:
+    if deferred is None or step.id in around.called or any(gate not in run.unanswered for gate in deferred.gates):
+        return None
+    if deferred.until is None:
+        return _waits_for(deferred.gates[0]) if deferred.gates else None
+    if around.now >= deferred.until:
         return None
     return Obstacle(kind="quota", text=deferred.reason, until=deferred.until)
 

@@ -14,7 +14,7 @@ from typing import Any
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.graph import depths
-from drumline.core.ids import GateId, RunId, StepId
+from drumline.core.ids import FLOW, GateId, RunId, StepId
 from drumline.core.plan import Marks, Plan, Reading, Status, Step
 from drumline.errors import NotAllowed
 from drumline.record import replace
@@ -157,6 +157,9 @@ def survey(state: RunState, depth: dict[StepId, int] | None = None) -> None:
 
 def _flow_pinned(state: RunState, event: ev.FlowPinned) -> None:
     state.flow = event
+    step = Step(id=FLOW, title=event.flow, flow=event.flow)
+    state.plan = Plan(name=event.flow, path=event.path, format=FLOW, title=event.flow, steps=(step,))
+    state.depth = {FLOW: 0}
 
 
 def _changed(state: RunState, event: ev.PlanChanged) -> None:
@@ -204,6 +207,7 @@ def _gate_answered(state: RunState, event: ev.GateAnswered) -> None:
 
 def _step_started(state: RunState, event: ev.StepStarted) -> None:
     state.working[event.step] = event.round
+    state.deferred.pop(event.step, None)
 
 
 def _step_finished(state: RunState, event: ev.StepFinished) -> None:
@@ -288,6 +292,8 @@ def _resumed(state: RunState, event: ev.RunResumed) -> None:
         _take_back(state, gates.WAVE, gates.STOP)
         _take_back(state, gates.BUDGET, gates.NO)
     state.ended = None
+    # Beside a question there may be work that could not be done before.
+    state.deferred = {step: deferred for step, deferred in state.deferred.items() if not deferred.gates}
 
 
 def _ended(state: RunState, event: ev.RunEnded) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from drumline.core import events as ev
+from drumline.core.decide import is_hindered
 from drumline.core.gates import BUDGET, check_reply, read_reply
-from drumline.core.ids import GateId, StepId
+from drumline.core.ids import FLOW, GateId, StepId
 from drumline.core.schedule import settled
 from drumline.core.spending import COST, sum_run
 from drumline.core.state import RunState
@@ -29,7 +30,7 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
         case "mode" if message.value in MODES and message.value != run.mode and not run.plan.express:
             return [ev.ModeChanged(mode=message.value)]
         case "retry" if run.flow is not None:
-            return None  # its rests are known to a driver only
+            return None if is_open(run, FLOW) else []  # which visits wait is known to the walk only
         case "retry" if step in run.plan.by_id and (step not in run.working or _rests(run, step, claimed)):
             return [] if _landed(run, step) else [ev.StepReopened(step=step, reason=message.comment, by=message.by)]
         case "skip" if step in run.plan.by_id and not settled(run, step):
@@ -55,6 +56,18 @@ def take_answer(run: RunState, message: Message) -> ev.GateAnswered | None:
     choice, comment = read_reply(opened, message.value, message.comment)
     answered = ev.GateAnswered(gate=gate, choice=choice, comment=comment, by=message.by, channel=message.channel)
     return replace(answered, spent=sum_run(run).get(COST, 0.0)) if opened.kind == BUDGET else answered
+
+
+def calls_back(run: RunState, message: Message, claimed: Collection[StepId]) -> bool:
+    """Whether a run that is left has to be driven on because of a message: it leads to something, or to a walk."""
+    waits = message.kind == "retry" and run.flow is not None and FLOW not in claimed
+    return waits or outcome_of(run, message, claimed) is not None
+
+
+def is_open(run: RunState, step: StepId) -> bool:
+    """Whether a step is not finished, or can be tried again as it is."""
+    finished = run.finished.get(step)
+    return finished is None or is_hindered(finished)
 
 
 def _rests(run: RunState, step: StepId, claimed: Collection[StepId]) -> bool:

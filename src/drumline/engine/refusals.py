@@ -56,6 +56,14 @@ def find_refusal(error: BaseException) -> OSError | None:
     return found[0] if all(found) else None
 
 
+def find_sole(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error in a group, so that callers can tell what it is; the group itself if there are more."""
+    inner = group.exceptions[0]
+    if len(group.exceptions) > 1:
+        return group
+    return find_sole(inner) if isinstance(inner, BaseExceptionGroup) else inner
+
+
 @contextmanager
 def telling_refusals(hint: str) -> Iterator[None]:
     """Raise SystemRefused instead of what the machine refuses in this block."""

@@ -86,6 +86,9 @@ class Walk:
                 raise
             await self._give_up(refusal)
 
+    def stir(self) -> None:
+        """A step of the usual life waits for nothing while it is claimed."""
+
     async def conclude_landing(self) -> None:
         """Record the landing that a dead driver made and did not record, under its claim; else do nothing."""
         self._load()

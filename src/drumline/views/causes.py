@@ -7,6 +7,7 @@ at the step and its needs only, so that a table of ten thousand steps stays line
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 
 from drumline.core.events import StepFinished
 from drumline.core.ids import DriverId, GateId, StepId
@@ -183,7 +184,7 @@ def find_resting(snapshot: Snapshot) -> StepId | None:
     run = snapshot.run
     if run.parked_until is None or run.parked_until <= snapshot.now or not run.deferred:
         return None
-    return min(run.deferred.values(), key=lambda deferred: deferred.until).step
+    return min(run.deferred.values(), key=lambda deferred: deferred.until or inf).step
 
 
 def _gated(snapshot: Snapshot, found: Obstacle) -> Cause:

@@ -12,60 +12,16 @@ from dataclasses import dataclass, field
 from drumline.core.events import Event, GateOpened
 from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
-from drumline.core.flow.questions import FLOW
-from drumline.core.flow.scopes import call_scope
+from drumline.core.flow.metering import FlowMeter
 from drumline.core.flow.state import FlowState, Key, fold_flows
-from drumline.core.ids import NO_STEP, DriverId, GateId
+from drumline.core.ids import FLOW, NO_STEP, DriverId, GateId
 from drumline.core.recorded import Recorded
-from drumline.core.spending import ATTEMPTS, UNPRICED, add_up, count_attempt
 from drumline.core.state import RunState, fold_run
 from drumline.errors import DrumlineError
 from drumline.views.flowsnapshot import FlowSnapshot, Trace
 from drumline.views.stopwatch import Stopwatch
 
 FindChart = Callable[[ev.FlowStarted], Chart]
-Concluded = ev.NodeEnded | ev.NodeSuspended | ev.NodeBlocked | ev.NodeLost
-
-
-@dataclass(kw_only=True, slots=True)
-class FlowMeter:
-    """Adds up what all visits used, each once, whatever flow it was called in; only `note` changes it."""
-
-    _total: Mapping[str, float] = field(default_factory=dict)
-    _metered: dict[Key, Mapping[str, float]] = field(default_factory=dict)
-    _asked: set[Key] = field(default_factory=set)
-    _calls: set[str] = field(default_factory=set)
-
-    @property
-    def usage(self) -> Mapping[str, float]:
-        """Tokens and dollars, with the number of attempts and of those without a price; empty if nobody counts."""
-        return self._total if self._total.keys() - {ATTEMPTS, UNPRICED} else {}
-
-    @property
-    def usage_with_open(self) -> Mapping[str, float]:
-        """The same with what visits have used that were left open by a driver that is gone."""
-        left = [count_attempt(usage) for usage in self._metered.values()]
-        return add_up((self._total, *left)) if left else self.usage
-
-    def note(self, event: Event) -> None:
-        """Take in the next event."""
-        match event:
-            case ev.FlowStarted():
-                self._calls.add(event.scope)
-            case ev.AgentAsked():
-                self._asked.add(_key(event))
-            case ev.NodeUsed():
-                self._metered[_key(event)] = event.usage
-            case ev.NodeEnded() | ev.NodeSuspended() | ev.NodeBlocked() | ev.NodeLost():
-                self._conclude(event)
-
-    def _conclude(self, event: Concluded) -> None:
-        key = _key(event)
-        asked, metered = key in self._asked, self._metered.pop(key, {})
-        self._asked.discard(key)
-        used = metered if isinstance(event, ev.NodeLost) else event.usage
-        if call_scope(*key) not in self._calls and (used or asked):  # a call has what its visits were counted for
-            self._total = add_up((self._total, count_attempt(used)))
 
 
 @dataclass(kw_only=True, slots=True)
@@ -185,7 +141,3 @@ class FlowHistory:
 def _is_inside(scope: str, around: str) -> bool:
     """Whether a scope is that of the flow around it, of one it called, or of an item of its maps."""
     return not around or scope == around or scope.startswith(f"{around}/")
-
-
-def _key(event: Concluded | ev.AgentAsked | ev.NodeUsed) -> Key:
-    return Key(event.scope, event.node, event.visit)

@@ -28,16 +28,19 @@ Visited = fev.NodeStarted | fev.NodeEnded | fev.NodeLost | fev.NodeBlocked | fev
 
 @dataclass(kw_only=True, slots=True)
 class FlowProgress:
-    """Follows one walk; remembers only since when visits act."""
+    """Follows one walk; remembers only since when visits act, and whether it was cancelled."""
 
     _began: dict[Key, float] = field(default_factory=dict)
+    _cancelled: bool = False
 
     def feed(self, events: Sequence[ev.Event], *, at: float | None = None) -> list[Line]:
         """The lines for events in order; `at` is when they were recorded, if the caller knows.
 
         Without it a visit took the working time its end records, which is less where several were at work.
         """
-        over = any(isinstance(event, ev.RunEnded | fev.FlowEnded) and not _scope(event) for event in events)
+        self._cancelled |= any(isinstance(event, ev.CancelRequested) for event in events)
+        ends = any(isinstance(event, ev.RunEnded | fev.FlowEnded) and not _scope(event) for event in events)
+        over = ends or self._cancelled
         lines = [line for event in events if (line := self._tell(event, at)) is not None]
         return [_lose_for_good(line) if over and line.event == "node_lost" else line for line in lines]
 

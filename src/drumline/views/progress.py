@@ -277,7 +277,7 @@ def _not_done(event: ev.StepFinished) -> str:
 
 
 def _deferred(scene: _Scene, event: ev.StepDeferred) -> Told:
-    text = f"{event.step} waits for {duration(event.until - scene.at)}: {flatten(event.reason, 200)}"
+    text = f"{event.step} waits for {duration((event.until or scene.at) - scene.at)}: {flatten(event.reason, 200)}"
     return Told(event="deferred", text=text, data={"step": event.step, "until": event.until, "reason": event.reason})
 
 

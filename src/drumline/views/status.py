@@ -127,4 +127,5 @@ def _agent(snapshot: Snapshot, step: Step) -> str:
 
 def _until(snapshot: Snapshot, step: Step) -> float | None:
     deferred = snapshot.run.deferred.get(step.id)
-    return deferred.until if deferred is not None and deferred.until > snapshot.now else None
+    until = deferred.until if deferred is not None else None
+    return until if until is not None and until > snapshot.now else None

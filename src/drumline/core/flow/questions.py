@@ -8,12 +8,9 @@ from drumline.core.flow.model import AgentNode, ApprovalNode, InputNode
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.gates import QUESTION
-from drumline.core.ids import GateId, StepId
+from drumline.core.ids import FLOW, GateId
 from drumline.core.state import RunState
 from drumline.errors import NotAllowed
-
-FLOW = StepId("flow")
-"""The step in whose stream a flow is walked that runs by itself."""
 
 
 def question_id(key: Key, number: int = 1) -> GateId:

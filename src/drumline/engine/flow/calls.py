@@ -17,7 +17,6 @@ from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.flow.templates import render_strict
 from drumline.core.flow.walk import RunNode, begin_flow
-from drumline.core.state import RunState
 from drumline.engine.flow.candidates import find_worker, list_candidates
 from drumline.engine.flow.kit import FlowKit
 from drumline.errors import InvalidInput
@@ -33,7 +32,6 @@ class FlowCalls:
     """Answers a stack's questions about calls; flows are kept as they were when the run first used them."""
 
     kit: FlowKit
-    run: RunState
     warn: Callable[[str], None] = lambda text: None
     _charts: dict[str, Chart] = field(default_factory=dict)
     _loaded: dict[Path, Chart] = field(default_factory=dict)

@@ -1,6 +1,6 @@
 """Visits whose agents wait for a time: until a quota is there again, or a failure may have passed.
 
-The rule: nothing acts meanwhile, so the waiting counts against no budget of time. What is far away is not stayed for.
+The rule: nothing acts meanwhile, so the waiting counts against no budget of time.
 """
 
 from __future__ import annotations
@@ -11,17 +11,15 @@ import anyio
 
 from drumline.core.flow.questions import question_id
 from drumline.core.flow.state import Key
-from drumline.core.taxonomy import WAITS
 from drumline.engine.flow.stack import Question
 from drumline.ports.clock import Clock
 
 
 @dataclass(kw_only=True, slots=True)
 class Rests:
-    """What one driver waits for. `patience` is how many seconds it stays if there is nothing else to do."""
+    """What one walk waits for."""
 
     clock: Clock
-    patience: float
     waiting: dict[Key, Question] = field(default_factory=dict)
 
     @property
@@ -30,10 +28,10 @@ class Rests:
         return min((_find_time(question) for question in self.waiting.values()), default=None)
 
     @property
-    def is_near(self) -> bool:
-        """Whether the first time is worth staying for."""
-        first = self.first
-        return first is not None and first - self.clock.now() <= max(self.patience, *WAITS)
+    def reason(self) -> str:
+        """What the first of them waits for; empty if nothing waits."""
+        found = min(self.waiting.values(), key=_find_time, default=None)
+        return "" if found is None else found.state.relays[found.key].cut_short
 
     def take(self, question: Question) -> bool:
         """Keep a visit that waits for a time; False if it waits for a person."""

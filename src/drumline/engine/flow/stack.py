@@ -84,11 +84,6 @@ class Stack:
         """The flow that nobody called."""
         return self.flows[""]
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the walk was begun and is not over, whatever the run says: it can be resumed."""
-        return "" in self.flows and self.root.ended is None
-
     def count_cost(self) -> float:
         """Dollars that all flows have spent; what a called flow spent is its caller's once it is over."""
         return sum(state.usage.get(COST, 0.0) for state in self.flows.values())

@@ -1,0 +1,59 @@
+"""What the visits of a walk have used. The rule: each counts once, in whatever flow it was called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from drumline.core.events import Event
+from drumline.core.flow import events as ev
+from drumline.core.flow.scopes import call_scope
+from drumline.core.flow.state import Key
+from drumline.core.spending import ATTEMPTS, UNPRICED, add_up, count_attempt
+
+Concluded = ev.NodeEnded | ev.NodeSuspended | ev.NodeBlocked | ev.NodeLost
+
+
+@dataclass(kw_only=True, slots=True)
+class FlowMeter:
+    """Adds up what all visits used; only `note` changes it. `total` is another object after each change."""
+
+    total: Mapping[str, float] = field(default_factory=dict)
+    _metered: dict[Key, Mapping[str, float]] = field(default_factory=dict)
+    _asked: set[Key] = field(default_factory=set)
+    _calls: set[str] = field(default_factory=set)
+
+    @property
+    def usage(self) -> Mapping[str, float]:
+        """Tokens and dollars, with the number of attempts and of those without a price; empty if nobody counts."""
+        return self.total if self.total.keys() - {ATTEMPTS, UNPRICED} else {}
+
+    @property
+    def usage_with_open(self) -> Mapping[str, float]:
+        """The same with what visits have used that were left open by a driver that is gone."""
+        left = [count_attempt(usage) for usage in self._metered.values()]
+        return add_up((self.total, *left)) if left else self.usage
+
+    def note(self, event: Event) -> None:
+        """Take in the next event."""
+        match event:
+            case ev.FlowStarted():
+                self._calls.add(event.scope)
+            case ev.AgentAsked():
+                self._asked.add(_key(event))
+            case ev.NodeUsed():
+                self._metered[_key(event)] = event.usage
+            case ev.NodeEnded() | ev.NodeSuspended() | ev.NodeBlocked() | ev.NodeLost():
+                self._conclude(event)
+
+    def _conclude(self, event: Concluded) -> None:
+        key = _key(event)
+        asked, metered = key in self._asked, self._metered.pop(key, {})
+        self._asked.discard(key)
+        used = metered if isinstance(event, ev.NodeLost) else event.usage
+        if (used or asked) and call_scope(*key) not in self._calls:  # a call has what its visits were counted for
+            self.total = add_up((self.total, count_attempt(used)))
+
+
+def _key(event: Concluded | ev.AgentAsked | ev.NodeUsed) -> Key:
+    return Key(event.scope, event.node, event.visit)

@@ -1,0 +1,362 @@
+"""Walks the flow of one claimed step: performs what is due and records every outcome together with the next intent.
+
+Everything is decided on the stack, recorded, and only then done; what interrupts that is found in the journal by the
+next driver. A question in one branch keeps no other from its work: the claim is given back when nothing else can move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup
+
+from drumline.core import events as ev
+from drumline.core import gates, spending
+from drumline.core.decide import UNFINISHED
+from drumline.core.flow.events import FlowEnded, NodeUsed, SessionNamed
+from drumline.core.flow.metering import FlowMeter
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.questions import find_question_id, list_answers, open_question
+from drumline.core.flow.scopes import call_scope
+from drumline.core.flow.state import FlowState, Key, fold_flow
+from drumline.core.flow.walk import RunNode, begin_flow, count_left
+from drumline.core.ids import FLOW, DriverId, GateId, StepId, Stream, Token
+from drumline.core.state import RunState
+from drumline.core.taxonomy import WAITS
+from drumline.engine.flow.calls import FlowCalls
+from drumline.engine.flow.kit import FlowKit
+from drumline.engine.flow.rests import Rests
+from drumline.engine.flow.stack import Move, Question, Stack
+from drumline.engine.flow.visit import Visit
+from drumline.engine.flow.worktime import WorkTime
+from drumline.engine.refusals import find_sole
+from drumline.errors import Conflict, DrumlineError, InvalidInput, NotAllowed
+from drumline.isolation.scratch import take_over_logs
+from drumline.ports.journal import Addition
+
+TRIES = 5
+REFUSED = "the budget is spent; a person said not to proceed"
+
+Perform = Callable[[RunNode, Visit], Awaitable[Outcome]]
+Arrival = tuple[Key, Outcome]
+
+
+@dataclass(kw_only=True)
+class FlowWalk:
+    """One driver's hold on the step of a flow. `act` does what a visit is about, and keeps to its time by itself."""
+
+    kit: FlowKit
+    run: RunState
+    driver: DriverId
+    token: Token
+    act: Perform
+    warn: Callable[[str], None] = lambda text: None
+
+    def __post_init__(self) -> None:
+        if self.run.flow is None:
+            raise NotAllowed(f"run {self.run.id} walks no flow", hint=f"drumline resume {self.run.id}")
+        self.step: StepId = FLOW
+        self._pinned = self.run.flow
+        self._folder, self._logs = Path(self._pinned.folder), self.kit.logs / FLOW
+        self._stream = Stream(self.run.id, FLOW)
+        self._calls = FlowCalls(kit=self.kit, warn=self.warn)
+        self._wake = anyio.Event()
+        self._noted: list[SessionNamed | NodeUsed] = []
+
+    # --- what its driver asks for -------------------------------------------------------------------------------
+
+    async def go(self, opening: list[ev.Event]) -> None:
+        """Walk until the flow is over, or until nothing moves before an answer or a time has come."""
+        self._load()
+        try:
+            if not self._version:
+                await self.kit.prepare()
+            else:  # a driver that was killed over it left its logs as they were
+                await take_over_logs(self._logs, self.kit.redaction)
+            async with anyio.create_task_group() as tasks:
+                await self._loop(tasks, self._take_up(), opening)
+        except anyio.get_cancelled_exc_class():
+            with anyio.CancelScope(shield=True):
+                await self._let_go()
+            raise
+        except BaseExceptionGroup as group:
+            raise find_sole(group) from group
+
+    async def conclude_landing(self) -> None:
+        """What a flow delivers is delivered again by the next driver, if need be."""
+
+    def stir(self) -> None:
+        """Look at what people said since."""
+        self._wake.set()
+
+    # --- taking up ----------------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        self._working, self._fresh = 0, True
+        self._arrived: list[Arrival] = []
+        self._open: dict[GateId, Question] = {}
+        self._poor: list[Question] = []
+        self._rests = Rests(clock=self.kit.clock)
+        self._time, self._meter = WorkTime(), FlowMeter()
+        self._stack = Stack(
+            calls=self._calls,
+            evaluate=self.kit.expressions.evaluate,
+            take_time=self._time.take,
+            has_money=self._has_money,
+        )
+        events = [entry.event for entry in self.kit.store.read(self._stream)]
+        self._version = len(events)
+        self._stack.load(events)
+        for event in events:
+            self._meter.note(event)
+
+    def _take_up(self) -> Move:
+        pinned = self._pinned
+        if not self._version:
+            chart = self._calls.find_pinned(pinned.path, pinned.digest)
+            return self._stack.begin(begin_flow(chart, prompt=pinned.prompt, variables=pinned.variables))
+        move = Move(events=list(self._stack.close_lost(self.driver)))
+        open_flows = [state for state in self._stack.flows.values() if state.ended is None]
+        return self._stack.go_on(open_flows, move)
+
+    # --- walking ------------------------------------------------------------------------------------------------
+
+    async def _loop(self, tasks: TaskGroup, move: Move, opening: list[ev.Event]) -> None:
+        while True:
+            if opening or move.questions or self._open or self._rests.waiting or not move.due:
+                if await self._record_all(move, opening):
+                    return
+                opening = []
+            else:  # by far the commonest: one node after the other, and nothing to say to anybody
+                await self._record(move.events, [])
+            if len(move.due) == 1 and not (self._working or self._open or self._rests.waiting):
+                arrived = [await self._visit(move.due[0])]
+            else:
+                for command in move.due:
+                    self._working += 1
+                    tasks.start_soon(self._work, command)
+                arrived = await self._wait_arrivals()
+            move = Move()
+            if self._noted:
+                move.events.extend(self._noted)
+                self._noted.clear()
+            for key, outcome in arrived:
+                self._stack.conclude(key, outcome, move)
+
+    async def _record(self, events: Sequence[ev.Event], said: Sequence[ev.Event], settled: Sequence[int] = ()) -> None:
+        """Append what concerns the walk, and what the run is told, in one commit."""
+        before = self._meter.total
+        for event in events:
+            self._meter.note(event)
+        counted = [] if self._meter.total is before else spending.count_usage(FLOW, "", self._meter.total)
+        batch = {self._stream: Addition(events=events, expected=self._version)} if events else {}
+        if said or counted or settled:
+            batch[Stream(self.run.id)] = Addition(events=[*counted, *said])
+        if batch:
+            await self.kit.store.append(batch, token=self.token, settles=settled)
+        self._version += len(events)
+
+    async def _note(self, event: SessionNamed | NodeUsed) -> None:
+        """Record what is known before a visit is over: at once if it acts alone, else with whatever comes next."""
+        fold_flow(self._stack.find_state(Key(event.scope, event.node, event.visit)), (event,))
+        if self._working:
+            self._noted.append(event)
+            self._wake.set()
+            return
+        with anyio.CancelScope(shield=True):  # nobody could tell whether an append that was cut off counts
+            await self._record([event], [])
+
+    async def _record_all(self, move: Move, opening: list[ev.Event]) -> bool:
+        """Append a move with its questions, and with why the step is given back if it is; whether it is."""
+        said = [*opening, *self._put_questions(move)]
+        for question in self._rests.take_due():
+            self._stack.resume(question, move)
+        settled = self._hear_retries(move) if self._fresh or self._rests.waiting else []
+        self._fresh = False
+        self._take_answers(move)
+        said += self._put_questions(move)
+        leaving = self._find_leave(move)
+        await self._record(move.events, [*said, *leaving], settled)
+        ended = self._stack.root.ended
+        if ended is None or self.kit.deliver is None:
+            return bool(leaving)
+        await self.kit.deliver(ended)
+        await self._record([], [self._finish(ended)])
+        return True
+
+    def _find_leave(self, move: Move) -> list[ev.Event]:
+        """Why the step is given back: it is over, or nothing moves until an answer or a time has come."""
+        ended = self._stack.root.ended
+        if ended is not None:
+            return [] if self.kit.deliver else [self._finish(ended)]
+        if move.due or self._working:
+            return []
+        if not self._open and not self._rests.waiting:
+            return [self._block()]
+        first = self._rests.first
+        if first is not None and first - self.kit.clock.now() <= max(WAITS):
+            return []
+        return [ev.StepDeferred(step=FLOW, until=first, reason=self._rests.reason, gates=tuple(self._open))]
+
+    def _finish(self, ended: FlowEnded) -> ev.StepFinished:
+        """The end of the step: a rejected flow has failed, and says that it was rejected."""
+        rejected = ended.status == "rejected"
+        return ev.StepFinished(
+            step=FLOW,
+            state="failed" if rejected else ended.status,
+            reason=ended.reason or ("rejected" if rejected else ""),
+            rejected=rejected,
+            usage=self._meter.usage,
+        )
+
+    def _block(self) -> ev.StepFinished:
+        """The end of a step whose walk is not over, but whose due visits nobody here can do."""
+        if not self._stack.blocked:
+            raise AssertionError("nothing is due in a flow that has not ended")
+        key, reason = next(iter(self._stack.blocked.items()))
+        others = len(self._stack.blocked) - 1
+        more = f" (and {others:,} more)" if others else ""
+        told = f"{call_scope(*key)}: {reason}{more}"
+        return ev.StepFinished(step=FLOW, state="blocked", reason=told, failure=UNFINISHED, usage=self._meter.usage)
+
+    async def _work(self, command: RunNode) -> None:
+        arrival = await self._visit(command)
+        self._working -= 1
+        self._arrived.append(arrival)
+        self._wake.set()
+
+    async def _visit(self, command: RunNode) -> Arrival:
+        key = command.key
+        state = self._stack.find_state(key)
+        self._time.begin(state.scope)
+        try:
+            return key, await self.act(command, self._describe(command, state))
+        except DrumlineError as error:
+            return key, Outcome(failure=str(error), failure_class="permanent")
+        finally:
+            self._time.end(state.scope)
+
+    def _describe(self, command: RunNode, state: FlowState) -> Visit:
+        if state.started is None:
+            raise AssertionError("a node is due in a flow that was not started")
+        # Made anew for every visit, so nothing is worked out here that stays the same.
+        visit = Visit(
+            run=self.run.id,
+            key=command.key,
+            flow=state.chart.flow,
+            values=state.view(command.key),
+            folder=self._folder,
+            logs=self._logs,
+            timeout=command.timeout,
+            variables=state.started.variables,
+            agent=self._pinned.agent,
+            model=self._pinned.model,
+            alone=not self._working,
+            note=self._note,
+        )
+        relay = state.relays.get(command.key) if state.relays else None
+        if relay is None:
+            return visit
+        answers = list_answers(self.run, command.key, relay.questions)
+        limits = [left for left in (count_left(state), self._count_left()) if left is not None]
+        return visit._replace(relay=relay, answers=answers, budget=min(limits, default=None))
+
+    async def _wait_arrivals(self) -> list[Arrival]:
+        if self._rests.waiting:
+            await self._rests.wait_first(self._wake)
+        else:
+            await self._wake.wait()
+        self._wake = anyio.Event()
+        arrived, self._arrived = self._arrived, []
+        return arrived
+
+    async def _let_go(self) -> None:
+        """Give everything back: what was at work is lost. An append may have been cut off."""
+        noted = self._noted
+        for _ in range(TRIES):
+            self._load()
+            try:
+                await self._record([*self._stack.note_late(noted), *self._stack.close_lost(self.driver)], [])
+            except Conflict:
+                continue
+            return
+
+    # --- questions, answers and money ---------------------------------------------------------------------------
+
+    def _put_questions(self, move: Move) -> list[ev.Event]:
+        """Open the gates of new questions; those answered meanwhile lead the move on."""
+        opened: list[ev.Event] = []
+        while move.questions:
+            question = move.questions.pop(0)
+            if question.poor:
+                opened += self._ask_for_money(question, move)
+                continue
+            if self._rests.take(question):
+                continue
+            gate = find_question_id(question.state, question.key)
+            answer = self.run.answer(gate)
+            if answer is not None:
+                self._lead_on(question, answer, move)
+            elif gate not in self._open:
+                opened += self._put(gate, question, move)
+        return opened
+
+    def _put(self, gate: GateId, question: Question, move: Move) -> list[ev.Event]:
+        try:
+            opens = open_question(question.state, question.key)
+        except InvalidInput as error:
+            self._stack.conclude(question.key, Outcome(failure=str(error)), move)
+            return []
+        self._open[gate] = question
+        return [] if gate in self.run.gates else [opens]
+
+    def _take_answers(self, move: Move) -> None:
+        """Go on where people have answered since."""
+        for gate in list(self._open):
+            answer = self.run.answer(gate)
+            if answer is not None:
+                self._lead_on(self._open.pop(gate), answer, move)
+
+    def _lead_on(self, question: Question, answer: str, move: Move) -> None:
+        """A node that asked is over with the answer; an agent goes on with it, and so do all that waited for money."""
+        if question.poor:
+            move.questions += self._poor
+            self._poor = []
+        elif question.key in question.state.relays:
+            self._stack.resume(question, move)
+        else:
+            self._stack.conclude(question.key, Outcome(output=answer), move)
+
+    def _hear_retries(self, move: Move) -> list[int]:
+        """Let visits go on whose time somebody does not want to wait for; the messages that are settled by it."""
+        wished = [(number, said) for number, said in self.kit.store.unread(self.run.id) if said.kind == "retry"]
+        for _, message in wished:
+            for rested in self._rests.take_called(message.subject):
+                self._stack.resume(rested, move)
+        return [number for number, _ in wished]
+
+    def _ask_for_money(self, question: Question, move: Move) -> list[ev.Event]:
+        if spending.is_refused(self.run):
+            self._stack.blocked[question.key] = REFUSED
+            return []
+        left = self._count_left()
+        if left is None or left > 0:
+            self._stack.resume(question, move)
+            return []
+        spent = self._stack.count_cost()
+        opens = gates.budget(spending.count_asked(self.run) + 1, spent=spent, allowed=spent + left)
+        if all(question.key != one.key for one in self._poor):
+            self._poor.append(question)
+        known = opens.gate in self._open or opens.gate in self.run.gates
+        self._open.setdefault(opens.gate, question)
+        return [] if known else [opens]
+
+    def _count_left(self) -> float | None:
+        return spending.count_left(self.run, FLOW, [{spending.COST: self._stack.count_cost()}])
+
+    def _has_money(self) -> bool:
+        left = self._count_left()
+        return left is None or left > 0
