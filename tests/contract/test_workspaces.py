@@ -731,6 +731,23 @@ def test_a_workspace_that_is_retired_is_gone_and_what_was_in_it_is_kept(bench: B
     run(body)
 
 
+def test_a_workspace_that_was_restored_after_it_was_retired_can_be_retired_again(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        tree = await spaces.prepare(A, bench.base)
+        await spaces.retire(A, "cancelled")
+        await spaces.restore(A, tree)
+        (spaces.path(A) / "new").write_text("1\n")
+
+        kept = await spaces.retire(A, "skipped")
+
+        assert not spaces.path(A).exists()
+        assert kept is not None
+
+    run(body)
+
+
 def test_nothing_is_kept_of_a_retired_workspace_in_which_nothing_was_changed(bench: Bench) -> None:
     async def body() -> None:
         spaces = bench.open()

@@ -138,7 +138,11 @@ class GitWorkspaces:
         """Bring the workspace to exactly `tree` (ignored files stay), standing on the base it was prepared at."""
         async with self._open(step) as desk:
             noted = desk.base_note.read_text(encoding="utf-8") if desk.base_note.exists() else ""
-            await _settle(desk, Commit(noted) if noted else await self.head(), tree)
+            if not noted:
+                # It was taken away, with its cancelled run for example, and is made again.
+                noted = await self.head()
+                desk.base_note.write_text(noted, encoding="utf-8")
+            await _settle(desk, Commit(noted), tree)
 
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
         """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
