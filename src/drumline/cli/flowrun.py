@@ -15,8 +15,9 @@ import click
 from drumline.app.begin import new_run_id
 from drumline.app.flowcheck import list_left_out, refuse_broken
 from drumline.app.flowrun import Order, begin_flow_run, gather_variables
+from drumline.cli.detach import detach
 from drumline.cli.flowsession import FlowSession
-from drumline.cli.options import json_option
+from drumline.cli.options import detach_option, json_option
 from drumline.cli.output import say
 from drumline.cli.recordings import check_record, record_flow, record_option
 from drumline.cli.trusting import ask_flow_trust
@@ -41,6 +42,7 @@ from drumline.wiring import Site, open_site
 @click.option("--model", default="", metavar="MODEL", help="Answers every llm node, for example provider:model.")
 @click.option("--worktree", is_flag=True, help="Work in a worktree of its own instead of the current folder.")
 @record_option
+@detach_option
 @json_option
 def command(
     flow: str,
@@ -50,9 +52,12 @@ def command(
     model: str,
     worktree: bool,
     record: str,
+    detached: bool,
     as_json: bool,
 ) -> int:
     """Walk FLOW (a file, a folder with one, or a name) and print the output of the end it comes to."""
+    if record and detached:
+        raise InvalidInput("--record and --detach cannot be combined", hint="drumline flow run FLOW --record FILE")
     site = open_site().with_settings({"agent": agent}, {})
     site.check_speaker()
     agents = _choose(site, agent or "", model)
@@ -84,6 +89,8 @@ def command(
         anyio.run(begin_flow_run, store, order)
         where = f"{order.folder}, a worktree of its own" if worktree else f"{order.folder}; nothing there is reset"
         say(f"run {run}: walking {found.name} in {where}")
+        if detached:
+            return detach(site, run, as_json=as_json)
         with record_flow(site, store, run, place) as recorder:
             session = FlowSession(site=site, store=store, run=run, as_json=as_json, recorder=recorder, fresh=True)
             return session.drive(resuming=False)
