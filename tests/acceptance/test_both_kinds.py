@@ -128,6 +128,27 @@ def test_a_command_that_is_missing_blocks_the_run_and_sends_nobody_back_to_work(
     assert "not installed" in ran.text or "not found" in ran.text, ran.text
 
 
+def test_a_check_that_is_killed_three_times_in_a_row_blocks_the_run(desk: Desk) -> None:
+    desk.prepare(check="echo tried >> $HOME/tried; kill -9 $$")
+
+    ran = desk.begin()
+
+    assert ran.code == 2, ran.err
+    assert "killed from outside 3 times in a row: the check echo tried" in ran.err
+    assert (desk.user.folder / "home" / "tried").read_text(encoding="utf-8") == 3 * "tried\n"
+
+
+def test_a_detached_run_is_driven_in_the_background(desk: Desk) -> None:
+    desk.prepare()
+
+    begun = desk.begin("--detach")
+    waited = desk.user.drumline("wait")
+
+    assert begun.code == 0, begun.err
+    assert "drumline attach" in begun.err
+    assert (waited.code, waited.out) == (0, "done\n"), waited.err
+
+
 def test_somebody_is_told_of_a_question_and_only_of_a_question(desk: Desk) -> None:
     desk.configure("notify = 'cat > $HOME/told; echo $DRUMLINE_GATES >> $HOME/told'\nbudget = 1.0\n")
     told = desk.user.folder / "home" / "told"

@@ -1,5 +1,5 @@
 """Check nodes: the engine runs commands and judges by their exit codes. What cannot run here has neither passed nor
-failed: it is repeated once, then the run is blocked.
+failed: it is repeated once, or until it was killed from outside three times in a row; then the run is blocked.
 """
 
 from __future__ import annotations
@@ -7,12 +7,15 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
-from drumline.core.checkfailure import CHECK_RULES, explain, is_work
+from drumline.core.advance import explain_kills
+from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, explain, is_work
 from drumline.core.flow.model import CheckNode, Json
 from drumline.core.flow.outcome import Outcome
+from drumline.core.taxonomy import MOST_KILLS
 from drumline.engine.checking import Checked, run_check
 from drumline.engine.flow.leftovers import NoWatch, Watch, find_leftovers
 from drumline.engine.flow.visit import Visit
+from drumline.engine.kills import KILL_WAIT
 from drumline.ports.processes import Processes
 from drumline.record import Record, field
 
@@ -50,7 +53,7 @@ async def run_checks(node: CheckNode, visit: Visit, processes: Processes, scene:
         left = await find_leftovers(watch, command, scene.warn)
         cause = found.cause
         if cause is not None and not is_work(cause.failure.value):
-            reason = explain(cause.failure.value, command=command, evidence=cause.evidence)
+            reason = _explain(cause, command)
             return Outcome(blocked=reason, failure_class=cause.failure.value)
         result = _describe(name, command, found) | {"changed": list(left.altered)}
         if cause is None and left.altered and watch.ours:
@@ -77,9 +80,14 @@ class _Runner:
         self._began = time.monotonic()
 
     async def run(self, command: str, number: int) -> Checked:
-        """Run one check, and once more if this machine could not run it."""
+        """Run one check, and again if this machine could not run it."""
         found = await self._run_once(command, f"check-{number}")
-        if found.cause is None or is_work(found.cause.failure.value):
+        for _ in range(MOST_KILLS - 1):
+            if not _is_killed(found):
+                break
+            await self._sleep(KILL_WAIT)
+            found = await self._run_once(command, f"check-{number}-again")
+        if found.cause is None or _is_killed(found) or is_work(found.cause.failure.value):
             return found
         await self._sleep(CHECK_RULES[found.cause.failure].delay)
         return await self._run_once(command, f"check-{number}-again")
@@ -93,6 +101,17 @@ class _Runner:
             log=self._visit.log(kind),
             timeout=None if limit is None else max(LEAST_TIME, limit - (time.monotonic() - self._began)),
         )
+
+
+def _is_killed(found: Checked) -> bool:
+    return found.cause is not None and found.cause.failure is CheckFailure.KILLED
+
+
+def _explain(cause: Cause, command: str) -> str:
+    """Why a check could not be run."""
+    if cause.failure is CheckFailure.KILLED:
+        return explain_kills(MOST_KILLS, f"the check {command}")
+    return explain(cause.failure.value, command=command, evidence=cause.evidence)
 
 
 def _describe(name: str, command: str, found: Checked) -> dict[str, Json]:
