@@ -24,20 +24,16 @@ from drumline.store.faults import (
     report_unreachable,
     translate,
 )
+from drumline.store.place import Place, Places
 from drumline.store.schema import MIGRATIONS, create_schema, migrate, read_version
 
 T = TypeVar("T")
-
-_Identity = tuple[int, int] | None
 
 # Between two tries somebody may look who holds the lock; so SQLite itself waits only this long.
 _TRY_SECONDS = 0.25
 
 # Deleting the log of a dead process loses at most what was written since: the rest is in the file.
 _COPY_SECONDS = 2.0
-
-# A file that was deleted is noticed at once, by its open descriptor; one that was moved by looking at the path.
-_LOOK_SECONDS = 0.02
 
 
 class Database:
@@ -52,9 +48,9 @@ class Database:
         self._connection = connection
         self._on_busy = on_busy
         self._busy_limit = busy_limit
-        self._file = _Place(str(path))
-        self._log: _Place | None = None
-        self._looked = 0.0
+        self._places = Places()
+        self._file = self._places.add(str(path))
+        self._log: Place | None = None
         self._copied = 0.0
         self._behind = False
 
@@ -68,7 +64,9 @@ class Database:
         database = cls(connection, path, on_busy=on_busy, busy_limit=busy_limit)
         try:
             database.patiently(lambda: _prepare(connection, read_only=read_only))
-            database._log = None if read_only else _Place(f"{path}-wal")
+            if not read_only:
+                database._log = database._places.add(f"{path}-wal")
+                database._places.watch()
         except BaseException:
             database.close()
             raise
@@ -158,9 +156,7 @@ class Database:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
-        self._file.close()
-        if self._log is not None:
-            self._log.close()
+        self._places.close()
 
     def _note_commit(self) -> None:
         """Count a commit, and refuse to believe it if it went into a file that nobody will find."""
@@ -172,16 +168,15 @@ class Database:
 
     def _require_place(self, now: float) -> None:
         """Refuse to go on if the file or its log is not what was opened: SQLite would write on into nothing."""
-        look = now - self._looked >= _LOOK_SECONDS
-        if look:
-            self._looked = now
-        if not self._file.holds(look=look):
+        lost = self._places.find_lost(now)
+        if lost is None:
+            return
+        if lost is self._file:
             raise report_replaced(self.path)
-        if self._log is not None and not self._log.holds(look=look):
-            # Our connection is one of the last that still have what the log held.
-            with suppress(sqlite3.Error):
-                self.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
-            raise report_lost_log(self.path)
+        # Our connection is one of the last that still have what the log held.
+        with suppress(sqlite3.Error):
+            self.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
+        raise report_lost_log(self.path)
 
     def _copy_log(self, now: float) -> None:
         """Copy the log into the file every now and then, so that the file alone has nearly everything."""
@@ -190,48 +185,6 @@ class Database:
             # A refusal loses nothing: the log still has it all, and the next commit tells of a disk that is full.
             with suppress(sqlite3.Error):
                 self.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-
-
-class _Place:
-    """A path and the file that was there when SQLite opened it.
-
-    The descriptor is opened with O_PATH: closing a descriptor that can read would drop SQLite's locks on the file.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._identity = _identify(path)
-        self._descriptor = _open_path(path)
-
-    def holds(self, *, look: bool) -> bool:
-        """Whether the file still exists and, with `look`, is still at its path."""
-        if self._descriptor is not None and not os.fstat(self._descriptor).st_nlink:
-            return False
-        return (self._descriptor is not None and not look) or _identify(self._path) == self._identity
-
-    def close(self) -> None:
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-
-def _open_path(path: str) -> int | None:
-    """A descriptor that only names the file; None where the system has none or there is no file."""
-    if not hasattr(os, "O_PATH"):
-        return None
-    try:
-        return os.open(path, os.O_PATH)
-    except OSError:
-        return None
-
-
-def _identify(path: str) -> _Identity:
-    """Which file is at this path; None if there is none."""
-    try:
-        found = os.stat(path)  # noqa: PTH116 - asked before many reads; a Path costs more than the question
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _ensure_file(path: Path, *, read_only: bool) -> None:
