@@ -8,8 +8,8 @@ STAMP  := $(VENV)/.installed
 PEERS  := .venv-bench
 UV     := uv==0.13.7
 CODE   := src tests tools $(wildcard bench)
-# Tests wait for processes a fifth of the time, so there are more of them at once than cores.
-PYTEST := $(BIN)/pytest --numprocesses=$(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN) / 2) --dist=worksteal
+# Tests wait for processes and disks half of the time, so there are more of them at once than cores.
+PYTEST := $(BIN)/pytest --numprocesses=$(shell expr 5 \* $$(getconf _NPROCESSORS_ONLN) / 2) --dist=worksteal
 
 # Tests start our program a thousand times: it is compiled once, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=

@@ -5,6 +5,7 @@ The rule: what is chosen here decides how long the tests take, never which of th
 
 from __future__ import annotations
 
+import gc
 import os
 
 from tests.examples import choose_examples
@@ -17,3 +18,9 @@ choose_examples()
 def pytest_xdist_auto_num_workers() -> int:
     """Two workers more than there are cores: a test that waits for what it started leaves its core to another."""
     return min(MOST_WORKERS, (os.cpu_count() or 1) + 2)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: it is not searched for garbage after every few tests."""
+    gc.collect()
+    gc.freeze()

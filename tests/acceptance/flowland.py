@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.acceptance.durability import send
-from tests.acceptance.userland import PATIENCE, Ran, User, leaving_nothing, processes_of
+from tests.acceptance.userland import PATIENCE, Ran, User, init_repository, leaving_nothing, processes_of
 from tests.warm import RIGGED, Command, run_warm
 
 from drumline.core.events import Event
@@ -38,7 +38,7 @@ def flow_user(folder: Path, files: Mapping[str, str] | None = None) -> Iterator[
     (folder / "home").mkdir()
     user.repo.mkdir(exist_ok=True)
     write_files(user, files or {})
-    user.git("init", "-q", "-b", "main")
+    init_repository(user)
     user.git("add", "-A")
     user.git("-c", "user.name=Kim", "-c", "user.email=kim@example.org", "commit", "-q", "--allow-empty", "-m", "start")
     try:

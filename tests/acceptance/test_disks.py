@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.userland import leaving_nothing, make_user, states_of, step_text, wait_for
 
 STATE = "repo/.git/drumline"
 """Where the journal and the logs are, below the user's folder."""
@@ -47,8 +47,14 @@ class Failing:
     def repair(self) -> None:
         """Check the disk and mount it again."""
         run("umount", str(self.place))
+        # A jail that was started meanwhile has the disk mounted as well, and then it would come back as it failed.
+        wait_for(self._is_let_go, "the disk is still mounted elsewhere")
         run("e2fsck", "-fy", str(self.image), accept=(0, 1))
         run("mount", "-o", "loop", str(self.image), str(self.place))
+
+    def _is_let_go(self) -> bool:
+        devices = subprocess.run(["losetup", "-j", str(self.image)], check=True, capture_output=True)
+        return not devices.stdout
 
 
 def run(*words: str, accept: Sequence[int] = (0,)) -> None:

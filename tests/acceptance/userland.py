@@ -219,12 +219,19 @@ def write_script(path: Path, rules: Sequence[Rule], *, default: Rule | None = No
     path.write_text(yaml.safe_dump(script, sort_keys=False), encoding="utf-8")
 
 
+def init_repository(user: User) -> None:
+    """An empty repository, without the fourteen example hooks that git would copy into each."""
+    user.git("init", "-q", "--template=", "-b", "main")
+    for name in ("hooks", "info"):
+        (user.repo / ".git" / name).mkdir()
+
+
 def make_user(folder: Path, *steps: str) -> User:
     """A user with a repository that holds a plan, committed, and a script that makes every step succeed."""
     user = User(folder=folder, repo=folder / "repo")
     (folder / "home").mkdir()
     user.repo.mkdir()
-    user.git("init", "-q", "-b", "main")
+    init_repository(user)
     (user.repo / "README.md").write_text("hello\n", encoding="utf-8")
     if steps:
         write_plan(user.repo / PLAN, *steps)
