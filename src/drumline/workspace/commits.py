@@ -46,7 +46,12 @@ async def read_commits(git: Git, *revisions: str) -> list[Made]:
 
 async def read_commit(git: Git, commit: str) -> Made:
     """One commit."""
-    return (await read_commits(git, "--max-count=1", commit))[0]
+    known: Made | None = git.facts.get(("commit", commit))
+    if known is not None:
+        return known
+    (made,) = await read_commits(git, "--max-count=1", commit)
+    git.facts["commit", made.id] = made
+    return made
 
 
 def _parse(fields: Sequence[str]) -> Made:
@@ -63,13 +68,20 @@ def _parse(fields: Sequence[str]) -> Made:
 
 async def read_identity(git: Git, *, when: int) -> Signature:
     """The user's configured name and address, or ours if git has none."""
+    key = ("identity", "")
+    if key not in git.facts:
+        git.facts[key] = await _find_identity(git)
+    name, email = git.facts[key]
+    return Signature(name=name, email=email, date=f"{when} +0000")
+
+
+async def _find_identity(git: Git) -> tuple[str, str]:
     listed = await git.run("config", "-z", "--get-regexp", r"^user\.(name|email)$", accept=(0, 1))
     known: Mapping[str, str] = dict(item.partition("\n")[::2] for item in listed.items)
     name, email = known.get("user.name", ""), known.get("user.email", "")
     # Git refuses a name without a single letter; a run must not end on that.
     usable = email.strip() and any(letter.isalnum() for letter in name)
-    chosen = (name, email) if usable else ("Drumline", "drumline@localhost")
-    return Signature(name=chosen[0], email=chosen[1], date=f"{when} +0000")
+    return (name, email) if usable else ("Drumline", "drumline@localhost")
 
 
 async def make_commit(

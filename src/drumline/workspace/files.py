@@ -105,7 +105,7 @@ class WorkFiles:
             raise GitError(f"the workspace {str(self.path)!r} is gone", hint="drumline resume")
         refuse_pipes(self.path)
         await self._load(base)
-        links = await self._drop_gone(await self._list_links(spared))
+        links = await self._drop_gone(await self._list_links(base, spared))
         async with self._open_nested() as untracked:
             left_out = [] if whole else find_droppings(untracked)
             paths = [".", *map(exclude_path, (*spared, *left_out, *links)), *map(exclude_pattern, self._patterns)]
@@ -131,15 +131,18 @@ class WorkFiles:
                     file.unlink(missing_ok=True)
                     file.parent.rmdir()
 
-    async def _list_links(self, spared: Sequence[str]) -> dict[str, str]:
-        """The submodules that the index knows, each with its commit, but for those in `spared` paths.
+    async def _list_links(self, base: Commit, spared: Sequence[str]) -> dict[str, str]:
+        """The submodules of `base`, each with its commit, but for those in `spared` paths. The index is that of `base`.
 
         `git add` and `git status` would start a git of its own in each of them, which does what the configuration in
         there says: programs that an agent has named, outside its jail. `git update-index` only reads its HEAD.
         """
-        listed = (await self._run("ls-files", "--stage", "-z")).items
-        links = (item.split("\t", 1) for item in listed if item.startswith(LINK))
-        return {path: words.split()[1] for words, path in links if not _is_spared(path, spared)}
+        key = ("links", str(base))
+        if key not in self._git.facts:
+            listed = (await self._run("ls-files", "--stage", "-z")).items
+            links = (item.split("\t", 1) for item in listed if item.startswith(LINK))
+            self._git.facts[key] = {path: words.split()[1] for words, path in links}
+        return {path: link for path, link in self._git.facts[key].items() if not _is_spared(path, spared)}
 
     async def _drop_gone(self, links: Mapping[str, str]) -> list[str]:
         """Take submodules out of the index that are not there any more; the paths of the others."""

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 from anyio.abc import ByteReceiveStream, Process
@@ -214,6 +215,8 @@ class Git(Record):
     env: Mapping[str, str] = field(default_factory=dict)
     keep_open: tuple[int, ...] = ()
     limit: float = LIMIT
+    facts: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """What cannot change, such as the content of a commit id, or need not be asked twice; of one process."""
 
     def at(self, work_tree: Path, *, index: Path) -> Git:
         """The same git on a folder, through an index of ours: whatever `.git` says in there is not asked."""
