@@ -150,7 +150,6 @@ async def drive_rigged(site: Site, store: SqliteStore, rigging: argparse.Namespa
         jobs=rigging.jobs,
         recover=(lambda state, owner: []) if rigging.no_recovery else recover,
     )
-    await kit.workspaces.start(run.begun.base)
     ended = await drive(driver, resuming=not site.roster.drivers(run.id))
     if driver.stopping:
         sys.exit(INTERRUPTED)

@@ -138,6 +138,28 @@ def test_a_git_that_hangs_is_the_reason_of_its_step_and_a_resume_continues(
     assert user.landed("step-1.txt") == "1"
 
 
+@pytest.mark.parametrize("again", [("resume",), ("run", "plans/p", "--agent", SCRIPTED, "--new")])
+def test_a_git_that_outlives_its_driver_over_the_run_branch_is_ended_by_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: tuple[str, ...]
+) -> None:
+    user = make_user(tmp_path, step_text("step-1"))
+    path = os.environ["PATH"]
+    put_shim(tmp_path, "update-ref", f"touch {tmp_path}/stopped; {STOPS}", monkeypatch)
+    driver = user.start("run", "plans/p", "--agent", SCRIPTED, env={"PATH": os.environ["PATH"]})
+    wait_for((tmp_path / "stopped").exists, "no git has been stopped")
+    groups = set((tmp_path / "pids").read_text().split())
+    driver.kill()
+    driver.communicate()
+    outlived = [stat for stat in read_stats() if stat[2] in groups and stat[0] != "Z"]
+
+    resumed = user.drumline(*again, env={"PATH": path})
+
+    assert outlived
+    assert resumed.code == 0, resumed.text
+    assert [stat for stat in read_stats() if stat[2] in groups and stat[0] != "Z"] == []
+    assert user.landed("step-1.txt") == "1"
+
+
 @pytest.mark.parametrize("command", ["land*", "commit-tree"])
 def test_a_git_that_outlives_its_driver_is_ended_before_its_step_is_taken_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str

@@ -61,9 +61,9 @@ class PlanSession(Session):
 
     def _open_driver(self) -> Driver:
         trust = open_trust(self.site, as_json=self.as_json, tell=lambda text: self._board_say(text))
-        self._kit = self.site.kit(self.store, self._begun, started_at=self._started_at, trust=trust)
+        kit = self.site.kit(self.store, self._begun, started_at=self._started_at, trust=trust)
         driver = open_plan_driver(
-            self._kit,
+            kit,
             self.run,
             jobs=self.site.settings.jobs,
             observe=lambda recorded: self._observe(recorded, driver.run),
@@ -74,7 +74,6 @@ class PlanSession(Session):
         return driver
 
     async def _work(self, driver: Driver, *, resuming: bool) -> RunState:
-        await self._kit.workspaces.start(self._begun.begun.base)
         work = partial(drive, driver, resuming=resuming)
         return await (self.recorder.accompany(work) if self.recorder else work())
 
