@@ -633,6 +633,17 @@ def test_a_branch_that_was_set_back_misses_its_landings_and_takes_no_further_one
     run(body)
 
 
+@pytest.mark.parametrize("moved", ["deleted", "set back", "committed to"])
+def test_work_begins_where_we_left_a_branch_that_somebody_else_has_moved(bench: Bench, moved: str) -> None:
+    async def body() -> None:
+        spaces, landed = await land_two(bench)
+        {"deleted": bench.delete_branch, "set back": bench.reset_branch, "committed to": bench.commit_foreign}[moved]()
+
+        assert await spaces.head() == landed[-1]
+
+    run(body)
+
+
 def test_commits_of_somebody_else_are_named_and_may_become_the_head(bench: Bench) -> None:
     async def body() -> None:
         spaces, landed = await land_two(bench)
@@ -662,7 +673,7 @@ def test_a_branch_that_moved_again_is_not_settled(bench: Bench) -> None:
         refusal = await spaces.settle_branch(seen, landed[0])
 
         assert refusal
-        assert await spaces.head() == theirs
+        assert (await spaces.look(landed)).tip == theirs
 
     run(body)
 

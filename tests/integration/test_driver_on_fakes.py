@@ -816,6 +816,31 @@ def test_a_branch_that_is_deleted_in_mid_run_is_restored_and_that_is_told(tmp_pa
     assert [(s.how, s.steps) for s in run.resettled] == [("restored", (A,))]
 
 
+def test_a_step_that_begins_while_the_branch_is_set_back_has_what_landed_before_it(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    seen: list[str] = []
+
+    class SetBack(FakeWorkspaces):
+        async def remove(self, step: StepId) -> None:
+            await super().remove(step)
+            if step == A:
+                self.move_branch(self.first)
+
+    async def extend(assignment: Assignment) -> None:
+        file = assignment.workspace / "README"
+        seen.append(file.read_text(encoding="utf-8"))
+        file.write_text(f"{seen[-1]}{assignment.step}", encoding="utf-8")
+
+    world.workspaces = SetBack(tmp_path / "git", files={"README": ""}, plan_paths=["plan"])
+    hooked(world).update(a1=extend, b1=extend)
+
+    run = world.drive()
+
+    assert seen == ["", "a"]
+    assert state_of(run) == "done"
+    assert landed_steps(world) == [A, B]
+
+
 def test_a_branch_that_is_set_back_after_the_last_landing_is_restored_before_the_run_ends(tmp_path: Path) -> None:
     world = world_of(tmp_path, step("a"))
 

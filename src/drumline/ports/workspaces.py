@@ -34,7 +34,7 @@ class Workspaces(Protocol):
         ...
 
     async def head(self) -> Commit:
-        """The commit the run branch points at, or where we left it if it is gone."""
+        """Where the next work begins: the tip of the run branch, or where we left it if somebody else has moved it."""
         ...
 
     def path(self, step: StepId) -> Path:

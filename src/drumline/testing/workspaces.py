@@ -64,8 +64,8 @@ class FakeWorkspaces:
             self._head = self._written = base
 
     async def head(self) -> Commit:
-        """The commit the run branch points at, or where we left it if it is gone."""
-        return self._head or self._written or self._tip()
+        """Where the next work begins: the tip of the run branch, or where we left it if somebody else has moved it."""
+        return self._written or self._tip()
 
     def path(self, step: StepId) -> Path:
         """Where the step's workspace is or will be."""

@@ -10,12 +10,27 @@ from urllib.parse import unquote
 
 from drumline.core.branch import Branch
 from drumline.core.ids import Commit, StepId, Tree
+from drumline.errors import GitError
 from drumline.workspace.commits import read_commit, read_commits
 from drumline.workspace.landing import LANDED, Target, free_branch
 from drumline.workspace.refs import Update, write_refs
 
 MOST_FOREIGN = 20
 REPLACED = "@replaced"
+
+
+async def find_head(target: Target) -> Commit:
+    """Where the next work begins: the tip, if only we have moved the branch, else where we left it."""
+    refs = await target.read_refs()
+    tip, written = refs.get(target.ref), refs.get(target.head_ref)
+    if tip is None or written is None or tip == written:
+        found = written or tip
+        if found is None:
+            raise GitError(f"the run branch {target.branch!r} is gone", hint="drumline resume")
+        return found
+    # A crash between moving the branch and noting it leaves a landing of ours above what is noted.
+    ours = await target.contains(tip, written) and not (await _look(target, ())).foreign
+    return tip if ours else written
 
 
 async def look_at_branch(target: Target, landed: Sequence[Commit], *, held: int) -> Branch:

@@ -17,7 +17,7 @@ from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError, GitKilled, InvalidInput
 from drumline.ports.workspaces import Landing
 from drumline.record import Record, replace
-from drumline.workspace.branch import look_at_branch, settle_branch
+from drumline.workspace.branch import find_head, look_at_branch, settle_branch
 from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
 from drumline.workspace.files import WorkFiles
 from drumline.workspace.git import LIMIT, Git
@@ -100,13 +100,8 @@ class GitWorkspaces:
                     raise
 
     async def head(self) -> Commit:
-        """The commit the run branch points at, or where we left it if it is gone."""
-        target = self._target(self._git)
-        refs = await target.read_refs()
-        found = refs.get(target.ref) or refs.get(target.head_ref)
-        if found is None:
-            raise GitError(f"the run branch {self._branch!r} is gone", hint="drumline resume")
-        return found
+        """Where the next work begins: the tip of the run branch, or where we left it if somebody else has moved it."""
+        return await find_head(self._target(self._git))
 
     def path(self, step: StepId) -> Path:
         """Where the step's workspace is or will be."""
