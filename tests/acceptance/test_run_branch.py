@@ -73,17 +73,14 @@ def test_a_branch_that_was_set_back_is_restored(user: User) -> None:
     assert landed(user) == ["step-1", "step-2"]
 
 
-def test_a_commit_on_the_branch_is_asked_about_and_kept(user: User) -> None:
+def test_a_commit_while_the_run_waits_for_an_approval_is_named_and_becomes_the_head(user: User) -> None:
     branch = user.branch()
     made = put_on_branch(user, branch)
 
-    asked = approve(user)
-    (gate,) = gates_of(user.status())
-    answered = user.drumline("answer", gate, "keep", "--resume")
+    answered = user.drumline("answer", "approve-step-2", "approve", "--resume")
 
-    assert asked == 2
-    assert gate.startswith("branch-")
-    assert answered.code == 0
+    assert answered.code == 0, answered.text
+    assert f"{made[:10]} Mine (Kim)" in answered.text
     assert landed(user) == ["step-1", "step-2"]
     assert made in user.git("rev-list", branch)
     assert set(states_of(user.status()).values()) == {"done"}
@@ -162,3 +159,21 @@ def test_what_an_agent_or_a_check_commits_on_the_branch_is_asked_about(tmp_path:
     assert landed(kim) == ["step-1", "step-2"]
     assert sneaked not in kim.git("rev-list", kim.branch())
     assert is_reachable(kim, sneaked)
+
+
+def test_a_commit_that_a_check_makes_on_the_branch_is_asked_about_and_kept(tmp_path: Path) -> None:
+    tip = "tip=$(git for-each-ref '--format=%(refname)' refs/heads/drumline)"
+    made = f"made=$(git {' '.join(KIM)} commit-tree -p $tip -m Theirs $tip^{{tree}})"
+    check = f"{tip}; {made}; git log --format=%s $tip | grep -q Theirs || git update-ref $tip $made"
+    with leaving_nothing(tmp_path):
+        kim = make_user(tmp_path, step_text("step-1", checks=[check]))
+
+        asked = kim.run()
+        (gate,) = gates_of(kim.status())
+        answered = kim.drumline("answer", gate, "keep", "--resume")
+
+    assert asked.code == 2, asked.text
+    assert gate.startswith("branch-")
+    assert answered.code == 0, answered.text
+    assert "Theirs" in kim.git("log", "--format=%s", kim.branch())
+    assert set(states_of(kim.status()).values()) == {"done"}

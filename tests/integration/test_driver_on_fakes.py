@@ -911,6 +911,48 @@ def test_what_a_person_commits_while_nothing_is_at_work_becomes_the_head_and_is_
     assert landed_steps(world) == [A, B]
 
 
+def test_what_a_person_commits_while_the_run_is_parked_becomes_the_head_and_is_named(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN, autonomy="verbose")
+    world.drive()
+    world.workspaces.commit_foreign("Mine")
+    world.say(Message(kind="answer", subject="approve-a", value="approve"))
+
+    run = world.drive()
+
+    assert [(s.how, s.commits[0].split(" ", 1)[1]) for s in run.resettled] == [("kept", "Mine")]
+    assert [g.opened.gate for g in run.open_gates] == ["approve-b"]
+    assert landed_steps(world) == [A]
+
+
+def test_what_an_agent_commits_before_the_run_is_parked_is_asked_about(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN, autonomy="verbose")
+    hooked(world)["a1"] = moving(world, lambda git: git.commit_foreign("Theirs"))
+
+    run = world.drive()
+
+    assert {g.opened.kind for g in run.open_gates} == {"approve", "branch"}
+    assert landed_steps(world) == []
+
+
+def test_what_is_committed_after_a_driver_died_at_work_is_asked_about(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN, autonomy="verbose")
+    world.drive()
+    world.say(Message(kind="answer", subject="approve-a", value="revise", comment="shorter"))
+
+    async def die(_: Assignment) -> None:
+        raise Died
+
+    hooked(world)["a2"] = die
+    with suppress(Died, BaseExceptionGroup):
+        world.drive()
+    world.workspaces.commit_foreign("Mine")
+    hooked(world).clear()
+
+    run = world.drive()
+
+    assert [g.opened.kind for g in run.open_gates] == ["branch"]
+
+
 def test_landings_that_an_older_copy_of_the_journal_does_not_know_are_not_made_again(tmp_path: Path) -> None:
     world = world_of(tmp_path, *CHAIN)
     world.drive()

@@ -55,6 +55,7 @@ def dump(state: RunState) -> str:
         "parked": state.parked,
         "parked_until": state.parked_until,
         "parked_for": state.parked_for,
+        "quiet": state.quiet,
         "ended": to_plain(state.ended) if state.ended else None,
     }
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
@@ -86,6 +87,7 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.resettled = tuple([from_plain(ev.BranchSettled, settled) for settled in raw["resettled"]])
     state.parked_until = raw["parked_until"]
     state.parked_for = raw["parked_for"]
+    state.quiet = raw["quiet"]
     state.finished = {f["step"]: from_plain(ev.StepFinished, f) for f in raw["finished"]}
     mirrored = [_lengthen(state, entry) for entry in raw["mirrored"]]
     state.mirrored = {event.step: event for event in mirrored}

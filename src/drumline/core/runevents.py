@@ -256,12 +256,13 @@ class CancelRequested(Event):
 class RunParked(Event):
     """Nothing can go on until a gate is answered, or `until` a time, or a person does what `reason` says.
 
-    No process and no claim is left.
+    No process and no claim is left. `quiet` says that the run branch was where we left it after the last one had ended.
     """
 
     gates: tuple[GateId, ...]
     until: float | None = None
     reason: str = ""
+    quiet: bool = False
 
 
 class RunResumed(Event):

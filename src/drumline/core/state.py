@@ -33,6 +33,7 @@ class RunState:
     """Everything the run's own stream says.
 
     `rounds` counts how often a step was reopened; `rewritten` is the round from which on its present text counts.
+    `quiet` says that no step was claimed since the run branch was seen where we left it.
     """
 
     id: RunId
@@ -68,6 +69,7 @@ class RunState:
     parked: bool = False
     parked_until: float | None = None
     parked_for: str = ""
+    quiet: bool = True
     ended: ev.RunEnded | None = None
 
     @property
@@ -208,6 +210,7 @@ def _gate_answered(state: RunState, event: ev.GateAnswered) -> None:
 def _step_started(state: RunState, event: ev.StepStarted) -> None:
     state.working[event.step] = event.round
     state.deferred.pop(event.step, None)
+    state.quiet = False
 
 
 def _step_finished(state: RunState, event: ev.StepFinished) -> None:
@@ -262,8 +265,9 @@ def _mirrored(state: RunState, event: ev.PlanMirrored) -> None:
     state.mirrored[event.step] = event
     state.marks[event.step] = event.marks
     state.digests[event.path] = event.digest
-    if event.marks.status is Status.CLAIMED:
+    if event.marks.status is Status.CLAIMED:  # recorded with every claim, before anything is started for the step
         state.deferred.pop(event.step, None)
+        state.quiet = False
 
 
 def _branch_settled(state: RunState, event: ev.BranchSettled) -> None:
@@ -282,6 +286,7 @@ def _parked(state: RunState, event: ev.RunParked) -> None:
     state.parked = True
     state.parked_until = event.until
     state.parked_for = event.reason
+    state.quiet = event.quiet
 
 
 def _resumed(state: RunState, event: ev.RunResumed) -> None:

@@ -6,12 +6,15 @@ The rule: a decision about the branch is recorded before it is carried out; carr
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from drumline.core import events as ev
 from drumline.core.branch import Branch, landings
 from drumline.core.commands import Adopt, SettleBranch
 from drumline.core.proof import Level, Reason
 from drumline.core.state import RunState
+from drumline.engine.kills import repeat_killed
+from drumline.ports.clock import Clock
 from drumline.ports.workspaces import Workspaces
 
 ADOPTED = "its landing was on the run branch; the journal did not know it"
@@ -40,8 +43,16 @@ class BranchWatch:
         if first:  # as part of a driver: its git carries the driver's mark, and is ended by whoever takes over
             await self.workspaces.start(run.begun.base)
         self.branch = await self.workspaces.look(landings(run))
-        self.quiet = not run.working if first else self.quiet and not was_sound
+        self.quiet = run.quiet or not run.working if first else self.quiet and not was_sound
         self.due = False
+
+    async def confirm(self, run: RunState, clock: Clock) -> bool:
+        """Look once more before the run stops; False if the branch was sound and is not any more."""
+        if not self.is_sound:
+            return True
+        self.due = True
+        await repeat_killed(partial(self.look, run), clock)
+        return self.is_sound
 
     async def settle(self, command: SettleBranch) -> str:
         """Carry out a decision about the branch; says why it cannot be done, or nothing."""

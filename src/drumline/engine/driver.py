@@ -33,6 +33,8 @@ from drumline.errors import Conflict, GitError, StaleToken
 from drumline.ports.journal import Addition, Recorded
 from drumline.ports.roster import Standing
 
+PARKED = "parked"
+
 
 @dataclass(kw_only=True)
 class Driver:
@@ -254,7 +256,9 @@ class Driver:
                 )
                 await self._append(complete(self._store, self.run_id, [finished]))
             case cmd.ParkRun(gates=gates, until=until, reason=reason):
-                await self._append([ev.RunParked(gates=gates, until=until, reason=reason)])
+                if await self.upkeep.confirm_end(self.run, PARKED):
+                    quiet = self.upkeep.is_quiet()
+                    await self._append([ev.RunParked(gates=gates, until=until, reason=reason, quiet=quiet)])
             case cmd.Adopt():
                 await self._append([record_adoption(command)])
             case cmd.SettleBranch():

@@ -140,11 +140,11 @@ class PlanUpkeep:
 
     async def confirm_end(self, run: RunState, state: str) -> bool:
         """Whether what landed is on the branch, looked at once more."""
-        if not self._branch.is_sound or state == "cancelled":
-            return True
-        self._branch.due = True
-        await repeat_killed(partial(self._branch.look, run), self.clock)
-        return self._branch.is_sound
+        return state == "cancelled" or await self._branch.confirm(run, self.clock)
+
+    def is_quiet(self) -> bool:
+        """Whether the branch is where we left it, and nothing that this driver started runs any more."""
+        return self._branch.is_sound and self.roster.is_alone(self._me)
 
     def end_walk(self, walk: StepWalk) -> None:
         """Look at the branch if a landing was refused."""

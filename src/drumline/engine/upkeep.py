@@ -99,7 +99,11 @@ class Upkeep(Protocol):
         ...
 
     async def confirm_end(self, run: RunState, state: str) -> bool:
-        """Whether the run may end so: what has landed is looked for once more."""
+        """Whether the run may end or park so: what has landed is looked for once more."""
+        ...
+
+    def is_quiet(self) -> bool:
+        """Whether what is committed on the run's branch from here on is a person's."""
         ...
 
     def end_walk(self, walk: StepWalk) -> None:

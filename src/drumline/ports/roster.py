@@ -44,6 +44,10 @@ class Roster(Protocol):
         """
         ...
 
+    def is_alone(self, driver: DriverId) -> bool:
+        """Whether nothing that the driver started runs any more."""
+        ...
+
     def clear_dead(self) -> None:
         """Take off every dead driver of this machine that has left an entry; blocks for seconds at most."""
         ...

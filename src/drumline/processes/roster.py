@@ -128,6 +128,10 @@ class FileRoster:
             if self.standing(driver) is Standing.FROZEN:
                 self.evict(driver)
 
+    def is_alone(self, driver: DriverId) -> bool:
+        """Whether nothing that the driver started runs any more."""
+        return not census.marked(driver)
+
     def clear_dead(self) -> None:
         """Take off every dead driver that has left a folder, also one that died while it entered."""
         for driver in self.entered():

@@ -45,6 +45,10 @@ class FakeRoster:
         self.leave(driver)
         return True
 
+    def is_alone(self, driver: DriverId) -> bool:
+        """Whether nothing that the driver started runs any more; nothing ever does here."""
+        return True
+
     def clear_dead(self) -> None:
         """Take off every dead driver."""
         for driver in [d for d, standing in self._standings.items() if standing is Standing.DEAD]:

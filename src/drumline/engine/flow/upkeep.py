@@ -99,6 +99,10 @@ class FlowUpkeep:
         """What the walk came to is all there is."""
         return True
 
+    def is_quiet(self) -> bool:
+        """There is no branch that is looked at."""
+        return False
+
     def end_walk(self, walk: StepWalk) -> None:
         """Nothing is left to look at."""
 
