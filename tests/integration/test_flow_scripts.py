@@ -445,9 +445,9 @@ def test_a_cancelled_script_leaves_no_process_and_no_state(stage: Stage, driver:
 KILLED_AT_FIRST = "echo x >> tries; [ $(wc -l < tries) -gt {times} ] || kill -9 $$; echo '{{\"tries\": 1}}'"
 
 
-@pytest.mark.parametrize("who", ["$$", "$PPID"])
-def test_a_script_that_is_killed_runs_again_and_its_failure_is_not_the_works(stage: Stage, who: str) -> None:
-    script = KILLED_AT_FIRST.format(times=MOST_KILLS - 1).replace("$$;", f"{who};")
+@pytest.mark.parametrize("kill", ["kill -9 $$", "kill -9 $PPID", "kill -TERM $$"])
+def test_a_script_that_is_killed_runs_again_and_its_failure_is_not_the_works(stage: Stage, kill: str) -> None:
+    script = KILLED_AT_FIRST.format(times=MOST_KILLS - 1).replace("kill -9 $$", kill)
 
     outcome = stage.run_bash(script)
 
@@ -462,7 +462,7 @@ def test_a_script_that_is_killed_every_time_is_blocked_with_that_reason(stage: S
     assert (stage.folder / "tries").read_text(encoding="utf-8") == "x\n" * MOST_KILLS
 
 
-@pytest.mark.parametrize("ends", ["exit 137", "kill -SEGV $$", "bash -c 'kill -9 $$'"])
+@pytest.mark.parametrize("ends", ["exit 137", "exit 143", "kill -SEGV $$", "bash -c 'kill -9 $$'"])
 def test_a_script_that_ends_badly_by_itself_has_failed(stage: Stage, ends: str) -> None:
     outcome = stage.run_bash(f"echo x >> tries; {ends}")
 

@@ -199,7 +199,7 @@ def test_a_git_that_is_killed_every_time_blocks_its_step_and_a_resume_tries_agai
 
 # --- real processes ---------------------------------------------------------------------------------------------
 
-ONCE = "mkdir {marker} 2>/dev/null && kill -9 {pid} && sleep 100"
+ONCE = "mkdir {marker} 2>/dev/null && kill -{number} {pid} && sleep 100"
 SHIM = """#!/bin/bash
 case " $* " in *" write-tree "*) mkdir {folder}/used 2>/dev/null && kill -9 $$;; esac
 exec {git} "$@"
@@ -216,9 +216,9 @@ def put_shim(user: User) -> str:
 
 
 def test_supervisor_check_and_git_may_be_killed_without_costing_an_attempt(tmp_path: Path) -> None:
-    check = ONCE.format(marker=tmp_path / "check-killed", pid="$$")
+    check = ONCE.format(marker=tmp_path / "check-killed", number="TERM", pid="$$")
     user = make_user(tmp_path, step_text("step-1", checks=[f"{check}; test -f step-1.txt"]))
-    agent = ONCE.format(marker=tmp_path / "agent-killed", pid="$PPID")
+    agent = ONCE.format(marker=tmp_path / "agent-killed", number="KILL", pid="$PPID")
     user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "1\n"}, "run": f"{agent}; true"})
 
     ran = user.run("--json", env={"PATH": put_shim(user)})

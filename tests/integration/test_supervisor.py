@@ -243,10 +243,12 @@ def test_a_daemon_with_a_clean_environment_is_found_after_driver_and_supervisor_
         ("kill -9 $$", 137, True),
         ("kill -TERM $PPID; sleep 1000", 137, True),
         ("bash -c 'kill -9 $$'; exit $?", 137, False),
+        ("bash -c 'kill -TERM $$'; exit $?", 143, False),
+        ("kill -TERM $$", 143, True),
+        ("kill -HUP $$", 129, True),
         ("kill -SEGV $$", 139, False),
-        ("kill -TERM $$", 143, False),
+        ("kill -PIPE $$", 141, False),
     ],
-    ids=["supervisor", "command", "supervisor told to stop", "child of the command", "fault", "other signal"],
 )
 def test_only_a_command_that_does_not_end_by_itself_was_killed(
     tmp_path: Path, processes: SupervisedProcesses, line: str, code: int | None, killed: bool
@@ -256,8 +258,9 @@ def test_only_a_command_that_does_not_end_by_itself_was_killed(
     assert (ended.exit_code, ended.killed) == (code, killed)
 
 
-def test_a_command_whose_time_is_up_was_not_killed(tmp_path: Path, processes: SupervisedProcesses) -> None:
-    ended = run(processes, write_job(tmp_path, "trap '' TERM; sleep 1000 & wait; sleep 1000", timeout=0.2))
+@pytest.mark.parametrize("line", ["trap '' TERM; sleep 1000 & wait; sleep 1000", "exec sleep 1000"])
+def test_a_command_whose_time_is_up_was_not_killed(tmp_path: Path, processes: SupervisedProcesses, line: str) -> None:
+    ended = run(processes, write_job(tmp_path, line, timeout=0.2))
 
     assert (ended.timed_out, ended.killed) == (True, False)
 

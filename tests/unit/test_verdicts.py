@@ -128,6 +128,9 @@ def test_other_notices_are_no_outage() -> None:
         (Ended(exit_code=137, seconds=0.0, killed=True), "killed"),
         (Ended(exit_code=137, seconds=0.0), "validation"),
         (Ended(exit_code=137, seconds=0.0, timed_out=True), "validation"),
+        (Ended(exit_code=143, seconds=0.0, killed=True), "killed"),
+        (Ended(exit_code=143, seconds=0.0), "validation"),
+        (Ended(exit_code=143, seconds=0.0, timed_out=True), "validation"),
         (Ended(exit_code=139, seconds=0.0), "validation"),
         (Ended(exit_code=None, seconds=0.0, message="no such folder"), "permanent"),
     ],
@@ -136,12 +139,15 @@ def test_a_command_that_was_killed_has_not_failed(ended: Ended, failure: str) ->
     assert judge(ended).failure == failure
 
 
-def test_a_sandbox_tells_by_its_exit_code_that_what_it_held_was_killed() -> None:
-    assert judge(Ended(exit_code=137, seconds=0.0), jailed=True).failure == "killed"
+@pytest.mark.parametrize(("code", "failure"), [(137, "killed"), (143, "killed"), (139, "validation")])
+def test_a_sandbox_tells_by_its_exit_code_that_what_it_held_was_killed(code: int, failure: str) -> None:
+    assert judge(Ended(exit_code=code, seconds=0.0), jailed=True).failure == failure
+    assert judge(Ended(exit_code=code, seconds=0.0, timed_out=True), jailed=True).failure == "validation"
 
 
-def test_a_program_that_was_killed_before_its_last_event_has_not_broken_down() -> None:
-    killed = explain_end(Ended(exit_code=137, seconds=0.0, output="not logged in"), "a result")
+@pytest.mark.parametrize("number", [9, 15])
+def test_a_program_that_was_killed_before_its_last_event_has_not_broken_down(number: int) -> None:
+    killed = explain_end(Ended(exit_code=128 + number, seconds=0.0, output="not logged in"), "a result")
 
     assert killed.failure == "killed"
-    assert "killed by signal 9" in killed.message
+    assert f"killed by signal {number}" in killed.message

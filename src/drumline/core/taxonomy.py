@@ -57,8 +57,6 @@ WAITS = (2.0, 4.0)
 """Seconds before each further try after a failure that passes by itself."""
 MOST_KILLS = 3
 """How often in a row work of a step may be lost because something was killed before the step is blocked."""
-KILLED_CODE = 137
-"""The exit code by which shells and sandboxes say that SIGKILL ended what they ran."""
 MOST_CRASHES = 2
 """How often in a row an agent program may break down before another agent takes over, where there is one."""
 

@@ -63,9 +63,10 @@ class Ended(Record):
     `output` is the tail of the log. `cut` and `errors` are for jobs with `printed`: whether that file lacks something
     of what the command said, and the tail of stderr alone.
 
-    `killed` says that it did not end by itself: SIGKILL ended the command that was started, or its supervisor is gone.
-    A signal that a shell tells as its exit code, a time that ran out and any other signal are not that. `left` names
-    processes of the job that could not be ended: those of another user, or in the hands of the kernel.
+    `killed` says that it did not end by itself: a signal that was sent to it (`core/signals.py`) ended the command that
+    was started, or its supervisor is gone. A crash of its own, a signal that a shell tells as its exit code and a time
+    that ran out are not that. `left` names processes of the job that could not be ended: those of another user, or in
+    the hands of the kernel.
     """
 
     exit_code: int | None

@@ -22,6 +22,7 @@ import anyio
 from anyio.abc import Process
 
 from drumline.core.ids import DriverId
+from drumline.core.signals import is_sent
 from drumline.ports.processes import Conversation, Ended, Job
 from drumline.processes import census, locks
 from drumline.processes.conversation import Pipes, SupervisedConversation
@@ -265,7 +266,7 @@ def _read_report(said: bytes, log: Path) -> Ended | None:
             message=report["message"],
             cut=report["cut"],
             errors=strip_controls(report["errors"]),
-            killed=report["killed"],
+            killed=is_sent(report["signal"]) and not report["timed_out"],
             left=report["left"],
         )
     except (ValueError, KeyError):

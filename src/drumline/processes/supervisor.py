@@ -99,7 +99,7 @@ def supervise(job: dict[str, object], talk: tuple[int, int] | None = None) -> di
         "message": "; ".join(remarks),
         "cut": sinks.printed is not None and sinks.printed.cut,
         "errors": sinks.errors.read().decode("utf-8", "replace"),
-        "killed": watch.killed and not watch.timed_out,
+        "signal": watch.signal,
         "left": census.name_processes(left),
     }
 
@@ -113,7 +113,7 @@ def _refused(message: str, began: float) -> dict[str, object]:
         "message": message,
         "cut": False,
         "errors": "",
-        "killed": False,
+        "signal": 0,
         "left": "",
     }
 
@@ -159,7 +159,7 @@ class Watch:
         if not isinstance(argv, list) or not isinstance(env, dict) or not isinstance(handed, list):
             raise command.NotStarted("the job has no argv, no environment or no list of what is handed to it")
         self.exit_code: int | None = None
-        self.killed = False
+        self.signal = 0
         self.timed_out = False
         self._stopped = False
         self._sinks = sinks
@@ -249,7 +249,7 @@ class Watch:
                 code = os.waitstatus_to_exitcode(status)
                 self.exit_code = code if code >= 0 else 128 - code
                 # Also by us, if somebody ended this supervisor: the driver hangs up and hears no report.
-                self.killed = code == -signal.SIGKILL
+                self.signal = max(0, -code)
                 self._deadline = time.monotonic() + LINGER
 
     def _turn(self, patience: float | None) -> None:
