@@ -279,7 +279,10 @@ COMMANDS += [(name, 1) for name in ("add", "read-tree", "write-tree", "commit-tr
 """Subcommands, and which of their calls: refs are written for the branch, a kept attempt, a candidate and a landing."""
 
 
-needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+needs_strace = pytest.mark.skipif(
+    shutil.which("strace") is None,
+    reason="strace is missing, with which git is killed in the middle of a system call (apt-get install strace)",
+)
 
 
 def strike_git(bench: Bench, command: str, nth: int, kind: str) -> int:
@@ -309,6 +312,18 @@ def test_git_may_die_at_any_call_that_writes(bench: Bench, command: str, nth: in
 
     assert any(died.values())
     assert died["rename"] > 0 or (command, nth) not in {("update-ref", 1), ("add", 1)}, died
+
+
+@needs_strace
+def test_git_may_die_while_it_renames_the_lock_of_the_run_branch(bench: Bench) -> None:
+    bench.put_shim(DIES_AT_CALL)
+
+    bench.work(kill="update-ref", nth=1, kind="rename", call=1)
+
+    assert not (bench.shim / "whole").exists()
+    bench.assert_usable()
+    assert bench.work().stderr == ""
+    bench.assert_landed()
 
 
 DIES_ITSELF = """
