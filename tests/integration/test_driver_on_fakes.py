@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -441,12 +442,15 @@ def test_a_mark_that_a_person_puts_over_ours_is_not_overwritten_while_the_step_w
 def test_stopping_gives_steps_back_and_marks_them_ready(tmp_path: Path) -> None:
     world = world_of(tmp_path, *PAIR, mode="parallel")
     driver = driver_of(world)
+    begun: list[StepId] = []
 
-    async def stop(assignment: Assignment) -> None:
-        driver.stop()
+    async def stop_both(assignment: Assignment) -> None:
+        begun.append(assignment.step)
+        if len(begun) == len(PAIR):
+            driver.stop()
         await linger(assignment)
 
-    hooked(world).update(a1=stop, b1=linger)
+    hooked(world).update(a1=stop_both, b1=stop_both)
 
     [run] = anyio.run(drive_all, world, driver)
 
@@ -455,6 +459,32 @@ def test_stopping_gives_steps_back_and_marks_them_ready(tmp_path: Path) -> None:
     assert not world.store.held(RUN)
     assert not world.roster.drivers(RUN)
     assert len(events_of(world, ev.WorkLost)) == 2
+
+
+def test_stopping_while_a_claim_is_written_takes_it_back(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *PAIR, mode="parallel")
+    stopped = threading.Event()
+
+    class SlowFiles(FakePlanFiles):
+        def write(self, step: Step, marks: Marks, *, ticked: Sequence[int] = (), unless: Marks | None = None) -> str:
+            if step.id == B and marks.status is Status.CLAIMED:
+                stopped.wait(timeout=PATIENCE)
+            return super().write(step, marks, ticked=ticked, unless=unless)
+
+    world.planfiles = SlowFiles(world.plan)
+    driver = driver_of(world)
+
+    async def stop(assignment: Assignment) -> None:
+        driver.stop()
+        stopped.set()
+        await linger(assignment)
+
+    hooked(world)["a1"] = stop
+
+    anyio.run(drive_all, world, driver)
+
+    assert statuses(world) == {"a": Status.READY, "b": Status.READY}
+    assert not world.store.held(RUN)
 
 
 @pytest.mark.parametrize("nth", range(1, 9))
@@ -787,6 +817,29 @@ def test_a_driver_that_only_waits_says_once_what_for(tmp_path: Path) -> None:
     anyio.run(session)
 
     assert told == [f"claimed by somebody since {taken.claimed_at}"]
+
+
+def test_steps_go_on_while_the_mark_of_another_waits_to_be_written(tmp_path: Path) -> None:
+    at_work = threading.Event()
+    waited: list[bool] = []
+
+    class SlowFiles(FakePlanFiles):
+        def write(self, step: Step, marks: Marks, *, ticked: Sequence[int] = (), unless: Marks | None = None) -> str:
+            if step.id == B and not waited:
+                waited.append(at_work.wait(timeout=5.0))
+            return super().write(step, marks, ticked=ticked, unless=unless)
+
+    async def begin(_: Assignment) -> None:
+        at_work.set()
+
+    world = world_of(tmp_path, *PAIR, mode="parallel")
+    world.planfiles = SlowFiles(world.plan)
+    hooked(world)["a1"] = begin
+
+    run = world.drive()
+
+    assert waited == [True]
+    assert state_of(run) == "done"
 
 
 # --- the run branch ---------------------------------------------------------------------------------------------

@@ -235,15 +235,18 @@ class Driver:
         return True
 
     async def _mirror_all(self) -> None:
-        for written in self.upkeep.mirror(self.run, self._store.held(self.run_id), self._walks):
-            await self._append([written], any_version=True)
+        async with contextlib.aclosing(
+            self.upkeep.mirror(self.run, self._store.held(self.run_id), self._walks)
+        ) as written:
+            async for event in written:
+                await self._append([event], any_version=True)
 
     # --- doing --------------------------------------------------------------------------------------------------
 
     async def _carry_out(self, command: cmd.Command, tasks: TaskGroup, around: Surroundings) -> bool:
         match command:
             case cmd.ClaimStep(step=step):
-                return self._claim(step, tasks, around)
+                return await self._claim(step, tasks, around)
             case cmd.Declare(steps=steps):
                 await self._append([ev.StepsDeclared(steps=steps)])
             case cmd.Reopen(step=step, reason=reason, redo=redo):
@@ -285,7 +288,7 @@ class Driver:
             self.wait_told(reason)
         self._waiting = reason
 
-    def _claim(self, step: StepId, tasks: TaskGroup, around: Surroundings) -> bool:
+    async def _claim(self, step: StepId, tasks: TaskGroup, around: Surroundings) -> bool:
         """Take a step in the store, then in its file; somebody else's mark in the file wins."""
         definition = self.run.plan.by_id[step]
         at_most = 1 if self.run.mode == "sequential" else None
@@ -297,7 +300,7 @@ class Driver:
         around = self.upkeep.look_again(definition, around)
         late = not is_claimable(self.run, definition, around)
         try:
-            opening = None if late else self.upkeep.claim(self.run, definition, around)
+            opening = None if late else await self.upkeep.claim(self.run, definition, around)
         except OSError as error:
             tasks.start_soon(partial(self.upkeep.block, self.run_id, step, token, error))
             return False

@@ -1,9 +1,16 @@
-"""Brings the plan's files to what the fold wants them to say, and records what was written."""
+"""Brings the plan's files to what the fold wants them to say, and records what was written.
+
+A write may wait seconds for a git of the user's that changes the checkout, or for a disk: it is made in a thread, so
+that agents, checks and landings of other steps go on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
+
+import anyio
 
 from drumline.core.events import PlanMirrored, StepFinished
 from drumline.core.ids import RunId, StepId, Stream, Token
@@ -54,27 +61,27 @@ class Outbox(Record):
         times = {**around.claim_times, step.id: parse_iso(found.claimed_at)}
         return replace(around, marks={**around.marks, step.id: found}, claim_times=times)
 
-    def claim(self, run: RunState, step: Step, *, replacing: Marks) -> PlanMirrored | None:
+    async def claim(self, run: RunState, step: Step, *, replacing: Marks) -> PlanMirrored | None:
         """Mark a step as ours in place of the given marks; None if others stand there by now."""
         marks = Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=iso(self.kit.clock.now()))
-        return self._write(step, Wanted(marks=marks), replacing=replacing)
+        return await self._write(step, Wanted(marks=marks), replacing=replacing)
 
-    def mirror(self, run: RunState, step: Step, *, claimed: bool) -> PlanMirrored | None:
+    async def mirror(self, run: RunState, step: Step, *, claimed: bool) -> PlanMirrored | None:
         """Bring one step's file up to date; None if it is or cannot be, or if a person wrote something else there."""
         try:
             found = self._marks(step)
             want = self._wanted(run, step, found, claimed=claimed) if found else None
             if found is None or want is None or not outstanding(run, step, want):
                 return None
-            return self._write(step, want, replacing=expected_marks(run, step.id, found))
+            return await self._write(step, want, replacing=expected_marks(run, step.id, found))
         except OSError as error:
             self.complain(error)
             return None
 
-    def account(self, account: Account) -> None:
+    async def account(self, account: Account) -> None:
         """Bring the plan's books up to date; what is unreadable or refused for now is booked with the next change."""
         try:
-            self.kit.planfiles.account(account)
+            await anyio.to_thread.run_sync(self.kit.planfiles.account, account)
         except InvalidInput:
             return
         except OSError as error:
@@ -140,9 +147,10 @@ class Outbox(Record):
                 return shown
         return iso(now)
 
-    def _write(self, step: Step, want: Wanted, *, replacing: Marks) -> PlanMirrored | None:
+    async def _write(self, step: Step, want: Wanted, *, replacing: Marks) -> PlanMirrored | None:
+        write = partial(self.kit.planfiles.write, step, want.marks, ticked=want.ticked, unless=replacing)
         try:
-            digest = self.kit.planfiles.write(step, want.marks, ticked=want.ticked, unless=replacing)
+            digest = await anyio.to_thread.run_sync(write)
         except InvalidInput:
             return None
         if not digest:

@@ -5,7 +5,7 @@ the files up to date.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -81,19 +81,21 @@ class PlanUpkeep:
         """What edits of the plan lead to."""
         return self._plan.look(run, held, now=self.clock.now())
 
-    def mirror(self, run: RunState, held: Mapping[StepId, Claim], walks: Iterable[StepId]) -> Iterable[ev.Event]:
+    async def mirror(
+        self, run: RunState, held: Mapping[StepId, Claim], walks: Iterable[StepId]
+    ) -> AsyncGenerator[ev.Event]:
         """Bring the files of all steps up to date that no other driver is working on, unless the plan is gone."""
         if self._plan.gone is not None:
             return
         for step in self._outbox.overdue(run, self._plan.known(run).marks, held):
             if step.id in held and not (step.id in walks and self._outbox.is_claimed(run, step.id)):
                 continue  # another driver's, or just claimed: its walk records the mark together with the claim
-            written = self._outbox.mirror(run, step, claimed=step.id in held)
+            written = await self._outbox.mirror(run, step, claimed=step.id in held)
             if written is not None:
                 yield written
         if self.keeps_books and self._booked != run.version:
             self._booked = run.version
-            self._outbox.account(self._books.account(run, self.clock.now()))
+            await self._outbox.account(self._books.account(run, self.clock.now()))
 
     async def look(self, run: RunState, claimed: frozenset[StepId]) -> Surroundings:
         """Files, branch, other runs, and the time."""
@@ -119,9 +121,9 @@ class PlanUpkeep:
         """With what the step's file says now."""
         return self._outbox.look(step, around)
 
-    def claim(self, run: RunState, step: Step, around: Surroundings) -> list[ev.Event] | None:
+    async def claim(self, run: RunState, step: Step, around: Surroundings) -> list[ev.Event] | None:
         """Mark the step as ours in its file; somebody else's mark in it wins."""
-        mirrored = self._outbox.claim(run, step, replacing=around.marks.get(step.id, Marks()))
+        mirrored = await self._outbox.claim(run, step, replacing=around.marks.get(step.id, Marks()))
         return None if mirrored is None else [mirrored]
 
     async def block(self, run: RunId, step: StepId, token: Token, error: OSError) -> None:

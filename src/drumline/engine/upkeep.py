@@ -6,7 +6,7 @@ date, and how a step that was claimed is walked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from drumline.core import events as ev
@@ -70,7 +70,7 @@ class Upkeep(Protocol):
         """What changed outside since the last look, as events."""
         ...
 
-    def mirror(self, run: RunState, held: Mapping[StepId, Claim], walks: Iterable[StepId]) -> Iterable[ev.Event]:
+    def mirror(self, run: RunState, held: Mapping[StepId, Claim], walks: Iterable[StepId]) -> AsyncGenerator[ev.Event]:
         """Bring files up to date; each event says what was written and is recorded before the next is asked for."""
         ...
 
@@ -82,7 +82,7 @@ class Upkeep(Protocol):
         """The same surroundings with what can have changed about a step since it was found ready."""
         ...
 
-    def claim(self, run: RunState, step: Step, around: Surroundings) -> list[ev.Event] | None:
+    async def claim(self, run: RunState, step: Step, around: Surroundings) -> list[ev.Event] | None:
         """Say in the files that a step is ours; None if somebody else's mark is there. OSError if that is refused."""
         ...
 

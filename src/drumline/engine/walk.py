@@ -76,7 +76,7 @@ class Walk:
             await self._walk_through(pending)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
-                await self._let_go("stopped")
+                await self._let_go("stopped", opening)
             raise
         except (GitError, InvalidInput) as error:
             await self._give_up(error)
@@ -212,14 +212,18 @@ class Walk:
             with contextlib.suppress(GitError, OSError), anyio.CancelScope(shield=True):
                 await self.kit.workspaces.remove(self.step)
 
-    async def _let_go(self, reason: str) -> None:
-        """Record that the claim is given back with the step unfinished; an append under way may come in between."""
+    async def _let_go(self, reason: str, opening: list[ev.Event]) -> None:
+        """Record that the claim is given back with the step unfinished; an append under way may come in between.
+
+        What the claim wrote into the step's file is recorded with it, unless that was done together with the claim.
+        """
         for _ in range(3):
             self.state = StepState()
             self._load()
             lost = await self._close(self.driver)
             fold_step(self.state, lost)
-            note = Note(step=[*lost, ev.StepReleased(reason=reason)], run=self._count_lost(lost))
+            unknown = opening if self.state.driver != self.driver else []
+            note = Note(step=[*lost, ev.StepReleased(reason=reason)], run=[*unknown, *self._count_lost(lost)])
             with contextlib.suppress(Conflict):
                 await self._record(note)
                 return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -72,15 +72,19 @@ class FlowUpkeep:
         """A flow is as it was when the run began."""
         return ()
 
-    def mirror(self, run: RunState, held: Mapping[StepId, Claim], walks: Iterable[StepId]) -> Iterable[ev.Event]:
+    async def mirror(
+        self, run: RunState, held: Mapping[StepId, Claim], walks: Iterable[StepId]
+    ) -> AsyncGenerator[ev.Event]:
         """There are no files to bring up to date."""
-        return ()
+        nothing: tuple[ev.Event, ...] = ()
+        for event in nothing:
+            yield event
 
     def look_again(self, step: Step, around: Surroundings) -> Surroundings:
         """Nothing can have changed."""
         return around
 
-    def claim(self, run: RunState, step: Step, around: Surroundings) -> list[ev.Event] | None:
+    async def claim(self, run: RunState, step: Step, around: Surroundings) -> list[ev.Event] | None:
         """The claim in the store is enough."""
         return []
 
