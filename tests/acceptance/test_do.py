@@ -87,6 +87,21 @@ def test_one_command_in_a_fresh_repository_lands_what_its_tests_accept(
     assert user.git("rev-parse", "--abbrev-ref", "HEAD") == "main"
 
 
+@pytest.mark.long
+def test_a_pip_project_whose_environment_is_ignored_gets_one_in_the_fresh_workspace(folder: Path) -> None:
+    files = {"requirements.txt": "# none yet\n", ".gitignore": ".venv\n", "tests/test_old.py": OLD_TEST}
+    user = make_repository(folder, files)
+
+    ran = user.drumline("do", "Add an addition", "--agent", script(user, {"write": WRITES}))
+
+    assert ran.code == 0, ran.text
+    assert "in the fresh workspace: python3 -m venv .venv && .venv/bin/python -m pip install -r" in ran.err
+    assert "must succeed: .venv/bin/python -m unittest discover -s tests  (requirements.txt)" in ran.err
+    assert "1 proved" in ran.out
+    assert ".venv" not in user.git("ls-tree", "-r", "--name-only", user.branch())
+    assert not (user.repo / ".venv").exists()
+
+
 def test_packages_that_git_ignores_are_installed_in_the_fresh_workspace(folder: Path) -> None:
     package = {"name": "a", "scripts": {"test": "node --test"}, "dependencies": {"dep": "file:./dep"}}
     files = {
