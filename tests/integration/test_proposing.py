@@ -112,6 +112,44 @@ def test_kept_checks_stay_when_marks_come_and_go(repo: Path, capsys: pytest.Capt
     assert kept == {"schema_version": 1, "checks": {"*": ["make lint", "make test"], "T003": ["make slow"]}}
 
 
+def test_setup_and_formatters_are_named_and_not_proposed_as_checks(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = {"dependencies": {"a": "1"}, "scripts": {"format": "prettier -w .", "build": "tsc"}}
+    (repo / "package.json").write_text(json.dumps(package))
+    (repo / ".gitignore").write_text("node_modules\n")
+    commit(repo, "packages")
+
+    _, out, _ = say(capsys, "checks", "tasks.md")
+    _, told, _ = say(capsys, "checks", "tasks.md", "--json")
+
+    assert "found for setup: npm install --no-package-lock (from package.json)" in out
+    assert "found for format: npm run format (from package.json)" in out
+    assert [(each["kind"], each["command"]) for each in json.loads(told)["detected"]] == [
+        ("setup", "npm install --no-package-lock"),
+        ("format", "npm run format"),
+        ("lint", "make lint"),
+        ("build", "npm run build"),
+        ("test", "make test"),
+    ]
+    every = [each["command"] for each in json.loads(told)["proposed"] if not each["step"]]
+    assert every == ["make lint", "npm run build", "make test"]
+
+
+def test_a_repository_without_a_commit_has_nothing_to_propose_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / "Makefile").write_text("test:\n")
+    (tmp_path / "TODO.md").write_text("# P\n\n- [ ] Do it\n")
+    monkeypatch.chdir(tmp_path)
+
+    code, out, _ = say(capsys, "checks", "TODO.md")
+
+    assert code == 0
+    assert "proposed" not in out
+
+
 def test_accepting_again_changes_nothing(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     say(capsys, "checks", "tasks.md", "--accept")
     before = (repo / "tasks.md.drumline.json").read_bytes()
