@@ -22,6 +22,7 @@ from drumline.core.state import RunState
 from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.questions import AskingAgent
 from drumline.engine.redacted import RedactedAgent, RedactedModels, RedactedProcesses
+from drumline.engine.tidying import CANCELLED
 from drumline.errors import GitError, InvalidInput, NotAllowed
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary, find_flow
@@ -313,10 +314,14 @@ class _Delivery:
         self._tree: Tree | None = None
         self.workspaces = flow_workspaces(site, run, started_at=started_at)
 
-    async def prepare(self) -> None:
-        """Make the branch and the worktree."""
-        await self.workspaces.start(self._run.begun.base)
-        await self.workspaces.prepare(FLOW, self._run.begun.base)
+    async def prepare(self, first: bool) -> None:
+        """Make the branch and the worktree; later, make it again if it was removed after the run was cancelled."""
+        base = self._run.begun.base
+        if first:
+            await self.workspaces.start(base)
+            await self.workspaces.prepare(FLOW, base)
+        elif not self.workspaces.path(FLOW).exists():
+            await self.workspaces.reopen(FLOW, CANCELLED, base=base)
 
     async def begin(self) -> None:
         """Remember what is there."""

@@ -79,3 +79,35 @@ def test_the_work_is_delivered_once_wherever_the_process_dies(user: User, nth: i
 
     assert walked.kills == 1
     assert_delivered(user)
+
+
+def test_gc_removes_the_worktree_of_a_cancelled_flow_and_a_resume_makes_it_again(user: User) -> None:
+    parked = user.drumline(*COMMAND)
+    early = user.drumline("gc")
+    user.drumline("cancel")
+
+    cleared = user.drumline("gc")
+
+    worktrees = user.git("worktree", "list").splitlines()
+    assert (parked.code, len(worktrees)) == (2, 1)
+    assert "its flow is not finished" in early.out
+    assert "what was in it is kept: git show" in cleared.out
+    assert user.drumline("resume").code == 2
+    assert user.drumline("answer", "sure", "yes", "--resume").code == 0
+    assert_delivered(user)
+
+
+def test_the_worktree_of_a_flow_that_has_failed_stays_until_gc_keeps_what_is_in_it(user: User) -> None:
+    nodes = {**NODES, "check": {"type": "end", "status": "failed"}}
+    (user.repo / "flow.yaml").write_text(flow_text("build", {name: nodes[name] for name in ("build", "check")}))
+    failed = user.drumline(*COMMAND)
+    run = user.status()["run"]
+    user.drumline(*COMMAND)
+
+    before = user.git("worktree", "list").splitlines()
+    cleared = user.drumline("gc")
+
+    assert failed.code == 1, failed.text
+    assert len(before) == 3
+    assert len(user.git("worktree", "list").splitlines()) == 1, cleared.text
+    assert user.git("show", f"refs/drumline/{run}/flow/failed:made.txt") == "made"

@@ -6,6 +6,8 @@ import json
 import shlex
 import subprocess
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from drumline.agents.jail import find_jail
 from drumline.core.ids import RunId, StepId
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
+from drumline.ports.processes import Conversation, Job, Processes
 from drumline.profiles import Loan, McpServer
 from drumline.record import replace
 
@@ -99,6 +102,31 @@ def test_what_is_said_after_the_last_tool_is_the_answer(stage: Stage) -> None:
     assert stage.happened("session", "text", "tool") == expected
     assert '"stopReason": "end_turn"' in stage.log.read_text()
     assert not stage.log.with_name("work.log.tmp").exists()
+
+
+class Leaving:
+    """Processes of which something cannot be ended."""
+
+    def __init__(self, processes: Processes) -> None:
+        self.run = processes.run
+        self._open = processes.open
+
+    @asynccontextmanager
+    async def open(self, job: Job) -> AsyncIterator[Conversation]:
+        """Talk, and leave something behind."""
+        async with self._open(job) as conversation:
+            yield conversation
+        assert conversation.left == ""
+        conversation.left = "sleep (pid 12)"
+
+
+def test_what_an_agent_started_and_could_not_be_ended_is_a_notice(stage: Stage) -> None:
+    agent = stage.open()
+
+    outcome = anyio.run(replace(agent, processes=Leaving(agent.processes)).work, stage.assign({"say": "done"}))
+
+    told = "what it started could not be ended and may still be at work: sleep (pid 12)"
+    assert (outcome.message, outcome.notices) == ("done", (told,))
 
 
 def test_tools_are_told_once_and_edits_when_they_are_done(stage: Stage) -> None:

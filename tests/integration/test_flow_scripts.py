@@ -12,19 +12,21 @@ from pathlib import Path
 import anyio
 import pytest
 
-from drumline.core.flow.model import Flow, Json, NodeId, ScriptNode
+from drumline.core.flow.model import CheckNode, Flow, Json, NodeId, ScriptNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.state import Key
 from drumline.core.flow.values import overlay
 from drumline.core.ids import DriverId, RunId
 from drumline.core.taxonomy import MOST_KILLS
+from drumline.engine.flow.checks import Scene, run_checks
 from drumline.engine.flow.interpreters import NODE_ABILITIES
 from drumline.engine.flow.script import INLINE_LIMIT, run_script
 from drumline.engine.flow.visit import Visit
-from drumline.ports.processes import PRINTED_LIMIT
+from drumline.ports.processes import PRINTED_LIMIT, Ended, Job
 from drumline.processes import census
 from drumline.processes.kill import sweep
 from drumline.processes.supervised import LOG_HEAD, LOG_TAIL, SupervisedProcesses
+from drumline.testing.processes import FakeProcesses
 
 DEADLINE = 30.0
 TELL = 'printf \'{"told": "%s"}\' "$TOLD"'
@@ -540,3 +542,32 @@ def test_typescript_is_run_for_real(stage: Stage) -> None:
     outcome = stage.run("work.ts", stage.visit({"n": 21}))
 
     assert outcome.output == {"n": 42}
+
+
+LEFT = "what it started could not be ended and may still be at work: sleep (pid 12)"
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_what_a_script_started_and_could_not_be_ended_is_named(stage: Stage, code: int) -> None:
+    def leave(job: Job) -> Ended:
+        if job.printed is not None:
+            job.printed.write_text("{}", encoding="utf-8")
+        return Ended(exit_code=code, seconds=0.1, left="sleep (pid 12)" if job.log.name.endswith("script.log") else "")
+
+    stage.write("work.sh", "true")
+    node = ScriptNode(id=NodeId("work"), script="work.sh", timeout=20.0)
+
+    outcome = anyio.run(run_script, node, stage.visit(), FakeProcesses(leave), _do_not_sleep)
+
+    assert (outcome.failure == "", outcome.notices) == (code == 0, (LEFT,))
+
+
+@pytest.mark.parametrize("code", [0, 1, None])
+def test_what_a_check_of_a_flow_started_and_could_not_be_ended_is_named(stage: Stage, code: int | None) -> None:
+    ended = Ended(exit_code=code, seconds=0.1, left="sleep (pid 12)")
+    node = CheckNode(id=NodeId("work"), checks=("true",), passed=NodeId("yes"), failed=NodeId("no"))
+    scene = Scene(sleep=_do_not_sleep)
+
+    outcome = anyio.run(run_checks, node, stage.visit(), FakeProcesses(lambda _: ended), scene)
+
+    assert set(outcome.notices) == {LEFT}

@@ -18,6 +18,7 @@ import anyio
 from drumline.agents.acp_programs import find_own, find_restraint
 from drumline.agents.confinement import Confinement, make_scratch
 from drumline.agents.jail import Jail
+from drumline.agents.kills import add_left
 from drumline.agents.silence import describe_silence
 from drumline.agents.verdicts import discard_overlong
 from drumline.core.taxonomy import Failure
@@ -72,7 +73,8 @@ class AcpAgent(Record):
             )
             try:
                 async with self.processes.open(self._write_job(held)) as conversation:
-                    return await self._attend(assignment, conversation)
+                    outcome = await self._attend(assignment, conversation)
+                return add_left(outcome, conversation)
             except OSError as error:
                 return Outcome(failure=Failure.PERMANENT.value, message=f"could not be started: {error}")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from drumline.core.leftovers import tell_left
 from drumline.core.signals import is_sent, read_signal
 from drumline.ports.agents import Outcome
-from drumline.ports.processes import Ended
+from drumline.ports.processes import Conversation, Ended
 from drumline.record import replace
 
 
@@ -26,6 +26,6 @@ def describe_kill(ended: Ended) -> str:
     return f"it was killed by signal {read_signal(ended.exit_code)}"
 
 
-def add_left(outcome: Outcome, ended: Ended) -> Outcome:
+def add_left(outcome: Outcome, ended: Ended | Conversation) -> Outcome:
     """The outcome with a notice of what could not be ended."""
     return replace(outcome, notices=(*outcome.notices, tell_left(ended.left))) if ended.left else outcome

@@ -49,7 +49,10 @@ class Leftover(Record):
 
 
 class Cleanup(Record):
-    """Where leftovers of one repository are looked for. With `dry` nothing is changed."""
+    """Where leftovers of one repository are looked for. With `dry` nothing is changed.
+
+    `thorough` removes what a person may want to look at first, too: the worktree of a flow that has failed.
+    """
 
     store: Store | None
     roster: FileRoster
@@ -58,6 +61,7 @@ class Cleanup(Record):
     worktrees: Path
     open_workspaces: Callable[[RunState], Workspaces]
     dry: bool = False
+    thorough: bool = False
 
     @property
     def logs(self) -> Path:
@@ -136,7 +140,7 @@ Claim = Callable[[StepId], str]
 async def _clear_step(cleanup: Cleanup, state: RunState, step: StepId, claim: Claim) -> list[Leftover]:
     spaces, logs = cleanup.open_workspaces(state), cleanup.logs / state.id / step
     scratches, path = find_scratches(logs), spaces.path(step)
-    needed = _explain_need(state, step) if path.exists() else ""
+    needed = _explain_need(cleanup, state, step) if path.exists() else ""
     # A claim is taken only where something is to be removed.
     refusal = claim(step) if scratches or (path.exists() and not needed) else ""
     found = [Leftover(kind="scratch", path=path, left=refusal) for path in scratches]
@@ -155,14 +159,17 @@ async def _clear_step(cleanup: Cleanup, state: RunState, step: StepId, claim: Cl
     return [*found, Leftover(kind="worktree", path=path, left=why, note=note)]
 
 
-def _explain_need(state: RunState, step: StepId) -> str:
+def _explain_need(cleanup: Cleanup, state: RunState, step: StepId) -> str:
     """Why the workspace of a step that nobody works on stays; empty if it may go."""
-    if state.flow is not None:
-        return "it holds what the flow has made"
-    if not needs_workspace(state, step):
+    failed = state.flow is not None and state.ended is not None and state.ended.state == "failed"
+    if not needs_workspace(state, step) or (failed and cleanup.thorough):
         return ""
+    if failed:
+        return "its flow has failed: look at what it has made, then drumline gc"
     finished = state.finished.get(step)
     how = f"its step is {finished.state}" if finished else "its step is not finished"
+    if state.flow is not None:
+        how = f"its flow is {state.ended.state if state.ended else 'not finished'}"
     return f"{how}: drumline resume {state.id}, or drumline cancel {state.id} if it is not wanted"
 
 

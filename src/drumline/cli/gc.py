@@ -10,6 +10,7 @@ import click
 from drumline.app.leftovers import Leftover, clear_leftovers
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines
+from drumline.record import replace
 from drumline.wiring import open_site
 
 
@@ -25,7 +26,7 @@ def command(dry_run: bool, as_json: bool) -> int:
     site.check_speaker()
     store = site.open_store() if site.has_store() else None
     try:
-        found = anyio.run(clear_leftovers, site.cleanup(store, dry=dry_run))
+        found = anyio.run(clear_leftovers, replace(site.cleanup(store, dry=dry_run), thorough=True))
     finally:
         if store is not None:
             store.close()

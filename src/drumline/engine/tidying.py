@@ -42,5 +42,7 @@ def needs_workspace(run: RunState, step: StepId) -> bool:
 
 
 def choose_label(run: RunState, step: StepId) -> str:
-    """The label under which what is in the workspace of a closed step is kept."""
+    """The label under which what is in the workspace of a closed step, or of a flow, is kept."""
+    if run.flow is not None and run.ended is not None:
+        return run.ended.state
     return SKIPPED if step in run.finished else CANCELLED

@@ -81,7 +81,12 @@ class Ended(Record):
 
 
 class Conversation(Protocol):
-    """What is said to a command and by it while it runs: bytes, in whatever pieces they come."""
+    """What is said to a command and by it while it runs: bytes, in whatever pieces they come.
+
+    `left` names processes of it that could not be ended, once that was tried: after the block of `Processes.open`.
+    """
+
+    left: str
 
     async def send(self, data: bytes) -> None:
         """Write to its stdin; BrokenPipeError if it does not listen any more."""

@@ -70,6 +70,7 @@ class SupervisedConversation:
     """Talks through pipes with a command; `listen` waits for what its supervisor reports."""
 
     def __init__(self, pipes: Pipes, listen: Callable[[], Awaitable[Ended]]) -> None:
+        self.left = ""
         self._pipes = pipes
         self._listen = listen
         self._ended: Ended | None = None

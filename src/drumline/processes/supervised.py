@@ -99,14 +99,16 @@ class SupervisedProcesses:
             async def listen() -> Ended:
                 return _conclude(await self._hear(process, job), job, mark, began=began)
 
+            conversation = SupervisedConversation(pipes, listen)
             try:
                 pipes.hand_over()
                 await _tell(process, _write_request(replace(job, stdin="", printed=None), mark))
-                yield SupervisedConversation(pipes, listen)
+                yield conversation
             finally:
                 pipes.close()
                 with anyio.CancelScope(shield=True):
                     await _stop(process, mark)
+                conversation.left = census.name_processes(census.marked(mark))
 
     async def _hear(self, process: Process, job: Job, request: bytes = b"") -> bytes | None:
         """What a supervisor says after it was told this; None if it is stopped or hangs and was killed."""

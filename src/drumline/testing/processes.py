@@ -85,6 +85,7 @@ class FakeConversation:
     """Our side of it."""
 
     def __init__(self, said: MemoryObjectSendStream[bytes], heard: MemoryObjectReceiveStream[bytes]) -> None:
+        self.left = ""
         self._said = said
         self._heard = heard
         self._over = anyio.Event()
@@ -116,6 +117,7 @@ class FakeConversation:
     def end(self, ended: Ended) -> None:
         """The player has come to this."""
         self._ended = ended
+        self.left = ended.left
         self._over.set()
 
 

@@ -168,7 +168,7 @@ class GitWorkspaces:
 
         Another tree kept under the same label stays reachable as a parent of the new one.
         """
-        ref = f"refs/drumline/{file_name(self._run)}/{file_name(step)}/{file_name(label)}"
+        ref = self._name_kept(step, label)
         earlier = await self._git.find_commit(ref)
         parents = [str(base)]
         if earlier:
@@ -242,6 +242,16 @@ class GitWorkspaces:
             await discard_worktree(desk.git, desk.path)
             shutil.rmtree(desk.base_note.parent)
         return kept
+
+    async def reopen(self, step: StepId, label: str, *, base: Commit) -> None:
+        """Make a workspace again that was retired, with what was kept of it under the label."""
+        kept = await self._git.find_commit(self._name_kept(step, label))
+        await self.prepare(step, base)
+        if kept:
+            await self.restore(step, (await read_commit(self._git, kept)).tree)
+
+    def _name_kept(self, step: StepId, label: str) -> str:
+        return f"refs/drumline/{file_name(self._run)}/{file_name(step)}/{file_name(label)}"
 
     async def _keep_left(self, desk: _Desk, step: StepId, label: str) -> Commit | None:
         if not desk.base_note.exists():

@@ -11,6 +11,7 @@ from drumline.core.advance import explain_kills
 from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, explain, is_work
 from drumline.core.flow.model import CheckNode, Json
 from drumline.core.flow.outcome import Outcome
+from drumline.core.leftovers import tell_left
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.engine.checking import Checked, run_check
 from drumline.engine.flow.leftovers import NoWatch, Watch, find_leftovers
@@ -54,7 +55,7 @@ async def run_checks(node: CheckNode, visit: Visit, processes: Processes, scene:
         cause = found.cause
         if cause is not None and not is_work(cause.failure.value):
             reason = _explain(cause, command)
-            return Outcome(blocked=reason, failure_class=cause.failure.value)
+            return Outcome(blocked=reason, failure_class=cause.failure.value, notices=tuple(runner.notices))
         result = _describe(name, command, found) | {"changed": list(left.altered)}
         if cause is None and left.altered and watch.ours:
             result["state"] = "void"
@@ -66,7 +67,8 @@ async def run_checks(node: CheckNode, visit: Visit, processes: Processes, scene:
             "results": results,
             "failed": failed["check"] if failed else None,
             "output": failed["output"] if failed else "",
-        }
+        },
+        notices=tuple(runner.notices),
     )
 
 
@@ -78,6 +80,7 @@ class _Runner:
         self._processes = processes
         self._sleep = sleep
         self._began = time.monotonic()
+        self.notices: list[str] = []
 
     async def run(self, command: str, number: int) -> Checked:
         """Run one check, and again if this machine could not run it."""
@@ -94,13 +97,15 @@ class _Runner:
 
     async def _run_once(self, command: str, kind: str) -> Checked:
         limit = self._visit.timeout
-        return await run_check(
+        found = await run_check(
             command,
             self._processes,
             folder=self._visit.folder,
             log=self._visit.log(kind),
             timeout=None if limit is None else max(LEAST_TIME, limit - (time.monotonic() - self._began)),
         )
+        self.notices += [tell_left(found.left)] if found.left else []
+        return found
 
 
 def _is_killed(found: Checked) -> bool:

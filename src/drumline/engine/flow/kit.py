@@ -24,7 +24,7 @@ from drumline.ports.trust import TRUSTING, Trust
 from drumline.record import Record, field
 
 
-async def rest() -> None:
+async def rest(first: bool) -> None:
     """Nothing has to be made ready."""
 
 
@@ -39,14 +39,14 @@ class Hands(Record):
 class FlowKit(Record):
     """Everything a flow's driver needs of the world. `equip` opens what belongs to it once its id is known.
 
-    `commands` are checks by name. `prepare` makes the folder ready before the first node, `deliver` brings the work
-    where it belongs after the last; both may be called again after a crash. `watch` sees
-    what checks do to the folder. `price` tells what tokens cost with a
-    model, and may take a while; `agent_idle` is how long an agent may be silent. `fallback` are the agents that take
-    over, by name and in order; `quota_wait` is how long a driver stays for a quota if nothing else is due. `redaction`
-    is for logs that a driver left behind; what an agent, a model or a command says comes redacted. `tools` and
-    `mcp_servers` are those that models can have here; None if nobody knows. `trust` says which commands may be
-    executed, `base` is where the paths of agents' specs start.
+    `commands` are checks by name. `prepare` makes the folder ready before the `first` node, and again later if it is
+    gone; `deliver` brings the work where it belongs after the last; both may be called again after a crash. `watch`
+    sees what checks do to the folder. `price` tells what tokens cost with a model, and may take a while; `agent_idle`
+    is how long an agent may be silent. `fallback` are the agents that take over, by name and in order; `quota_wait` is
+    how long a driver stays for a quota if nothing else is due. `redaction` is for logs that a driver left behind; what
+    an agent, a model or a command says comes redacted. `tools` and `mcp_servers` are those that models can have here;
+    None if nobody knows. `trust` says which commands may be executed, `base` is where the paths of agents' specs
+    start.
     """
 
     store: Store
@@ -59,7 +59,7 @@ class FlowKit(Record):
     logs: Path
     equip: Callable[[DriverId], Hands]
     commands: Mapping[str, str] = field(default_factory=dict)
-    prepare: Callable[[], Awaitable[None]] = rest
+    prepare: Callable[[bool], Awaitable[None]] = rest
     deliver: Callable[[FlowEnded], Awaitable[None]] | None = None
     watch: Watch = field(default_factory=NoWatch)
     price: Price = know_no_price

@@ -17,6 +17,7 @@ from drumline.core.flow.extraction import read_object
 from drumline.core.flow.model import Json, ScriptNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.values import render
+from drumline.core.leftovers import tell_left
 from drumline.core.taxonomy import MOST_KILLS, Failure
 from drumline.engine.flow.interpreters import build_argv
 from drumline.engine.flow.visit import Visit
@@ -24,6 +25,7 @@ from drumline.engine.kills import KILL_WAIT
 from drumline.errors import InvalidInput
 from drumline.isolation.scratch import open_scratch
 from drumline.ports.processes import PRINTED_LIMIT, Ended, Job, Processes
+from drumline.record import replace
 
 # A state up to this size is handed over inside the environment, a larger one as a file.
 INLINE_LIMIT = 32_768
@@ -41,6 +43,28 @@ _NOT_IN_A_NAME = re.compile("[^A-Z0-9_]")
 
 async def run_script(node: ScriptNode, visit: Visit, processes: Processes, sleep: Sleep) -> Outcome:
     """The object that the script printed, `_next` included, or why there is none."""
+    notices: list[str] = []
+    outcome = await _run_patiently(node, visit, _Noting(processes, notices), sleep)
+    return replace(outcome, notices=tuple(notices)) if notices else outcome
+
+
+class _Noting:
+    """Runs commands, and notes what of them could not be ended."""
+
+    def __init__(self, processes: Processes, notices: list[str]) -> None:
+        self._processes = processes
+        self._notices = notices
+
+    async def run(self, job: Job) -> Ended:
+        """Run to the end."""
+        ended = await self._processes.run(job)
+        if ended.left:
+            self._notices.append(tell_left(ended.left))
+        return ended
+
+
+async def _run_patiently(node: ScriptNode, visit: Visit, processes: _Noting, sleep: Sleep) -> Outcome:
+    """The outcome of the first time that the script is not killed from outside."""
     named = f"script '{node.script}'"
     try:
         for _ in range(MOST_KILLS):
@@ -55,7 +79,7 @@ async def run_script(node: ScriptNode, visit: Visit, processes: Processes, sleep
     return Outcome(blocked=explain_kills(MOST_KILLS, named), failure_class=Failure.KILLED.value)
 
 
-async def _run_once(node: ScriptNode, visit: Visit, processes: Processes) -> Mapping[str, Json] | None:
+async def _run_once(node: ScriptNode, visit: Visit, processes: _Noting) -> Mapping[str, Json] | None:
     """What the script printed; None if it was killed from outside, which says nothing about it."""
     script = _find_script(node, visit)
     log = visit.log("script")
@@ -89,7 +113,7 @@ def _find_script(node: ScriptNode, visit: Visit) -> Path:
 class _Prober:
     """Asks programs what they can."""
 
-    def __init__(self, processes: Processes, scratch: Path) -> None:
+    def __init__(self, processes: _Noting, scratch: Path) -> None:
         self._processes = processes
         self._scratch = scratch
 

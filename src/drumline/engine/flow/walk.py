@@ -72,9 +72,9 @@ class FlowWalk:
         """Walk until the flow is over, or until nothing moves before an answer or a time has come."""
         self._load()
         try:
-            if not self._version:
-                await self.kit.prepare()
-            else:  # a driver that was killed over it left its logs as they were
+            if not self._version or self._stack.root.ended is None:
+                await self.kit.prepare(not self._version)
+            if self._version:  # a driver that was killed over it left its logs as they were
                 await take_over_logs(self._logs, self.kit.redaction)
             async with anyio.create_task_group() as tasks:
                 await self._loop(tasks, self._take_up(), opening)
