@@ -131,6 +131,25 @@ def test_what_a_person_commits_while_nothing_is_at_work_is_named_and_becomes_the
     assert mine in kim.git("rev-list", kim.branch())
 
 
+@pytest.mark.long
+def test_a_branch_of_which_nothing_is_left_is_not_made_again_at_its_base(user: User) -> None:
+    branch = user.branch()
+    user.git("branch", "-D", branch)
+    for ref in user.git("for-each-ref", "--format=%(refname)", "refs/drumline").splitlines():
+        user.git("update-ref", "-d", ref)
+    for line in user.git("worktree", "list", "--porcelain").splitlines():
+        if line.startswith("worktree ") and line != f"worktree {user.repo}":
+            user.git("worktree", "remove", "--force", line.removeprefix("worktree "))
+    user.git("reflog", "expire", "--expire=now", "--all")
+    user.git("gc", "--quiet", "--prune=now")
+
+    ran = approve_aloud(user)
+
+    assert ran.code == 2, ran.text
+    assert f"the run branch {branch} is gone, and so is what landed on it" in ran.text
+    assert user.git("branch", "--list", branch) == ""
+
+
 MOVE = (
     "cd '{repo}' && test ! -e '{once}' && touch '{once}'"
     " && ref=$(git for-each-ref --format='%(refname)' refs/heads/drumline)"

@@ -183,6 +183,17 @@ def test_the_branch_starts_at_the_base_and_starting_again_does_not_move_it(bench
     run(body)
 
 
+def test_a_branch_on_which_steps_have_landed_is_not_made_at_the_base(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+
+        await spaces.start(bench.base, landed=True)
+
+        assert (await spaces.look([])).tip is None
+
+    run(body)
+
+
 def test_a_prepared_workspace_holds_the_base(bench: Bench) -> None:
     async def body() -> None:
         spaces = bench.open()

@@ -41,7 +41,7 @@ class BranchWatch:
         first = self.branch is None
         was_sound = self.is_sound
         if first:  # as part of a driver: its git carries the driver's mark, and is ended by whoever takes over
-            await self.workspaces.start(run.begun.base)
+            await self.workspaces.start(run.begun.base, landed=bool(landings(run)))
         self.branch = await self.workspaces.look(landings(run))
         self.quiet = run.quiet or not run.working if first else self.quiet and not was_sound
         self.due = False

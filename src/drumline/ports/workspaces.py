@@ -29,8 +29,8 @@ class Landing(Record):
 class Workspaces(Protocol):
     """Workspaces and landings of one run."""
 
-    async def start(self, base: Commit) -> None:
-        """Create the run branch at `base`; nothing happens if it exists."""
+    async def start(self, base: Commit, *, landed: bool = False) -> None:
+        """Create the run branch at `base`; nothing happens if it exists, or if steps have `landed` on it."""
         ...
 
     async def head(self) -> Commit:

@@ -58,9 +58,9 @@ class FakeWorkspaces:
         content = {path: text.encode() for path, text in (files or {}).items()}
         self.first = self._add(_Record(parent="", tree=self._store(content), message="first", step=NO_STEP))
 
-    async def start(self, base: Commit) -> None:
-        """Create the run branch at `base`; nothing happens if it exists."""
-        if self._written is None:
+    async def start(self, base: Commit, *, landed: bool = False) -> None:
+        """Create the run branch at `base`; nothing happens if it exists, or if steps have `landed` on it."""
+        if self._written is None and not landed:
             self._head = self._written = base
 
     async def head(self) -> Commit:

@@ -82,8 +82,8 @@ class GitWorkspaces:
         """Start every git with these variables from here on, so that one that outlives us is found and ended."""
         self._git = replace(self._git, env={**self._git.env, **marks})
 
-    async def start(self, base: Commit) -> None:
-        """Create the run branch at `base`; nothing happens if it exists."""
+    async def start(self, base: Commit, *, landed: bool = False) -> None:
+        """Create the run branch at `base`; nothing happens if it exists, or if steps have `landed` on it."""
         await anyio.to_thread.run_sync(clear_records, self._git.common_dir, self._root)
         target = self._target(self._git)
         refs = await target.read_refs()
@@ -91,7 +91,7 @@ class GitWorkspaces:
             return
         if target.ref in refs:
             await self._write_refs(Update(ref=target.head_ref, new=refs[target.ref]))
-        else:
+        elif not landed:
             created = Update(ref=target.ref, new=base, old="")
             try:
                 await self._write_refs(created, Update(ref=target.head_ref, new=base, old=""))
