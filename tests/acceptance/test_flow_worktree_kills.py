@@ -32,7 +32,7 @@ FILES = {
 }
 COMMAND = ("flow", "run", "flow.yaml", "--agent", "scripted:play.yaml", "--worktree")
 WRITES = 11
-DELIVERY = 6
+DELIVERY = 8
 """The write from which on delivering is at stake; what comes before is long."""
 
 
