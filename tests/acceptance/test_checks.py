@@ -27,7 +27,7 @@ def test_a_missing_program_blocks_a_step_and_its_work_is_only_checked_again(tmp_
     ran = user.run()
     blocked = user.step("step-1")
     why = user.drumline("why", "step-1")
-    resumed = user.drumline("resume", env=install(user, "frobnicate"))
+    resumed = user.drumline("resume", env=install(user, "frobnicate", "test -f step-1.txt"))
 
     assert ran.code == 2, ran.text
     assert (blocked["state"], blocked["attempts"]) == ("blocked", 1)
@@ -50,7 +50,7 @@ def test_a_script_that_the_step_was_to_create_is_the_steps_own_failure(tmp_path:
 
 
 def test_a_network_that_comes_back_costs_nothing(tmp_path: Path) -> None:
-    once = f"test -e ../../../seen || {{ touch ../../../seen; {OFFLINE}; }}"
+    once = f"test -f step-1.txt && {{ test -e ../../../seen || {{ touch ../../../seen; {OFFLINE}; }}; }}"
     user = make_user(tmp_path, step_text("step-1", checks=(once,)))
 
     ran = user.run()
@@ -93,7 +93,7 @@ def test_a_missing_program_blocks_a_flow_without_asking_its_agent_and_a_resume_v
 def test_what_a_check_drops_is_not_landed_and_is_named_once_and_a_check_that_changes_files_proves_nothing(
     tmp_path: Path,
 ) -> None:
-    drop = "mkdir -p src/__pycache__ && touch src/__pycache__/x.pyc"
+    drop = "test -f step-1.txt && mkdir -p src/__pycache__ && touch src/__pycache__/x.pyc"
     change = "date +%N > README.md"
     user = make_user(
         tmp_path,
@@ -115,7 +115,7 @@ def test_what_a_check_drops_is_not_landed_and_is_named_once_and_a_check_that_cha
 
 
 def test_what_an_agent_drops_by_running_tests_itself_is_not_landed_either(tmp_path: Path) -> None:
-    user = make_user(tmp_path, step_text("step-1", checks=("touch .coverage && date +%N > .coverage",)))
+    user = make_user(tmp_path, step_text("step-1", checks=("test -f a.py && touch .coverage && date +%N > .coverage",)))
     user.play({"match": {"step": "step-1"}, "write": {"a.py": "x = 1\n", ".coverage": "1", "__pycache__/a.pyc": "1"}})
 
     ran = user.run()

@@ -40,7 +40,7 @@ def test_a_step_whose_agent_names_a_blocker_waits_for_a_person_although_its_chec
     assert (parked.code, gates_of(before)) == (2, ["question-step-1"]), parked.text
     assert "Which port?" in str(before["gates"])
     assert answered.code == 0, answered.text
-    assert step_of(user.status(), "step-1")["proved"] is True
+    assert step_of(user.status(), "step-1")["proof"] == {"level": "kept", "why": ["green_before"]}
     assert "8080" in user.prompt("step-1", attempt=2)
 
 

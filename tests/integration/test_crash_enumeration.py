@@ -46,7 +46,7 @@ def assert_as_if_nothing_happened(world: World, run: RunState) -> None:
     assert not world.store.held(RUN)
 
 
-SEQUENTIAL, PARALLEL = 28, 28
+SEQUENTIAL, PARALLEL = 32, 32
 
 
 def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def drive_approving(world: World) -> RunState:
     raise AssertionError("the run does not end")
 
 
-ASKING = 50
+ASKING = 54
 
 
 def test_the_enumeration_with_gates_covers_every_append(tmp_path: Path) -> None:

@@ -781,7 +781,7 @@ def test_what_a_check_drops_is_neither_landed_nor_in_the_way(tmp_path: Path) -> 
     def drop(job: Job) -> Ended:
         (job.cwd / "__pycache__").mkdir(exist_ok=True)
         (job.cwd / "__pycache__" / f"{job.argv[-1].split()[0]}.pyc").write_text("x")
-        return Ended(exit_code=0, seconds=0.0)
+        return Ended(exit_code=0 if (job.cwd / "a.txt").exists() else 1, seconds=0.0)
 
     world = World(folder=tmp_path, plan=small_plan(step("a", checks=("one", "two"))), script=drop)
 

@@ -9,6 +9,7 @@ from tests.unit.builders import (
     BASE,
     COMMIT,
     DRIVER,
+    TREE,
     TREE_2,
     Scene,
     attempt,
@@ -29,6 +30,7 @@ from drumline.core.commands import Attempt, Command, Finish, Land, Park, Prepare
 from drumline.core.ids import GateId, StepId, Tree
 from drumline.core.life import OPEN, Phase
 from drumline.core.plan import Check, Step
+from drumline.core.proof import Against, Colour, Compared
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState, fold_step
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction
@@ -40,6 +42,13 @@ NONE = step_of("a", checks=0)
 ASSIGNED = ev.WorkspaceAssigned(path="w", base=BASE)
 LANDING = ev.LandingStarted(commit=COMMIT, tree=TREE_2, head=BASE)
 LANDED = ev.StepLanded(commit=COMMIT, tree=TREE_2)
+COMPARED = [
+    ev.ComparisonStarted(against=Against.BASE),
+    ev.ComparisonEnded(
+        against=Against.BASE, tree=TREE, found=(Compared(check=0, command="check 1", colour=Colour.RED),)
+    ),
+]
+"""The check fails on the tree before the work."""
 
 
 def run_of(step: Step, *events: ev.Event, autonomy: str = "autopilot") -> RunState:
@@ -84,9 +93,9 @@ def reason_of(command: Command) -> str:
         ([ASSIGNED, ev.WorkLost(what="preparing")], Prepare()),
         (prepared(), Attempt(node="implement", attempt=1, tier="standard")),
         ([*prepared(), *attempted(1)], RunCheck(number=0, check=Check(command="check 1"))),
-        ([*prepared(), *attempted(1), *checked()], Land()),
-        ([*prepared(), *attempted(1), *checked(), LANDING, ev.WorkLost(what="landing")], Land()),
-        ([*prepared(), *attempted(1), *checked(), LANDING, LANDED], Finish(state="done")),
+        ([*prepared(), *attempted(1), *checked(), *COMPARED], Land()),
+        ([*prepared(), *attempted(1), *checked(), *COMPARED, LANDING, ev.WorkLost(what="landing")], Land()),
+        ([*prepared(), *attempted(1), *checked(), *COMPARED, LANDING, LANDED], Finish(state="done")),
     ],
     ids=["waiting", "no-workspace", "lost", "prepared", "worked", "proved", "landing-lost", "landed"],
 )
@@ -277,7 +286,7 @@ def test_a_check_that_this_machine_cannot_run_is_repeated_once_and_then_blocks(f
 def test_a_check_that_runs_when_it_is_repeated_counts() -> None:
     events = [*prepared(), *attempted(1), *hindered(), *verdict(0, TREE_2, TREE_2)]
 
-    assert next_command(ONE, events) == Land()
+    assert next_command(ONE, [*events, *COMPARED]) == Land()
 
 
 def test_a_failure_of_the_work_goes_back_to_the_agent_before_a_check_that_cannot_run_counts() -> None:
@@ -310,7 +319,7 @@ def test_a_retry_of_a_step_whose_check_could_not_run_keeps_its_work() -> None:
 
     assert first == Recheck(round=1)
     assert next_command(ONE, events, run) == RunCheck(number=0, check=Check(command="check 1"))
-    assert next_command(ONE, [*events, *checked()], run) == Land()
+    assert next_command(ONE, [*events, *checked(), *COMPARED], run) == Land()
 
 
 def test_a_retry_of_a_step_whose_text_was_edited_since_begins_from_nothing() -> None:
@@ -367,13 +376,13 @@ def test_what_checks_leave_is_noticed_once_per_check() -> None:
 
 
 def test_no_landing_without_a_proof_on_the_tree_as_it_is() -> None:
-    events = [*prepared(), *attempted(1), *checked(), *attempted(2)]
+    events = [*prepared(), *attempted(1), *checked(), *COMPARED, *attempted(2)]
 
     assert next_command(ONE, events) == RunCheck(number=0, check=Check(command="check 1"))
 
 
 def test_a_refused_landing_blocks_with_its_reason() -> None:
-    events = [*prepared(), *attempted(1), *checked(), LANDING, ev.LandingRefused(reason="conflict in a.py")]
+    events = [*prepared(), *attempted(1), *checked(), *COMPARED, LANDING, ev.LandingRefused(reason="conflict in a.py")]
 
     assert next_command(ONE, events) == Finish(state="blocked", reason="conflict in a.py")
 
@@ -381,7 +390,7 @@ def test_a_refused_landing_blocks_with_its_reason() -> None:
 # --- gates ------------------------------------------------------------------------------------------------------
 
 
-PROVED = [*prepared(), *attempted(1), *checked()]
+PROVED = [*prepared(), *attempted(1), *checked(), *COMPARED]
 
 
 def test_verbose_autonomy_asks_before_landing() -> None:
@@ -446,7 +455,7 @@ def test_what_a_person_asked_for_is_told_until_it_is_done(after: list[ev.Event])
 
 def test_a_revised_step_is_asked_about_again_and_revising_uses_up_no_fix() -> None:
     run = run_of(ONE, *REVISED, autonomy="verbose")
-    events = [*PROVED, *attempted(2), *checked()]
+    events = [*PROVED, *attempted(2), *checked(), *COMPARED]
 
     command = next_command(ONE, events, run)
 
@@ -458,7 +467,7 @@ def test_the_latest_wish_is_the_one_that_counts() -> None:
     again = answered(gates.approval(ONE, 2, asked=1), "revise", "longer")
     run = run_of(ONE, *REVISED, *again, autonomy="verbose")
 
-    command = next_command(ONE, [*PROVED, *attempted(2), *checked()], run)
+    command = next_command(ONE, [*PROVED, *attempted(2), *checked(), *COMPARED], run)
 
     assert command == Attempt(node="implement", attempt=3, tier="standard", comment="longer")
 
@@ -482,7 +491,7 @@ def test_a_gate_about_another_step_does_not_park_this_one() -> None:
 
 
 def test_the_first_approval_after_a_fix_has_the_plain_name() -> None:
-    events = [*prepared(), *attempted(1), *checked(exit_code=1), *attempted(2), *checked()]
+    events = [*prepared(), *attempted(1), *checked(exit_code=1), *attempted(2), *checked(), *COMPARED]
 
     command = next_command(ONE, events, run_of(ONE, autonomy="verbose"))
 

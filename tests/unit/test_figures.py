@@ -12,6 +12,7 @@ from tests.examples import some
 from drumline.core import events as ev
 from drumline.core.ids import Commit, DriverId, GateId, RunId, StepId, Tree
 from drumline.core.life import TRANSITIONS, Phase
+from drumline.core.proof import Against
 from drumline.core.spending import ATTEMPTS, COST, UNPRICED, add_up, sum_agents, sum_run, sum_step
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState, fold_step
@@ -47,6 +48,8 @@ def happen(draw: st.DrawFn, kind: type[ev.Event], state: StepState) -> ev.Event:
         ev.CheckEnded: ev.CheckEnded(
             check=0, command="c", tree=TREE, tree_after=TREE, exit_code=draw(st.sampled_from([0, 1]))
         ),
+        ev.ComparisonStarted: ev.ComparisonStarted(against=Against.BASE),
+        ev.ComparisonEnded: ev.ComparisonEnded(against=Against.BASE, tree=TREE, found=()),
         ev.LandingStarted: ev.LandingStarted(commit=COMMIT, tree=TREE, head=COMMIT),
         ev.LandingRefused: ev.LandingRefused(reason="no", retry=True),
         ev.StepLanded: ev.StepLanded(commit=COMMIT, tree=TREE),

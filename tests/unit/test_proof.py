@@ -7,22 +7,45 @@ import pytest
 from drumline.core import codec
 from drumline.core.events import StepFinished
 from drumline.core.ids import StepId
-from drumline.core.proof import Facts, Level, Proof, Reason, settle
+from drumline.core.proof import Colour, Facts, Level, Proof, Reason, settle
+from drumline.record import replace
 
-GREEN = Facts(total=2, passed=2, same_tree=True)
+G, R, U = Colour.GREEN, Colour.RED, Colour.UNKNOWN
+GREEN = Facts(total=2, passed=2, same_tree=True, before=(G, R))
 
 
 @pytest.mark.parametrize(
     ("facts", "level", "why"),
     [
         (GREEN, Level.PROVED, ()),
+        (replace(GREEN, before=(G, G)), Level.KEPT, (Reason.GREEN_BEFORE,)),
+        (replace(GREEN, before=(G, U)), Level.KEPT, (Reason.GREEN_BEFORE, Reason.BASE_UNKNOWN)),
+        (replace(GREEN, before=()), Level.KEPT, (Reason.BASE_UNKNOWN,)),
+        (replace(GREEN, red_first=(R,)), Level.PROVED, ()),
+        (replace(GREEN, red_first=(R, G)), Level.KEPT, (Reason.GREEN_BEFORE,)),
+        (replace(GREEN, tests_changed=True), Level.KEPT, (Reason.TESTS_CHANGED,)),
+        (replace(GREEN, passed=1, inherited=1), Level.KEPT, (Reason.RED_BEFORE,)),
         (Facts(total=0, passed=0, same_tree=True), Level.UNPROVED, (Reason.NO_CHECKS,)),
         (Facts(total=2, passed=1, same_tree=True), Level.UNPROVED, (Reason.NOT_RUN,)),
         (Facts(total=2, passed=2, same_tree=False), Level.UNPROVED, (Reason.NOT_RUN,)),
         (Facts(total=2, passed=2, same_tree=True, unchanged=True), Level.UNPROVED, (Reason.UNCHANGED,)),
         (Facts(total=0, passed=0, same_tree=True, unchanged=True, read_only=True), Level.READ_ONLY, ()),
     ],
-    ids=["green", "no checks", "one could not be run", "merged", "unchanged", "may only read"],
+    ids=[
+        "red before",
+        "green before",
+        "one unknown",
+        "nobody looked",
+        "red first",
+        "expected red and was green",
+        "tests changed",
+        "inherited",
+        "no checks",
+        "one could not be run",
+        "merged",
+        "unchanged",
+        "may only read",
+    ],
 )
 def test_a_level_follows_from_what_was_seen(facts: Facts, level: Level, why: tuple[Reason, ...]) -> None:
     proof = settle(facts)

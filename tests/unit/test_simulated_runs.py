@@ -18,6 +18,7 @@ from drumline.core.advance import advance, orders_for, recover
 from drumline.core.decide import decide
 from drumline.core.ids import DriverId, StepId, Tree
 from drumline.core.plan import Marks, Status, Step
+from drumline.core.proof import Colour, Compared
 from drumline.core.routing import has_other, list_candidates
 from drumline.core.schedule import Surroundings, obstacle, satisfied, settled
 from drumline.core.state import RunState, fold_run
@@ -186,6 +187,10 @@ class Simulation:
                     altered=("a.py",) if self.dice.random() < 0.3 else (),
                 )
                 return started_check, ended
+            case cmd.Compare(against=against, checks=numbers):
+                found = [Compared(check=n, command="", colour=self.dice.choice([*Colour])) for n in numbers]
+                compared = ev.ComparisonEnded(against=against, tree=Tree("t"), found=tuple(found))
+                return ev.ComparisonStarted(against=against), compared
             case _:
                 assert isinstance(command, cmd.Land)
                 proofs = [verdict.ended for verdict in state.verdicts.values()]

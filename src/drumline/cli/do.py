@@ -82,7 +82,7 @@ class Job(Record):
 @click.option(
     "--issue", type=click.IntRange(min=1), metavar="N", help="The issue N, through gh, glab or tea; TEXT adds to it."
 )
-@click.option("--merge", is_flag=True, help="Fast-forward your branch to the result if that is proved.")
+@click.option("--merge", is_flag=True, help="Fast-forward your branch to the result if that passes its checks.")
 @agent_option
 @autonomy_option
 @retries_option

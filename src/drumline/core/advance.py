@@ -10,10 +10,19 @@ from __future__ import annotations
 
 from drumline.core import gates, spending
 from drumline.core.attempts import Again, Rest, follow_up
+from drumline.core.baseline import (
+    choose_base,
+    list_inherited,
+    list_overruled,
+    list_pending,
+    list_rejudged,
+    list_unknown,
+)
 from drumline.core.checkfailure import CHECK_RULES, CheckFailure, explain, is_work
 from drumline.core.commands import (
     Attempt,
     Command,
+    Compare,
     Defer,
     Finish,
     Land,
@@ -26,11 +35,13 @@ from drumline.core.commands import (
 )
 from drumline.core.events import AttemptEnded, Event, WorkLost
 from drumline.core.ids import DriverId
+from drumline.core.judge import is_grave
 from drumline.core.life import OPEN, Phase
 from drumline.core.plan import Check, Step
+from drumline.core.proof import Against
 from drumline.core.routing import Candidate, choose, list_candidates, raise_tier
 from drumline.core.state import RunState
-from drumline.core.stepstate import StepState
+from drumline.core.stepstate import StepState, tell_foul
 from drumline.core.taxonomy import MOST_KILLS, RULES, Failure, Reaction
 from drumline.record import Record, replace
 
@@ -127,9 +138,25 @@ def _after_work(orders: Orders, state: StepState, run: RunState) -> Command:
     pending = _pending_check(orders, state)
     if pending is not None:
         return pending
-    if state.failing():
+    return _after_checks(orders, state, run)
+
+
+def _after_checks(orders: Orders, state: StepState, run: RunState) -> Command:
+    """Land what broke nothing; before that, look what the checks say about the tree before the work."""
+    unknown = list_unknown(orders.checks, state)
+    if unknown:
+        return Compare(against=Against.BASE, checks=unknown)
+    if len(list_inherited(orders.checks, state)) < len(state.failing()):
         return _after_failed_checks(orders, state, run)
-    return _approved(orders, state, run)
+    rejudged = list_rejudged(orders.checks, state)
+    if rejudged:
+        return Compare(against=Against.BASE_JUDGE, checks=rejudged)
+    if list_overruled(state) and is_grave(state.touched):
+        refused = _after_foul(orders, state, run)
+        if refused is not None:
+            return refused
+    pending = list_pending(orders.step, orders.checks, state, run)
+    return Compare(against=choose_base(state), checks=pending) if pending else _approved(orders, state, run)
 
 
 def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:
@@ -246,6 +273,29 @@ def _after_failed_checks(orders: Orders, state: StepState, run: RunState) -> Com
     return Finish(state="blocked", reason=f"still failing after {_count(state.fixes, 'fix', 'es')}: {commands}")
 
 
+def _after_foul(orders: Orders, state: StepState, run: RunState) -> Command | None:
+    """What follows work that passes only because it changed its judge: its agent hears it once, then a person."""
+    if not state.warned and state.fixes < orders.retries:
+        return _attempt(orders, state, run, fixing=True)
+    step = orders.step
+    if orders.autonomy == "autopilot":
+        return Finish(state="blocked", reason=tell_foul(state))
+    asked = run.find_gate(gates.JUDGE, step.id, state.attempts)
+    if asked is None:
+        before = run.count_asked(gates.JUDGE, step.id)
+        opens = gates.judge(step, state.attempts, asked=before, foul=tell_foul(state))
+        return Park(gate=opens.gate, opens=opens)
+    if asked.answer is None:
+        return Park(gate=asked.opened.gate)
+    match asked.answer.choice:
+        case gates.ALLOW:
+            return None
+        case gates.UNDO:
+            return _attempt(orders, state, run, fixing=True)
+        case _:
+            return Finish(state="failed", reason=_rejection(asked.answer.comment), rejected=True)
+
+
 def _approved(orders: Orders, state: StepState, run: RunState) -> Command:
     if orders.autonomy != "verbose":
         return Land()
@@ -270,6 +320,9 @@ def _tell_verdict(orders: Orders, state: StepState) -> str:
     """What the checks say about the work, for who decides whether it lands."""
     if not orders.checks:
         return "has no checks: nothing proves it"
+    inherited = ", ".join(orders.checks[number].command for number in list_inherited(orders.checks, state))
+    if inherited:
+        return f"breaks nothing, but fails what failed before ({inherited})"
     void = ", ".join(ended.command for ended in state.void())
     return f"is not proved: its check changes the tree ({void})" if void else gates.PASSED
 

@@ -108,7 +108,7 @@ def _pack(step: Step) -> list[object]:
     rest = to_plain(step)
     for name in _PACKED:
         rest.pop(name, None)
-    checks = [part for check in step.checks for part in (check.command, check.line, check.source)]
+    checks = [part for check in step.checks for part in (check.command, check.line, check.source, check.red_first)]
     return [step.id, step.title, step.path, step.line, step.text_digest, step.needs, checks, *([rest] if rest else [])]
 
 
@@ -123,7 +123,9 @@ def _unpack(packed: list[Any]) -> Step:
         line=line,
         text_digest=digest,
         needs=tuple(needs),
-        checks=tuple([Check(command=c, line=n, source=s) for c, n, s in zip(*[iter(checks)] * 3, strict=True)]),
+        checks=tuple(
+            [Check(command=c, line=n, source=s, red_first=r) for c, n, s, r in zip(*[iter(checks)] * 4, strict=True)]
+        ),
         **more,
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from drumline.core.events import GateOpened
 from drumline.core.ids import Commit, GateId, StepId, Tree
 from drumline.core.plan import Check
+from drumline.core.proof import Against
 from drumline.record import Record
 
 
@@ -55,6 +56,13 @@ class RunCheck(Command):
     number: int
     check: Check
     delay: float = 0.0
+
+
+class Compare(Command):
+    """Run these checks on another tree than that of the work."""
+
+    against: Against
+    checks: tuple[int, ...]
 
 
 class Land(Command):

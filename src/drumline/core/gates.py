@@ -25,7 +25,8 @@ TAKEN_BACK = "taken back"
 TRUST = "trust"
 BUDGET, QUESTION = "budget", "question"
 """Kinds of gates that agents lead to."""
-APPROVAL, WAVE, REDO = "approve", "wave", "redo"
+ALLOW, UNDO = "allow", "undo"
+APPROVAL, WAVE, REDO, JUDGE = "approve", "wave", "redo", "judge"
 """Kinds of gates about work that is done."""
 PASSED = "passed its checks"
 TYPO = 0.75
@@ -120,6 +121,19 @@ def approval(step: Step, attempt: int, *, asked: int = 0, verdict: str = PASSED)
         options=(APPROVE, REVISE, REJECT),
         step=step.id,
         free=True,
+        about=attempt,
+    )
+
+
+def judge(step: Step, attempt: int, *, asked: int, foul: str) -> GateOpened:
+    """Work that passes its checks only because it changed what judges it."""
+    return GateOpened(
+        gate=name_gate(JUDGE, step.id, asked),
+        kind=JUDGE,
+        question=f"{step.id} ({step.title}): {foul} Allow that, let the agent undo it, or reject the step?",
+        options=(ALLOW, UNDO, REJECT),
+        step=step.id,
+        person_only=True,
         about=attempt,
     )
 

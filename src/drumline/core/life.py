@@ -17,6 +17,8 @@ from drumline.core.events import (
     AttemptUsed,
     CheckEnded,
     CheckStarted,
+    ComparisonEnded,
+    ComparisonStarted,
     Event,
     LandingRefused,
     LandingStarted,
@@ -43,11 +45,12 @@ class Phase(Enum):
     WORKING = "working"
     WORKED = "worked"
     CHECKING = "checking"
+    COMPARING = "comparing"
     LANDING = "landing"
     LANDED = "landed"
 
 
-OPEN = frozenset({Phase.PREPARING, Phase.WORKING, Phase.CHECKING, Phase.LANDING})
+OPEN = frozenset({Phase.PREPARING, Phase.WORKING, Phase.CHECKING, Phase.COMPARING, Phase.LANDING})
 """Phases in which an intent is recorded and its outcome is not."""
 
 TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
@@ -68,10 +71,12 @@ TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
         Phase.WORKED: {
             AttemptStarted: Phase.WORKING,
             CheckStarted: Phase.CHECKING,
+            ComparisonStarted: Phase.COMPARING,
             StepRechecked: Phase.WORKED,
             LandingStarted: Phase.LANDING,
         },
         Phase.CHECKING: {CheckEnded: Phase.WORKED, WorkLost: Phase.WORKED},
+        Phase.COMPARING: {ComparisonEnded: Phase.WORKED, WorkLost: Phase.WORKED},
         Phase.LANDING: {StepLanded: Phase.LANDED, LandingRefused: Phase.WORKED, WorkLost: Phase.WORKED},
         Phase.LANDED: {},
     }

@@ -24,9 +24,44 @@ class Level(Enum):
 class Reason(Enum):
     """Why a level is not `proved`."""
 
+    RED_BEFORE = "red_before"
+    GREEN_BEFORE = "green_before"
+    TESTS_CHANGED = "tests_changed"
+    BASE_UNKNOWN = "base_unknown"
     NO_CHECKS = "no_checks"
     NOT_RUN = "not_run"
     UNCHANGED = "unchanged"
+
+
+class Against(Enum):
+    """A tree that the work is compared with.
+
+    The one before the work, with all that setup made; the same with the work's own tests; the work with the tests,
+    the configuration of the runners and the scripts as they were before.
+    """
+
+    BASE = "base"
+    BASE_SOURCE = "base_source"
+    BASE_JUDGE = "base_judge"
+
+
+class Colour(Enum):
+    """What a check says about a tree that the work is compared with."""
+
+    GREEN = "green"
+    RED = "red"
+    UNKNOWN = "unknown"
+
+
+class Compared(Record):
+    """A check on a tree that the work is compared with; `evidence` is the line that leaves its colour unknown."""
+
+    check: int
+    command: str
+    colour: Colour
+    evidence: str = ""
+    seconds: float = 0.0
+    log: str = ""
 
 
 class Proof(Record):
@@ -44,15 +79,22 @@ class Proof(Record):
 class Facts(Record):
     """What is known of a step at its landing.
 
-    `passed` of its `total` items passed as checks on the tree that it ended with; `same_tree` says that this is the
-    tree that landed. `unchanged` says that nothing of its own landed, `read_only` that its role may change nothing.
+    `passed` of its `total` items passed as checks on the tree that it ended with, `inherited` others fail there as
+    they did before; `same_tree` says that this is the tree that landed. `unchanged` says that nothing of its own
+    landed, `read_only` that its role may change nothing, `tests_changed` that the checks pass only with tests that
+    the work has changed, which nobody has reviewed. `before` is what the checks that count say about the tree
+    without the work, `red_first` what those say that the plan expects to fail there.
     """
 
     total: int
     passed: int
     same_tree: bool
+    inherited: int = 0
     unchanged: bool = False
     read_only: bool = False
+    tests_changed: bool = False
+    before: tuple[Colour, ...] = ()
+    red_first: tuple[Colour, ...] = ()
 
 
 def settle(facts: Facts) -> Proof:
@@ -60,7 +102,10 @@ def settle(facts: Facts) -> Proof:
     if facts.read_only and facts.unchanged:
         return Proof(level=Level.READ_ONLY)
     missing = _list_missing(facts)
-    return Proof(level=Level.UNPROVED, why=missing) if missing else Proof(level=Level.PROVED)
+    if missing:
+        return Proof(level=Level.UNPROVED, why=missing)
+    doubts = _list_doubts(facts)
+    return Proof(level=Level.KEPT, why=doubts) if doubts else Proof(level=Level.PROVED)
 
 
 def _list_missing(facts: Facts) -> tuple[Reason, ...]:
@@ -69,4 +114,20 @@ def _list_missing(facts: Facts) -> tuple[Reason, ...]:
         return (Reason.UNCHANGED,)
     if not facts.total:
         return (Reason.NO_CHECKS,)
-    return () if facts.passed == facts.total and facts.same_tree else (Reason.NOT_RUN,)
+    return () if facts.passed + facts.inherited == facts.total and facts.same_tree else (Reason.NOT_RUN,)
+
+
+def _list_doubts(facts: Facts) -> tuple[Reason, ...]:
+    """Why the checks, none of which fails through the work, do not show that the work did something."""
+    missed: set[Colour] = {colour for colour in facts.red_first if colour is not Colour.RED}
+    if Colour.RED not in facts.before:
+        missed |= {*facts.before} or {Colour.UNKNOWN}
+    found = {_DOUBTS[colour] for colour in missed}
+    if facts.inherited:
+        found.add(Reason.RED_BEFORE)
+    if facts.tests_changed:
+        found.add(Reason.TESTS_CHANGED)
+    return tuple(reason for reason in Reason if reason in found)
+
+
+_DOUBTS = {Colour.GREEN: Reason.GREEN_BEFORE, Colour.UNKNOWN: Reason.BASE_UNKNOWN}

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from drumline.core.event import Event
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
+from drumline.core.judge import Touched
+from drumline.core.proof import Against, Compared
 from drumline.record import field
 
 
@@ -89,7 +91,8 @@ class AttemptEnded(Event):
     """An agent concluded. `failure` is empty or a class of the taxonomy; `tree` is what it left behind.
 
     `source` says who counted the `usage`. A `question` is for a person and no failure; `resets_at` is when a quota is
-    there again. `unchanged` says that the agent called itself done and had changed no file.
+    there again. `unchanged` says that the agent called itself done and had changed no file. `touched` are the files
+    of the judge that the work has changed by now.
     """
 
     node: str
@@ -105,6 +108,7 @@ class AttemptEnded(Event):
     resets_at: float | None = None
     unchanged: bool = False
     notices: tuple[str, ...] = ()
+    touched: tuple[Touched, ...] = ()
 
 
 class CheckStarted(Event):
@@ -136,6 +140,20 @@ class CheckEnded(Event):
     created: tuple[str, ...] = ()
     altered: tuple[str, ...] = ()
     left: str = ""
+
+
+class ComparisonStarted(Event):
+    """Intent: checks run on another tree than that of the work."""
+
+    against: Against
+
+
+class ComparisonEnded(Event):
+    """What checks say about a tree that the work is compared with."""
+
+    against: Against
+    tree: Tree
+    found: tuple[Compared, ...]
 
 
 class LandingStarted(Event):

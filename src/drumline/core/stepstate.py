@@ -10,8 +10,10 @@ from drumline.core import events as ev
 from drumline.core.attempts import Attempts, Ending
 from drumline.core.checkfailure import is_work
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
+from drumline.core.judge import Touched, is_grave, list_reverted
 from drumline.core.leftovers import tell_check
 from drumline.core.life import Phase, step_forward
+from drumline.core.proof import Against, Colour, Compared
 from drumline.core.spending import COST, add_up, count_attempt
 from drumline.core.taxonomy import Failure, consumes_fix
 
@@ -37,6 +39,9 @@ class StepState(Attempts):
     that were cut short, `usage` and `spent` (by agent) what all of them used; `fixes` are of this round,
     `fixes_before` of those before. `kills` counts work lost in a row because something was killed, `killed` says what
     that was last. `metered` is what the attempt under way has used so far.
+
+    `touched` are the files of the judge that the work has changed, `warned` says that its agent was told so, and
+    `compared` is what checks, by their numbers, say about other trees.
     """
 
     version: int = 0
@@ -58,6 +63,9 @@ class StepState(Attempts):
     asked: ev.AttemptStarted | None = None
     last: ev.AttemptEnded | None = None
     verdicts: dict[int, Verdict] = field(default_factory=dict)
+    touched: tuple[Touched, ...] = ()
+    warned: bool = False
+    compared: dict[Against, dict[int, Compared]] = field(default_factory=dict)
     feedback: tuple[ev.CheckEnded, ...] = ()
     complaint: str = ""
     trouble: str = ""
@@ -163,6 +171,7 @@ def _begin_round(state: StepState, number: int) -> None:
     state.round = number
     state.fixes_before = state.all_fixes
     state.fixes = state.waits = state.crashes = state.rests = state.kills = 0
+    state.warned = False
 
 
 def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
@@ -172,6 +181,8 @@ def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
 
 
 def _ready(state: StepState, event: ev.WorkspaceReady, _: Phase) -> None:
+    if event.tree != state.ready:
+        state.compared = {}
     state.tree = state.ready = event.tree
     state.fresh = True
     state.session = ""
@@ -190,6 +201,7 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
     state.metered = None
     state.last = state.refused = None
     state.verdicts = {}
+    state.compared = {against: found for against, found in state.compared.items() if against is Against.BASE}
 
 
 def _spend(state: StepState) -> None:
@@ -200,9 +212,24 @@ def _spend(state: StepState) -> None:
     if last and last.question and not failure:
         return
     state.feedback = state.faults()
-    state.complaint = _complain(last, failing=bool(state.feedback))
-    if failure or state.feedback:
+    foul = "" if failure or state.feedback else tell_foul(state)
+    state.complaint = foul or _complain(last, failing=bool(state.feedback))
+    state.warned = state.warned or bool(foul)
+    if failure or state.feedback or foul:
         state.fixes += 1
+
+
+def tell_foul(state: StepState) -> str:
+    """What is wrong with work that passes only with the judge that it changed itself; empty if it is not so."""
+    asked = state.compared.get(Against.BASE_JUDGE, {}).values()
+    red = [found.command for found in asked if found.colour is Colour.RED]
+    if not red or not is_grave(state.touched):
+        return ""
+    files = ", ".join(list_reverted(state.touched))
+    return (
+        f"the checks pass only because the work changed what judges it ({files}): "
+        f"with these files as they were before, this fails: {', '.join(red)}."
+    )
 
 
 def _complain(last: ev.AttemptEnded | None, *, failing: bool) -> str:
@@ -216,6 +243,7 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.attempts = event.attempt
     state.fresh = False
     state.tree = event.tree
+    state.touched = event.touched
     state.notices = tuple(dict.fromkeys((*state.notices, *event.notices)))[-MOST_NOTICES:]
     _charge(state, event.usage, event.seconds)
     state.conclude(
@@ -260,6 +288,11 @@ def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
     state.notices = tuple(dict.fromkeys((*state.notices, *told)))[-MOST_NOTICES:]
 
 
+def _comparison_ended(state: StepState, event: ev.ComparisonEnded, _: Phase) -> None:
+    state.compared.setdefault(event.against, {}).update({found.check: found for found in event.found})
+    state.seconds += sum(found.seconds for found in event.found)
+
+
 def _landing_started(state: StepState, event: ev.LandingStarted, _: Phase) -> None:
     state.landing_head = state.landing_head or event.head
     state.candidate = event.commit
@@ -294,6 +327,8 @@ _APPLY: dict[type[ev.Event], Callable[[StepState, Any, Phase], None]] = {
     ev.AttemptEnded: _attempt_ended,
     ev.CheckStarted: _nothing,
     ev.CheckEnded: _check_ended,
+    ev.ComparisonStarted: _nothing,
+    ev.ComparisonEnded: _comparison_ended,
     ev.LandingStarted: _landing_started,
     ev.LandingRefused: _refused,
     ev.StepLanded: _landed,

@@ -11,6 +11,8 @@ from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.advance import Orders
 from drumline.core.checkfailure import CheckFailure
+from drumline.core.ids import Tree
+from drumline.core.judge import Touched
 from drumline.core.leftovers import sort_changes
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, Role, find_role
@@ -23,6 +25,7 @@ from drumline.core.subject import write_subject
 from drumline.core.taxonomy import Failure
 from drumline.engine.agent_call import MOST_MESSAGE, Absent, AgentCall, cut_notices
 from drumline.engine.checking import run_check
+from drumline.engine.comparing import Comparison, look_for_judges
 from drumline.engine.figures import add_figures
 from drumline.engine.finishing import spell_path, write_end
 from drumline.engine.kit import Kit, OpenAgent, Worker
@@ -86,6 +89,8 @@ class Acts(Record):
             case cmd.RunCheck(number=number, check=check):
                 started_check = ev.CheckStarted(check=number, command=check.command, tree=_known(state.tree))
                 return Note(step=[started_check])
+            case cmd.Compare(against=against):
+                return Note(step=[ev.ComparisonStarted(against=against)])
             case cmd.Land():
                 return await self._intend_landing(state)
             case cmd.Park(gate=gate, opens=opens):
@@ -96,7 +101,7 @@ class Acts(Record):
             case cmd.Release(reason=reason):
                 return Note(step=[ev.StepReleased(reason=reason[:MOST_MESSAGE])])
             case cmd.Finish():
-                finished = await write_end(command, state, self.orders, self.kit.workspaces)
+                finished = await write_end(command, state, self.orders, run=self.run, workspaces=self.kit.workspaces)
                 return Note(step=[ev.StepReleased(reason=command.state)], run=[add_figures(finished, state)])
             case _:
                 raise AssertionError(f"{command!r} is not a step's command")
@@ -110,6 +115,8 @@ class Acts(Record):
                 return await self._attempt(command, state)
             case cmd.RunCheck():
                 return Note(step=[await self._check(command, state)])
+            case cmd.Compare(against=against, checks=checks):
+                return Note(step=[await self._comparison(state).make(against, checks)])
             case cmd.Land():
                 return Note(step=[await self._land(state)])
             case _:
@@ -185,6 +192,7 @@ class Acts(Record):
             resets_at=self._rest(outcome, state),
             unchanged=writes and tree == before and not outcome.failure and not outcome.question,
             notices=cut_notices(outcome.notices),
+            touched=await self._look_for_judges(state, tree),
         )
         return Note(step=[ended], run=self._count(command, state, ended))
 
@@ -301,6 +309,20 @@ class Acts(Record):
             created=left.created,
             altered=left.altered,
             left=found.left,
+        )
+
+    async def _look_for_judges(self, state: StepState, tree: Tree) -> tuple[Touched, ...]:
+        base, ready = _known(state.base), _known(state.ready)
+        return await look_for_judges(self.orders, self.kit.workspaces, base=base, tree=tree, ready=ready)
+
+    def _comparison(self, state: StepState) -> Comparison:
+        return Comparison(
+            kit=self.kit,
+            processes=self.processes,
+            orders=self.orders,
+            before=_known(state.ready),
+            after=_known(state.tree),
+            touched=state.touched,
         )
 
     async def _land(self, state: StepState) -> ev.Event:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 from drumline.core.checkfailure import Cause, FailedCheck, classify
 from drumline.ports.processes import Job, Processes
@@ -25,10 +26,17 @@ class Checked(Record):
 
 
 async def run_check(
-    command: str, processes: Processes, *, folder: Path, log: Path, timeout: float | None, files: Sequence[str] = ()
+    command: str,
+    processes: Processes,
+    *,
+    folder: Path,
+    log: Path,
+    timeout: float | None,
+    files: Sequence[str] = (),
+    env: Mapping[str, str] = MappingProxyType({}),
 ) -> Checked:
-    """Run the command in the folder. `files` are those that the work is about."""
-    job = Job(argv=["bash", "-c", command], cwd=folder, log=log, timeout=timeout)
+    """Run the command in the folder. `files` are those that the work is about, `env` is added to our environment."""
+    job = Job(argv=["bash", "-c", command], cwd=folder, log=log, timeout=timeout, env=env)
     ended = await processes.run(job)
     output = ended.output or ended.message
     if ended.timed_out:

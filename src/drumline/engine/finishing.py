@@ -6,31 +6,27 @@ import contextlib
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
+from drumline.core import gates
 from drumline.core.advance import Orders
+from drumline.core.baseline import list_counting, list_inherited, list_overruled, look_up
 from drumline.core.plan import Step
 from drumline.core.products import is_productless
-from drumline.core.proof import Facts, settle
+from drumline.core.proof import Colour, Facts, settle
 from drumline.core.roles import find_role
+from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.errors import GitError
 from drumline.ports.workspaces import Workspaces
 
 
-async def write_end(command: cmd.Finish, state: StepState, orders: Orders, workspaces: Workspaces) -> ev.StepFinished:
+async def write_end(
+    command: cmd.Finish, state: StepState, orders: Orders, *, run: RunState, workspaces: Workspaces
+) -> ev.StepFinished:
     """The event that a step finishes with, but for its figures."""
     files, unchanged = await _list_changes(state, workspaces)
-    checks = len(orders.checks)
-    passed = sum(1 for number in range(checks) if state.proves(number))
-    total = checks + len(orders.step.not_run)
     landed = state.landed if command.state == "done" else None
-    facts = Facts(
-        total=total,
-        passed=passed,
-        same_tree=landed is not None and landed.tree == state.tree,
-        unchanged=unchanged,
-        read_only=_is_read_only(orders.step),
-    )
+    facts = _gather(state, orders, run, unchanged=unchanged)
     proof = settle(facts) if landed else None
     return ev.StepFinished(
         step=orders.step.id,
@@ -41,8 +37,8 @@ async def write_end(command: cmd.Finish, state: StepState, orders: Orders, works
         tree=landed.tree if landed else None,
         level=proof.level if proof else None,
         why=proof.why if proof else (),
-        checks_passed=passed,
-        checks_total=total,
+        checks_passed=facts.passed,
+        checks_total=facts.total,
         files=tuple(files),
         created=tuple(path for path, kind in files.items() if kind == "created"),
         deleted=tuple(path for path, kind in files.items() if kind == "deleted"),
@@ -50,6 +46,29 @@ async def write_end(command: cmd.Finish, state: StepState, orders: Orders, works
         unchanged=bool(landed and unchanged),
         void=tuple(ended.command for ended in state.void()),
     )
+
+
+def _gather(state: StepState, orders: Orders, run: RunState, *, unchanged: bool) -> Facts:
+    checks = orders.checks
+    before = [look_up(number, check, state, run) or Colour.UNKNOWN for number, check in enumerate(checks)]
+    return Facts(
+        total=len(checks) + len(orders.step.not_run),
+        passed=sum(1 for number in range(len(checks)) if state.proves(number)),
+        inherited=len(list_inherited(checks, state)),
+        same_tree=state.landed is not None and state.landed.tree == state.tree,
+        unchanged=unchanged,
+        read_only=_is_read_only(orders.step),
+        tests_changed=bool(list_overruled(state)) and not _is_reviewed(state, orders.step, run),
+        before=tuple(before[number] for number in list_counting(checks)),
+        red_first=tuple(colour for colour, check in zip(before, checks, strict=True) if check.red_first),
+    )
+
+
+def _is_reviewed(state: StepState, step: Step, run: RunState) -> bool:
+    """Whether a person has said yes to the work with the tests it changed."""
+    asked = [run.find_gate(kind, step.id, state.attempts) for kind in (gates.APPROVAL, gates.JUDGE)]
+    given = [gate.answer.choice for gate in asked if gate is not None and gate.answer is not None]
+    return gates.APPROVE in given or gates.ALLOW in given
 
 
 def _is_read_only(step: Step) -> bool:

@@ -181,7 +181,7 @@ class Walk:
             return
         if self.kit.workspaces.path(self.step).exists():
             found = await read_work(self.kit.workspaces, self.step, base=state.base)
-            if found.tree != state.tree:
+            if found.tree not in (state.tree, state.ready):
                 await self.kit.workspaces.keep(self.step, f"lost-{self.token}", found.tree, base=state.base)
         await self.kit.workspaces.restore(self.step, state.tree)
 

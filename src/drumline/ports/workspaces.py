@@ -61,6 +61,10 @@ class Workspaces(Protocol):
         """Bring the workspace to exactly `tree` (ignored files stay)."""
         ...
 
+    async def switch(self, step: StepId, tree: Tree) -> None:
+        """Give a workspace that is prepared the files of `tree` (ignored ones stay); its base stays as it is."""
+        ...
+
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
         """Bring the workspace back to `tree`, which it had before; the paths that were not so, as `changed` tells them.
 
@@ -77,6 +81,14 @@ class Workspaces(Protocol):
 
         Names that are no UTF-8 come with surrogate escapes.
         """
+        ...
+
+    async def compose(self, tree: Tree, other: Tree, paths: Sequence[str]) -> Tree:
+        """The tree with these paths as they are in the other one, or without them where that has none."""
+        ...
+
+    async def read_text(self, place: Commit | Tree, path: str) -> str | None:
+        """The text of a file in a commit or tree, what is no UTF-8 replaced; None if there is none."""
         ...
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:

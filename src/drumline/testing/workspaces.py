@@ -112,6 +112,10 @@ class FakeWorkspaces:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
 
+    async def switch(self, step: StepId, tree: Tree) -> None:
+        """Give a workspace that is prepared the files of `tree` (ignored ones stay)."""
+        await self.restore(step, tree)
+
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
         """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
         found = self._read(step, base, whole=True)
@@ -133,6 +137,17 @@ class FakeWorkspaces:
         before, after = self._trees[one], self._trees[other]
         paths = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
         return {p: "created" if p not in before else "modified" if p in after else "deleted" for p in paths}
+
+    async def compose(self, tree: Tree, other: Tree, paths: Sequence[str]) -> Tree:
+        """The tree with these paths as they are in the other one, or without them where that has none."""
+        kept = {path: text for path, text in self._trees[tree].items() if path not in paths}
+        return self._store({**kept, **{path: text for path, text in self._trees[other].items() if path in paths}})
+
+    async def read_text(self, place: Commit | Tree, path: str) -> str | None:
+        """The text of a file in a commit or tree; None if there is none."""
+        tree = self._commits[Commit(place)].tree if place in self._commits else Tree(place)
+        found = self._trees[tree].get(path)
+        return None if found is None else found.decode("utf-8", "replace")
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
         """Make the step's commit; the same arguments give the same commit."""

@@ -44,6 +44,8 @@ def activity(snapshot: Snapshot, step: StepId) -> Activity | None:
             return _at_work(snapshot, step, state)
         case Phase.CHECKING:
             return Activity(node="check", text=_check(snapshot, step), since=since)
+        case Phase.COMPARING:
+            return Activity(node="check", text="checking the tree before the work", since=since)
         case Phase.WORKED:
             return Activity(node="check", text="between checks", since=since)
         case Phase.LANDING | Phase.LANDED:

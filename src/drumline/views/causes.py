@@ -13,7 +13,7 @@ from drumline.core.events import StepFinished
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.login import find_login
 from drumline.core.plan import Marks, Step
-from drumline.core.proof import Level
+from drumline.core.proof import Level, Reason
 from drumline.core.schedule import STUCK, Obstacle, obstacle
 from drumline.core.state import RunState
 from drumline.core.task import is_task
@@ -28,6 +28,15 @@ from drumline.views.states import run_state, step_state
 OWNER, TIMER, BLOCKER, FINISHED = "owner", "timer", "blocker", "finished"
 MOST_NAMED = 5
 SHORT_COMMIT = 9
+
+
+DOUBTS = {
+    Reason.RED_BEFORE: "a configured check fails as it did before the work",
+    Reason.GREEN_BEFORE: "its checks passed before the work, too",
+    Reason.TESTS_CHANGED: "its checks pass only with the tests that it changed",
+    Reason.BASE_UNKNOWN: "it is not known whether its checks failed before the work",
+}
+"""Why a step that broke nothing is not proved."""
 
 
 class Cause(Record):
@@ -65,6 +74,8 @@ def explain_doubt(finished: StepFinished) -> str:
         return f"landed only {name_some(map(flatten, finished.files))}, no product of its own: its checks prove nothing"
     if finished.unchanged:
         return "its work changed no file, so its checks prove nothing"
+    if proof.level is Level.KEPT:
+        return f"kept, not proved: {'; '.join(DOUBTS[reason] for reason in proof.why)}"
     if not finished.checks_total:
         return finished.reason or "landed, but it has no checks that could prove it"
     if finished.checks_passed < finished.checks_total:

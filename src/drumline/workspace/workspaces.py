@@ -19,6 +19,7 @@ from drumline.ports.workspaces import Landing
 from drumline.record import Record, replace
 from drumline.workspace.branch import find_head, look_at_branch, settle_branch
 from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
+from drumline.workspace.composing import compose_tree
 from drumline.workspace.files import WorkFiles
 from drumline.workspace.git import LIMIT, Git
 from drumline.workspace.landing import Target, find_landing, land_commit
@@ -139,6 +140,11 @@ class GitWorkspaces:
                 desk.base_note.write_text(noted, encoding="utf-8")
             await _settle(desk, Commit(noted), tree)
 
+    async def switch(self, step: StepId, tree: Tree) -> None:
+        """Give a workspace that is prepared the files of `tree` (ignored ones stay); its base stays as it is."""
+        async with self._open(step) as desk:
+            await desk.files.fill(tree)
+
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
         """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
         async with self._open(step) as desk:
@@ -187,6 +193,15 @@ class GitWorkspaces:
     async def _compare(self, before: str, after: str) -> Mapping[str, str]:
         found = (await self._git.run("diff-tree", "-r", "--name-status", "--no-renames", "-z", before, after)).items
         return {path: _KINDS.get(letter, "modified") for letter, path in zip(found[::2], found[1::2], strict=True)}
+
+    async def compose(self, tree: Tree, other: Tree, paths: Sequence[str]) -> Tree:
+        """The tree with these paths as they are in the other one, or without them where that has none."""
+        return await compose_tree(self._git, tree, other, paths, folder=self._aside)
+
+    async def read_text(self, place: Commit | Tree, path: str) -> str | None:
+        """The text of a file in a commit or tree, what is no UTF-8 replaced; None if there is none."""
+        found = await self._git.run("cat-file", "blob", f"{place}:{path}", accept=(0, 128))
+        return None if found.code else found.out.decode("utf-8", "replace")
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
         """Make the step's commit with plumbing; the same arguments give the same commit.

@@ -1,0 +1,122 @@
+"""What checks say about the trees that the work is compared with, and what follows from it.
+
+A check that passes without the work proves nothing about it. The rule: red counts only if the work can explain it;
+whatever else makes a check fail leaves its colour unknown, and an unknown colour never raises a level.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+from drumline.core.checkfailure import is_work
+from drumline.core.ids import Tree
+from drumline.core.judge import is_doubtful, names_new_test
+from drumline.core.plan import Check, Step
+from drumline.core.proof import Against, Colour, Compared, Level
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
+
+LONGEST = 300.0
+"""Seconds: a check that takes longer is run on no other tree than that of the work."""
+TIMED_OUT = 124
+"""The exit code of a check that took too long, as the program `timeout` has it."""
+RECENT = 50
+"""How many finished steps are looked at for one that landed the tree in question."""
+CONFIGURED = "config"
+"""The source of checks that judge every step."""
+
+_ELSEWHERE = re.compile(
+    r"address already in use|\bEADDRINUSE\b|no space left on device|\bENOSPC\b|too many open files|\bEMFILE\b",
+    re.IGNORECASE,
+)
+
+
+def paint(exit_code: int | None, failure: str, output: str) -> tuple[Colour, str]:
+    """The colour of a check on a tree that the work is compared with, and the line that leaves it unknown."""
+    if exit_code == 0:
+        return Colour.GREEN, ""
+    if exit_code is None or not is_work(failure):
+        return Colour.UNKNOWN, failure
+    if exit_code == TIMED_OUT:
+        return Colour.UNKNOWN, "it took too long"
+    found = next((line for line in output.splitlines() if _ELSEWHERE.search(line)), None)
+    return (Colour.RED, "") if found is None else (Colour.UNKNOWN, found.strip())
+
+
+def list_counting(checks: Sequence[Check]) -> list[int]:
+    """The checks that can show that the work did something: the step's own, or all if it has none."""
+    own = [number for number, check in enumerate(checks) if check.source != CONFIGURED]
+    return own or list(range(len(checks)))
+
+
+def choose_base(state: StepState) -> Against:
+    """The tree without the work: where the work changed what judges it, that judge belongs to it."""
+    return Against.BASE_SOURCE if state.touched else Against.BASE
+
+
+def list_pending(step: Step, checks: Sequence[Check], state: StepState, run: RunState) -> tuple[int, ...]:
+    """The checks that are to be run on the tree without the work before the step lands."""
+    if step.not_run or state.void() or state.tree == state.ready:
+        return ()  # whatever they say, it is not proved
+    counting = [number for number in list_counting(checks) if not _is_long(number, state)]
+    return tuple(n for n in counting if look_up(n, checks[n], state, run) is None)
+
+
+def list_unknown(checks: Sequence[Check], state: StepState) -> tuple[int, ...]:
+    """The failing checks of which nobody knows whether they failed before, if that decides whose failure it is."""
+    known = state.compared.get(Against.BASE, {})
+    return tuple(n for n in _list_suspects(checks, state) if n not in known and not _is_long(n, state))
+
+
+def list_inherited(checks: Sequence[Check], state: StepState) -> list[int]:
+    """The checks that fail as they did before the work."""
+    known = state.compared.get(Against.BASE, {})
+    return [n for n in _list_suspects(checks, state) if n in known and known[n].colour is Colour.RED]
+
+
+def look_up(number: int, check: Check, state: StepState, run: RunState) -> Colour | None:
+    """What one check says about the tree without the work; None if nobody has looked."""
+    against = choose_base(state)
+    found = state.compared.get(against, {}).get(number)
+    if found is not None:
+        return found.colour
+    return Colour.GREEN if against is Against.BASE and _has_passed(check, state.ready, run) else None
+
+
+def list_rejudged(checks: Sequence[Check], state: StepState) -> tuple[int, ...]:
+    """The checks that the judge of the base has to be asked about and was not."""
+    if not is_doubtful(state.touched) or state.void():
+        return ()
+    known = state.compared.get(Against.BASE_JUDGE, {})
+    passed = [n for n in range(len(checks)) if n not in known and state.proves(n) and not _is_long(n, state)]
+    return tuple(n for n in passed if not names_new_test(checks[n].command, state.touched))
+
+
+def list_overruled(state: StepState) -> list[Compared]:
+    """The checks that pass with the judge of the work and fail with that of the base."""
+    asked = state.compared.get(Against.BASE_JUDGE, {}).values()
+    return [found for found in asked if found.colour is Colour.RED]
+
+
+def _list_suspects(checks: Sequence[Check], state: StepState) -> list[int]:
+    """The failing checks, if the step may have found them so: none is its own, and all judge the work."""
+    failing = [number for number, verdict in sorted(state.verdicts.items()) if verdict.ended.exit_code != 0]
+    own = not {*list_counting(checks)}.isdisjoint(failing)
+    return [] if own or len(state.faults()) < len(failing) else failing
+
+
+def _is_long(number: int, state: StepState) -> bool:
+    verdict = state.verdicts.get(number)
+    return verdict is not None and verdict.ended.seconds > LONGEST
+
+
+def _has_passed(check: Check, tree: Tree | None, run: RunState) -> bool:
+    """Whether a step landed this very tree with this check: what proves it is the verdict for who begins there."""
+    for finished in islice(reversed(run.finished.values()), RECENT):
+        if finished.tree == tree and finished.level in (Level.PROVED, Level.KEPT):
+            step = run.plan.by_id.get(finished.step)
+            own = {mine.command for mine in step.checks} if step else set()
+            return finished.checks_passed == finished.checks_total and check.command in own | {*run.begun.checks}
+    return False

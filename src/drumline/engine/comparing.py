@@ -1,0 +1,97 @@
+"""Runs checks on trees that the work is compared with, in the step's own workspace: only what git tracks differs.
+
+The rule: the workspace has the tree of the work again before anything else happens. Whatever goes wrong in a check
+leaves its colour unknown; it fails no step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+
+from drumline.core import events as ev
+from drumline.core.advance import Orders
+from drumline.core.baseline import paint
+from drumline.core.ids import Commit, Tree
+from drumline.core.judge import Touched, find_touched, is_mixed, judges_differ, list_reverted
+from drumline.core.proof import Against, Compared
+from drumline.engine.checking import run_check
+from drumline.engine.kit import Kit
+from drumline.isolation.scratch import open_scratch
+from drumline.ports.processes import Processes
+from drumline.ports.workspaces import Workspaces
+from drumline.record import Record
+
+
+class Comparison(Record):
+    """What a comparison is made with: the step, its trees before and after the work, what of the judge changed."""
+
+    kit: Kit
+    processes: Processes
+    orders: Orders
+    before: Tree
+    after: Tree
+    touched: Sequence[Touched] = ()
+
+    async def make(self, against: Against, checks: Sequence[int]) -> ev.ComparisonEnded:
+        """What these checks say about the other tree."""
+        step, workspaces = self.orders.step.id, self.kit.workspaces
+        tree = await self._build(against)
+        found = []
+        try:
+            for number in checks:
+                await workspaces.switch(step, tree)
+                found.append(await self._run(number, against))
+        finally:
+            with anyio.CancelScope(shield=True):  # else what comes next takes it for work that was lost
+                await workspaces.switch(step, self.after)
+        return ev.ComparisonEnded(against=against, tree=tree, found=tuple(found))
+
+    async def _build(self, against: Against) -> Tree:
+        match against:
+            case Against.BASE:
+                return self.before
+            case Against.BASE_SOURCE:
+                return await self.kit.workspaces.compose(self.before, self.after, [file.path for file in self.touched])
+            case Against.BASE_JUDGE:
+                return await self.kit.workspaces.compose(self.after, self.before, list_reverted(self.touched))
+
+    async def _run(self, number: int, against: Against) -> Compared:
+        step, command = self.orders.step, self.orders.checks[number].command
+        log = self.kit.log(step.id, f"{against.value}-{number + 1}.log")
+        with open_scratch(log.with_suffix(".tmp")) as scratch:
+            checked = await run_check(
+                command,
+                self.processes,
+                folder=self.kit.workspaces.path(step.id),
+                log=log,
+                timeout=self.kit.check_timeout,
+                files=step.files,
+                # Compiled modules are told apart by time and size, which two trees in one folder may share.
+                env={"PYTHONPYCACHEPREFIX": str(scratch)},
+            )
+        failure = checked.cause.failure.value if checked.cause else ""
+        colour, evidence = paint(checked.exit_code, failure, checked.output)
+        return Compared(
+            check=number,
+            command=command,
+            colour=colour,
+            evidence=evidence,
+            seconds=round(checked.seconds, 3),
+            log=log.name,
+        )
+
+
+async def look_for_judges(
+    orders: Orders, workspaces: Workspaces, *, base: Commit, tree: Tree, ready: Tree
+) -> tuple[Touched, ...]:
+    """The files of the judge that the work has changed."""
+    if tree == ready:
+        return ()
+    changed = await workspaces.changed(base, tree)
+    parts = {}
+    for path in filter(is_mixed, changed):
+        texts = [await workspaces.read_text(place, path) for place in (base, tree)]
+        parts[path] = judges_differ(path, *texts)
+    return find_touched(changed, [check.command for check in orders.checks], parts)

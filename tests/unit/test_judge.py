@@ -1,0 +1,133 @@
+"""What judges a step is told from its work by tables of names."""
+
+from __future__ import annotations
+
+import pytest
+
+from drumline.core.judge import (
+    JudgeKind,
+    Touched,
+    find_touched,
+    is_doubtful,
+    is_grave,
+    is_mixed,
+    judges_differ,
+    list_reverted,
+    names_new_test,
+)
+
+T, C, S = JudgeKind.TEST, JudgeKind.CONFIG, JudgeKind.SCRIPT
+
+
+def classify(path: str, *commands: str, parts: bool = False) -> JudgeKind | None:
+    """The kind of one changed file."""
+    found = find_touched({path: "modified"}, commands, {path: parts})
+    return found[0].kind if found else None
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("tests/test_calc.py", T),
+        ("test_calc.py", T),
+        ("pkg/calc_test.py", T),
+        ("app/tests.py", T),
+        ("tests/data/expected.json", T),
+        ("src/a.test.ts", T),
+        ("src/__tests__/a.js", T),
+        ("src/__snapshots__/a.js.snap", T),
+        ("pkg/calc_test.go", T),
+        ("pkg/testdata/in.txt", T),
+        ("spec/models/user_spec.rb", T),
+        ("src/test/java/CalcTest.java", T),
+        ("conftest.py", C),
+        ("tests/conftest.py", C),
+        ("pytest.ini", C),
+        ("tox.ini", C),
+        ("setup.cfg", C),
+        ("sitecustomize.py", C),
+        ("jest.config.js", C),
+        ("vitest.config.ts", C),
+        (".mocharc.yml", C),
+        ("calc.py", None),
+        ("src/contest.py", None),
+        ("src/latest.ts", None),
+        ("docs/testing.md", None),
+        ("attest/a.py", None),
+        ("Makefile", None),
+    ],
+)
+def test_a_file_is_judge_or_work_by_its_name(path: str, kind: JudgeKind | None) -> None:
+    assert classify(path) is kind
+
+
+@pytest.mark.parametrize(
+    ("path", "command", "kind"),
+    [
+        ("Makefile", "make test", S),
+        ("rules.mk", "make test", S),
+        ("Makefile", "cd . && make -s test", S),
+        ("Makefile", "pytest", None),
+        ("justfile", "just check", S),
+        ("scripts/check.sh", "bash ./scripts/check.sh --all", S),
+        ("check.py", "python3 check.py; true", S),
+        ("tests/test_a.py", "pytest tests/test_a.py::test_x", T),
+        ("calc.py", "make test", None),
+    ],
+)
+def test_a_script_that_a_check_names_is_judge(path: str, command: str, kind: JudgeKind | None) -> None:
+    assert classify(path, command) is kind
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "differ"),
+    [
+        ("pyproject.toml", "[project]\ndependencies = []\n", "[project]\ndependencies = ['x']\n", False),
+        (
+            "pyproject.toml",
+            "[tool.pytest.ini_options]\naddopts = ''\n",
+            "[tool.pytest.ini_options]\naddopts = '-k no'\n",
+            True,
+        ),
+        ("pyproject.toml", None, "[project]\nname = 'x'\n", False),
+        ("pyproject.toml", "[project]\n", "[project\n", True),
+        ("package.json", '{"dependencies": {}}', '{"dependencies": {"a": "1"}}', False),
+        ("web/package.json", '{"scripts": {"test": "jest"}}', '{"scripts": {"test": "true"}}', True),
+        ("package.json", '{"jest": {}}', "{}", True),
+    ],
+)
+def test_a_mixed_file_judges_by_its_parts(path: str, before: str | None, after: str | None, differ: bool) -> None:
+    assert is_mixed(path)
+
+    assert judges_differ(path, before, after) is differ
+
+
+def test_a_mixed_file_whose_part_differs_is_configuration() -> None:
+    assert classify("pyproject.toml", parts=True) is C
+    assert classify("pyproject.toml", parts=False) is None
+
+
+@pytest.mark.parametrize(
+    ("touched", "doubtful", "grave", "reverted"),
+    [
+        ([("tests/test_a.py", T, "created")], False, False, ["tests/test_a.py"]),
+        ([("check.sh", S, "created")], False, False, []),
+        ([("tests/test_a.py", T, "modified")], True, False, ["tests/test_a.py"]),
+        ([("tests/test_a.py", T, "deleted")], True, True, ["tests/test_a.py"]),
+        ([("conftest.py", C, "created")], True, True, ["conftest.py"]),
+        ([("Makefile", S, "modified")], True, True, ["Makefile"]),
+    ],
+)
+def test_new_tests_and_scripts_take_nothing_away(
+    touched: list[tuple[str, JudgeKind, str]], doubtful: bool, grave: bool, reverted: list[str]
+) -> None:
+    files = [Touched(path=path, kind=kind, change=change) for path, kind, change in touched]
+
+    assert (is_doubtful(files), is_grave(files), list_reverted(files)) == (doubtful, grave, reverted)
+
+
+def test_a_command_that_names_a_new_test_cannot_run_without_it() -> None:
+    new = [Touched(path="tests/test_a.py", kind=T, change="created")]
+
+    assert names_new_test("pytest ./tests/test_a.py::test_x", new)
+    assert not names_new_test("pytest tests", new)
