@@ -113,20 +113,15 @@ def kill_group(machine: Machine, fault: Fault) -> bool:
 
 
 def trap_git(machine: Machine, fault: Fault) -> bool:
-    """Set a trap for the next git of a chosen kind, and wait until it has sprung."""
+    """Set a trap for the next git of a chosen kind, again if that has ended too soon, and wait until one is struck."""
     act = ACTS[fault.kind]
     moment = MOMENTS[int(fault.choice * 1000) % len(MOMENTS)]
     command = AIMED.get(fault.kind) or COMMANDS[int(fault.choice * 7919) % len(COMMANDS)]
-    trap, struck = machine.folder / "git-trap", machine.folder / "git-struck"
-    before = _read(struck)
-    fresh = trap.with_name("git-trap.new")
-    fresh.write_text(f"{act} {moment} {command}\n", encoding="utf-8")
-    fresh.replace(trap)
-    wait_until(lambda: _read(struck) != before or not machine.drivers)
-    trap.unlink(missing_ok=True)
-    said = _read(struck)[len(before) :].strip()
-    if said:
-        machine.note(f"{fault.kind}: {said}")
+    for sooner in (moment, moment / 4, 0.0):
+        said = _spring_trap(machine, f"{act} {sooner} {command}")
+        machine.note(f"{fault.kind}: {said or 'no such git'}")
+        if not said.startswith("missed"):
+            break
     if act == "stop":
         time.sleep(fault.amount)
         release_stopped(machine.folder)
@@ -136,6 +131,18 @@ def trap_git(machine: Machine, fault: Fault) -> bool:
         time.sleep(fault.amount)
         release_stopped(machine.folder, orphans=True)
     return said.startswith("struck")
+
+
+def _spring_trap(machine: Machine, words: str) -> str:
+    """Set a trap once; what it says of the git that came into it, or nothing if none came."""
+    trap, struck = machine.folder / "git-trap", machine.folder / "git-struck"
+    before = _read(struck)
+    fresh = trap.with_name("git-trap.new")
+    fresh.write_text(f"{words}\n", encoding="utf-8")
+    fresh.replace(trap)
+    wait_until(lambda: _read(struck) != before or not machine.drivers)
+    trap.unlink(missing_ok=True)
+    return _read(struck)[len(before) :].strip()
 
 
 def stop_role(machine: Machine, fault: Fault) -> bool:
