@@ -18,8 +18,8 @@ def user(tmp_path: Path) -> Iterator[User]:
 
 
 def drive(user: User, plan: str, *, check: str = "true", run: str = "", **env: str) -> Ran:
-    """Run a plan of one step, whose agent runs this line."""
-    if not (user.repo / plan).is_file():
+    """Run a plan, of one step if it is not there yet, whose agent runs this line."""
+    if not (user.repo / plan).exists():
         write_plan(user.repo / plan, step_text(STEP, checks=(check,)))
     (user.repo / "agent.yaml").write_text(f"default: {{run: {run!r}}}\n", encoding="utf-8")
     user.commit_all("plan")
@@ -110,3 +110,42 @@ def test_what_setup_makes_is_not_the_steps_product(user: User) -> None:
 
     assert_unproved(user)
     assert "landed only out.txt" in user.drumline("why", STEP).out
+
+
+BESIDE = "echo 1 > a.txt; mkdir -p build node_modules/x; echo 1 > build/out.js; echo 1 > node_modules/x/y.js"
+
+
+def test_an_ignored_file_beside_a_landed_one_is_named(user: User) -> None:
+    (user.repo / ".gitignore").write_text("build/\nnode_modules/\n", encoding="utf-8")
+
+    ran = drive(user, "plans/p", check="test -f build/out.js && test -f a.txt", run=BESIDE)
+
+    told = "not landed because git ignores it: build/out.js"
+    assert ran.code == 0, ran.text
+    assert landed(user) == ["a.txt"]
+    assert ran.text.count(told) == 2  # when the attempt ends, and in the summary
+    assert step_of(user.status(), STEP)["notices"] == [told]
+    assert step_of(user.status(), STEP)["proved"] is True
+    assert told in user.drumline("why", STEP).out
+
+
+@pytest.mark.parametrize("named", ["build/out.js", "build/", "build/*.js"])
+def test_an_ignored_file_that_the_plan_asks_for_is_not_proved(user: User, named: str) -> None:
+    (user.repo / ".gitignore").write_text("build/\nnode_modules/\n", encoding="utf-8")
+    text = step_text(STEP, checks=("test -f build/out.js",))
+    write_plan(user.repo / "plans/p", text.replace("status: ready", f"status: ready\nfiles: ['{named}', a.txt]"))
+
+    drive(user, "plans/p", run=BESIDE)
+
+    assert landed(user) == ["a.txt"]
+    assert_unproved(user)
+    assert "landed without build/out.js, which the plan asks for" in user.drumline("why", STEP).out
+
+
+def test_an_ignored_file_that_setup_made_is_not_the_attempts(user: User) -> None:
+    (user.repo / ".gitignore").write_text("build/\n", encoding="utf-8")
+
+    ran = drive(user, "plans/p", run="echo 1 > a.txt", DRUMLINE_SETUP="mkdir build; echo 1 > build/out.js")
+
+    assert ran.code == 0, ran.text
+    assert "not landed" not in ran.text

@@ -29,6 +29,7 @@ GREEN = Facts(total=2, passed=2, same_tree=True, before=(G, R))
         (Facts(total=2, passed=1, same_tree=True), Level.UNPROVED, (Reason.NOT_RUN,)),
         (Facts(total=2, passed=2, same_tree=False), Level.UNPROVED, (Reason.NOT_RUN,)),
         (Facts(total=2, passed=2, same_tree=True, unchanged=True), Level.UNPROVED, (Reason.UNCHANGED,)),
+        (Facts(total=2, passed=2, same_tree=True, hidden=True), Level.UNPROVED, (Reason.IGNORED,)),
         (Facts(total=0, passed=0, same_tree=True, unchanged=True, read_only=True), Level.READ_ONLY, ()),
     ],
     ids=[
@@ -44,6 +45,7 @@ GREEN = Facts(total=2, passed=2, same_tree=True, before=(G, R))
         "one could not be run",
         "merged",
         "unchanged",
+        "ignored",
         "may only read",
     ],
 )

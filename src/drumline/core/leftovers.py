@@ -49,7 +49,7 @@ def _is_dropping(parts: list[str]) -> bool:
 
 def name_created(names: Iterable[str]) -> str:
     """The names in a few words, with what keeps them from being named again."""
-    return f"{_name_some(names)}; add what belongs to no commit to .gitignore"
+    return f"{name_some(names)}; add what belongs to no commit to .gitignore"
 
 
 def tell_created(command: str, names: Iterable[str]) -> str:
@@ -59,7 +59,7 @@ def tell_created(command: str, names: Iterable[str]) -> str:
 
 def tell_altered(command: str, names: Iterable[str]) -> str:
     """What to say of the files that a check changed in a workspace of ours."""
-    return f"the check `{command}` changes the tree, so it proves nothing; files restored: {_name_some(names)}"
+    return f"the check `{command}` changes the tree, so it proves nothing; files restored: {name_some(names)}"
 
 
 def tell_left(named: str) -> str:
@@ -83,7 +83,8 @@ def _shorten(path: str) -> str:
     return path
 
 
-def _name_some(names: Iterable[str]) -> str:
+def name_some(names: Iterable[str]) -> str:
+    """The first few of many names."""
     listed = list(names)
     more = len(listed) - MOST_NAMED
     return ", ".join(listed[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")

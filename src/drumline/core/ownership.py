@@ -67,6 +67,11 @@ def may_meet(one: Pattern, other: Pattern) -> bool:
     return bool(_regex(glob.text).fullmatch(plain.text)) or glob.begins.startswith(plain.text + "/")
 
 
+def owns(entry: str, path: str) -> bool:
+    """Whether an owned path names this file."""
+    return may_meet(take_apart(entry), Pattern(text=path, glob=False, begins=path, ends=path))
+
+
 def shared(one: Step, other: Step) -> str:
     """A path both steps own, as one of them writes it; empty if there is none."""
     for mine in one.files:

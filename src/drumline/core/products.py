@@ -1,15 +1,88 @@
-"""Whether a step landed anything of its own.
+"""Whether a step landed anything of its own, and what of its work did not land.
 
-Checks judge the workspace with its ignored files, which do not land: if nothing else did, passing proves nothing.
+Checks judge the workspace with its ignored files, which do not land: if nothing else did, or if one of them is what the
+plan asks for, passing proves nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from drumline.core.ids import Tree
+from drumline.core.leftovers import find_droppings, name_some
+from drumline.core.ownership import owns
+
+MOST_IGNORED = 50
+"""How many ignored files of one attempt the journal keeps."""
+MOST_WALKED = 300
+"""How many files of an ignored folder are looked at, and how many ignored files that `setup` made are remembered."""
+_TOOL_FOLDERS = frozenset(
+    {
+        ".bundle",
+        ".cache",
+        ".dart_tool",
+        ".drumline",
+        ".eggs",
+        ".git",
+        ".gradle",
+        ".hypothesis",
+        ".idea",
+        ".next",
+        ".nox",
+        ".nuxt",
+        ".parcel-cache",
+        ".pnpm-store",
+        ".svelte-kit",
+        ".terraform",
+        ".tox",
+        ".turbo",
+        ".venv",
+        ".vite",
+        ".vs",
+        ".vscode",
+        ".yarn",
+        "Pods",
+        "__pypackages__",
+        "bower_components",
+        "coverage",
+        "htmlcov",
+        "node_modules",
+        "obj",
+        "target",
+        "venv",
+    }
+)
+_TOOL_ENDINGS = (".egg-info", ".dist-info")
+_TOOL_FILES = (".log", ".o", ".pid", ".pyo", ".swp", ".tmp", ".tsbuildinfo", ".DS_Store", ".eslintcache")
 
 
 def is_productless(changed: Iterable[str], *, tree: Tree, ready: Tree | None) -> bool:
     """Whether nothing landed but ignore files, or what was in the workspace before an agent began (`setup` made it)."""
     return tree == ready or all(path.rpartition("/")[2] == ".gitignore" for path in changed)
+
+
+def is_tool_folder(path: str) -> bool:
+    """Whether a folder, or one above it, holds dependencies or a cache of a tool, as everybody knows by its name."""
+    parts = path.rstrip("/").split("/")
+    return not _TOOL_FOLDERS.isdisjoint(parts) or any(part.endswith(_TOOL_ENDINGS) for part in parts)
+
+
+def choose_products(
+    ignored: Iterable[str], *, before: Collection[str] = (), most: int = MOST_IGNORED
+) -> tuple[str, ...]:
+    """Those of the ignored files that may be work: not what tools leave, and not what was there `before`."""
+    found = [path for path in ignored if path not in before and not path.endswith(_TOOL_FILES)]
+    found = [path for path in found if not is_tool_folder(path)]
+    dropped = {*find_droppings(found)}
+    return tuple([path for path in found if path not in dropped][:most])
+
+
+def find_hidden(files: Sequence[str], ignored: Sequence[str], changed: Collection[str]) -> tuple[str, ...]:
+    """The ignored files that the plan asks for: an entry of the step's `files` names them, and nothing that landed."""
+    wanted = [entry for entry in files if not any(owns(entry, path) for path in changed)]
+    return tuple(path for path in ignored if any(owns(entry, path) for entry in wanted))
+
+
+def tell_ignored(names: Iterable[str]) -> str:
+    """What to say of files that an attempt made and that do not land."""
+    return f"not landed because git ignores it: {name_some(names)}"

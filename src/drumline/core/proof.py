@@ -31,6 +31,7 @@ class Reason(Enum):
     NO_CHECKS = "no_checks"
     NOT_RUN = "not_run"
     UNCHANGED = "unchanged"
+    IGNORED = "ignored"
 
 
 class Against(Enum):
@@ -84,6 +85,7 @@ class Facts(Record):
     landed, `read_only` that its role may change nothing, `tests_changed` that the checks pass only with tests that
     the work has changed, which nobody has reviewed. `before` is what the checks that count say about the tree
     without the work, `red_first` what those say that the plan expects to fail there.
+    `hidden` says that git ignores a file that the plan asks for, so that it did not land.
     """
 
     total: int
@@ -95,6 +97,7 @@ class Facts(Record):
     tests_changed: bool = False
     before: tuple[Colour, ...] = ()
     red_first: tuple[Colour, ...] = ()
+    hidden: bool = False
 
 
 def settle(facts: Facts) -> Proof:
@@ -112,6 +115,8 @@ def _list_missing(facts: Facts) -> tuple[Reason, ...]:
     """Why nothing proves the tree that landed."""
     if facts.unchanged:
         return (Reason.UNCHANGED,)
+    if facts.hidden:
+        return (Reason.IGNORED,)
     if not facts.total:
         return (Reason.NO_CHECKS,)
     return () if facts.passed + facts.inherited == facts.total and facts.same_tree else (Reason.NOT_RUN,)

@@ -143,7 +143,8 @@ class StepFinished(Event):
     checks that passed but change the tree.
     `attempts`, `fixes`, `lost` attempts and `usage` are those of all its rounds.
     `unchanged` says that nothing landed but what was there when its agent began, or ignore files: whatever its checks
-    say, that proves nothing.
+    say, that proves nothing. `hidden` are files that the plan asks for and that did not land because git ignores them,
+    which proves nothing either; `ignored` are all that its agents made and that did not land.
     `level` and `why` are its proof if it is done; journals of earlier versions have `proved` instead.
     """
 
@@ -167,6 +168,8 @@ class StepFinished(Event):
     lost: int = 0
     unchanged: bool = False
     void: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     level: Level | None = None
     why: tuple[Reason, ...] = ()
 

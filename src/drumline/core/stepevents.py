@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from drumline.core.event import Event
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
 from drumline.core.judge import Touched
+from drumline.core.products import tell_ignored
 from drumline.core.proof import Against, Compared
 from drumline.record import field
 
@@ -45,9 +46,10 @@ class WorkspaceAssigned(Event):
 
 
 class WorkspaceReady(Event):
-    """The worktree stands and its setup command has run."""
+    """The worktree stands and its setup command has run. `ignored` are files of that command that git ignores."""
 
     tree: Tree
+    ignored: tuple[str, ...] = ()
 
 
 class WorkspaceFailed(Event):
@@ -92,7 +94,8 @@ class AttemptEnded(Event):
 
     `source` says who counted the `usage`. A `question` is for a person and no failure; `resets_at` is when a quota is
     there again. `unchanged` says that the agent called itself done and had changed no file. `touched` are the files
-    of the judge that the work has changed by now.
+    of the judge that the work has changed by now. `ignored` are files that it made and that do not land
+    because git ignores them.
     """
 
     node: str
@@ -109,6 +112,12 @@ class AttemptEnded(Event):
     unchanged: bool = False
     notices: tuple[str, ...] = ()
     touched: tuple[Touched, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Everything that was remarkable about it."""
+        return (*self.notices, tell_ignored(self.ignored)) if self.ignored else self.notices
 
 
 class CheckStarted(Event):

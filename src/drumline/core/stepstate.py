@@ -33,7 +33,8 @@ class Verdict:
 class StepState(Attempts):
     """Everything a step's stream says, with the attempts of the present round.
 
-    `asked` is the latest attempt. `notices` are what was remarkable about its attempts.
+    `asked` is the latest attempt. `notices` are what was remarkable about its attempts, `ignored` files that git
+    ignores and that were there before them.
 
     Figures of all rounds never shrink: `reached` is the highest number of an attempt that began, `lost` counts those
     that were cut short, `usage` and `spent` (by agent) what all of them used; `fixes` are of this round,
@@ -52,6 +53,7 @@ class StepState(Attempts):
     workspace: str = ""
     tree: Tree | None = None
     ready: Tree | None = None
+    ignored: tuple[str, ...] = ()
     fresh: bool = True
     attempts: int = 0
     reached: int = 0
@@ -184,6 +186,7 @@ def _ready(state: StepState, event: ev.WorkspaceReady, _: Phase) -> None:
     if event.tree != state.ready:
         state.compared = {}
     state.tree = state.ready = event.tree
+    state.ignored = event.ignored
     state.fresh = True
     state.session = ""
 
@@ -244,7 +247,7 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.fresh = False
     state.tree = event.tree
     state.touched = event.touched
-    state.notices = tuple(dict.fromkeys((*state.notices, *event.notices)))[-MOST_NOTICES:]
+    state.notices = tuple(dict.fromkeys((*state.notices, *event.told)))[-MOST_NOTICES:]
     _charge(state, event.usage, event.seconds)
     state.conclude(
         Ending(

@@ -14,6 +14,7 @@ from drumline.core.checkfailure import CheckFailure
 from drumline.core.ids import Tree
 from drumline.core.judge import Touched
 from drumline.core.leftovers import sort_changes
+from drumline.core.products import MOST_WALKED
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, Role, find_role
 from drumline.core.routing import plan_rest, spell_agent
@@ -29,7 +30,7 @@ from drumline.engine.comparing import Comparison, look_for_judges
 from drumline.engine.figures import add_figures
 from drumline.engine.finishing import spell_path, write_end
 from drumline.engine.kit import Kit, OpenAgent, Worker
-from drumline.engine.salvage import explain_unreadable, read_work
+from drumline.engine.salvage import explain_unreadable, list_ignored, read_work
 from drumline.errors import ChildKilled, InvalidInput
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.processes import Job, Processes
@@ -153,9 +154,10 @@ class Acts(Record):
         made = await self.kit.workspaces.snapshot(step, base=base)
         if made != tree:  # what is on no branch is gone once the user prunes the repository
             await self.kit.workspaces.keep(step, SETUP, made, base=base)
-        return ev.WorkspaceReady(tree=made)
+        return ev.WorkspaceReady(tree=made, ignored=await list_ignored(self.kit.workspaces, step, most=MOST_WALKED))
 
     async def _attempt(self, command: cmd.Attempt, state: StepState) -> Note:
+        """Let an agent work, and keep what it left, whatever came of it."""
         step, base, before = self.orders.step.id, _known(state.base), state.tree
         if command.delay:
             await self.kit.clock.sleep(command.delay)
@@ -193,6 +195,7 @@ class Acts(Record):
             unchanged=writes and tree == before and not outcome.failure and not outcome.question,
             notices=cut_notices(outcome.notices),
             touched=await self._look_for_judges(state, tree),
+            ignored=await list_ignored(self.kit.workspaces, step, before=state.ignored),
         )
         return Note(step=[ended], run=self._count(command, state, ended))
 

@@ -10,7 +10,7 @@ from drumline.core import gates
 from drumline.core.advance import Orders
 from drumline.core.baseline import list_counting, list_inherited, list_overruled, look_up
 from drumline.core.plan import Step
-from drumline.core.products import is_productless
+from drumline.core.products import find_hidden, is_productless
 from drumline.core.proof import Colour, Facts, settle
 from drumline.core.roles import find_role
 from drumline.core.state import RunState
@@ -18,6 +18,7 @@ from drumline.core.stepstate import StepState
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.errors import GitError
 from drumline.ports.workspaces import Workspaces
+from drumline.record import replace
 
 
 async def write_end(
@@ -26,7 +27,9 @@ async def write_end(
     """The event that a step finishes with, but for its figures."""
     files, unchanged = await _list_changes(state, workspaces)
     landed = state.landed if command.state == "done" else None
-    facts = _gather(state, orders, run, unchanged=unchanged)
+    ignored = state.last.ignored if state.last and landed else ()
+    hidden = find_hidden(orders.step.files, ignored, files)
+    facts = replace(_gather(state, orders, run, unchanged=unchanged), hidden=bool(hidden))
     proof = settle(facts) if landed else None
     return ev.StepFinished(
         step=orders.step.id,
@@ -45,6 +48,8 @@ async def write_end(
         failure=command.failure,
         unchanged=bool(landed and unchanged),
         void=tuple(ended.command for ended in state.void()),
+        hidden=hidden,
+        ignored=ignored,
     )
 
 

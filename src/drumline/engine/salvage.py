@@ -5,7 +5,12 @@ The rule: a workspace is not discarded before what it holds is kept; if nothing 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import suppress
+
 from drumline.core.ids import Commit, StepId, Tree
+from drumline.core.products import MOST_IGNORED, choose_products
+from drumline.engine.finishing import spell_path
 from drumline.errors import GitError, GitKilled
 from drumline.ports.workspaces import Workspaces
 from drumline.record import Record
@@ -30,6 +35,16 @@ async def read_work(workspaces: Workspaces, step: StepId, *, base: Commit) -> Wo
     except (GitError, OSError) as error:
         why = " ".join(str(error).split())[:LONGEST]
         return Work(tree=await workspaces.salvage(step, base=base), unreadable=why)
+
+
+async def list_ignored(
+    workspaces: Workspaces, step: StepId, *, before: Collection[str] = (), most: int = MOST_IGNORED
+) -> tuple[str, ...]:
+    """Work in a workspace that does not land because git ignores it; what was there `before` is not listed."""
+    with suppress(GitError, OSError):  # for lack of a list no attempt fails
+        found = await workspaces.list_ignored(step)
+        return choose_products(map(spell_path, found), before=frozenset(before), most=most)
+    return ()
 
 
 def explain_unreadable(why: str, *, kept: str) -> str:

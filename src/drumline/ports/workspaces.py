@@ -91,6 +91,13 @@ class Workspaces(Protocol):
         """The text of a file in a commit or tree, what is no UTF-8 replaced; None if there is none."""
         ...
 
+    async def list_ignored(self, step: StepId) -> Sequence[str]:
+        """Files of the workspace that git ignores, but for what tools are known to keep in folders of their own.
+
+        Folders with very many files are not listed whole.
+        """
+        ...
+
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
         """Make the step's commit with plumbing; the same arguments give the same commit."""
         ...

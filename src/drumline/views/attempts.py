@@ -79,7 +79,7 @@ def _describe_end(event: ev.AttemptEnded, agent: str) -> Attempt:
         unchanged=event.unchanged,
         usage=event.usage,
         source=event.source,
-        notices=event.notices,
+        notices=event.told,
     )
 
 

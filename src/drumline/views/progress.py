@@ -322,12 +322,13 @@ def _handed_over(scene: _Scene, event: ev.AttemptStarted, data: dict[str, object
 def _attempt_ended(scene: _Scene, event: ev.AttemptEnded) -> Told | None:
     scene.track.failure = event.failure
     scene.track.message = event.message
-    if not event.notices:
+    notices = event.told
+    if not notices:
         return None
-    told = "; ".join(flatten(notice, LONGEST_NOTICE) for notice in event.notices[:MOST_NOTICES])
-    more = len(event.notices) - MOST_NOTICES
+    told = "; ".join(flatten(notice, LONGEST_NOTICE) for notice in notices[:MOST_NOTICES])
+    more = len(notices) - MOST_NOTICES
     text = f"{scene.step}: {told}{f'; and {more} more → drumline logs {scene.step}' if more > 0 else ''}"
-    data = {"step": scene.step, "attempt": event.attempt, "notices": list(event.notices)}
+    data = {"step": scene.step, "attempt": event.attempt, "notices": list(notices)}
     return Told(event="notice", text=text, data=data)
 
 

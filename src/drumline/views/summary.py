@@ -9,6 +9,7 @@ from drumline.core import gates
 from drumline.core.events import GateAnswered, StepFinished
 from drumline.core.ids import Commit, RunId, StepId
 from drumline.core.login import find_login
+from drumline.core.products import tell_ignored
 from drumline.core.proof import Level, Proof
 from drumline.core.schedule import find_stop, is_skipped, manual_items
 from drumline.core.state import RunState
@@ -187,7 +188,7 @@ def _landed(finished: StepFinished, title: str) -> Landed:
         title=title,
         commit=finished.commit,
         proof=finished.proof,
-        note=explain_doubt(finished),
+        note=explain_doubt(finished) or (tell_ignored(map(flatten, finished.ignored)) if finished.ignored else ""),
     )
 
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import anyio
 
 from drumline.core.ids import Commit, Tree
 from drumline.core.leftovers import find_droppings
+from drumline.core.products import MOST_WALKED, is_tool_folder
 from drumline.errors import GitError
 from drumline.workspace.git import Git, Result
 from drumline.workspace.readable import clear_pipes, find_pipes, open_up, refuse_pipe, refuse_pipes
@@ -184,6 +186,18 @@ class WorkFiles:
     async def _list_untracked(self) -> list[str]:
         return (await self._run("ls-files", "--others", "--exclude-standard", "-z")).items
 
+    async def list_ignored(self) -> list[str]:
+        """Files that are ignored, but for those of tools; of a folder that is ignored as a whole, the first ones."""
+        words = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
+        listed = (await self._run("ls-files", *words)).items
+        found: list[str] = []
+        for entry in listed:
+            if entry.endswith("/"):
+                found += [] if is_tool_folder(entry) else islice(_walk(self.path, entry), MOST_WALKED)
+            else:
+                found.append(entry)
+        return found
+
     async def _find_nested(self, untracked: Sequence[str]) -> list[Path]:
         """Repositories inside the workspace that `base` does not know and `.gitmodules` does not name."""
         nested = [item.rstrip("/") for item in untracked if item.endswith("/")]
@@ -199,6 +213,14 @@ class WorkFiles:
 
 def _join(items: Sequence[str]) -> bytes:
     return "".join(f"{item}\0" for item in items).encode("utf-8", "surrogateescape")
+
+
+def _walk(top: Path, folder: str) -> Iterator[str]:
+    """Files below a folder, without those that tools keep in folders of their own; links are not followed."""
+    for place, folders, files in os.walk(top / folder):
+        inside = os.path.relpath(place, top)
+        folders[:] = sorted(name for name in folders if not is_tool_folder(name))
+        yield from (f"{inside}/{name}" for name in sorted(files))
 
 
 def _is_spared(path: str, spared: Sequence[str]) -> bool:

@@ -203,6 +203,11 @@ class GitWorkspaces:
         found = await self._git.run("cat-file", "blob", f"{place}:{path}", accept=(0, 128))
         return None if found.code else found.out.decode("utf-8", "replace")
 
+    async def list_ignored(self, step: StepId) -> Sequence[str]:
+        """Files of the workspace that git ignores, but for what tools are known to keep in folders of their own."""
+        async with self._open(step) as desk:
+            return await desk.files.list_ignored()
+
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
         """Make the step's commit with plumbing; the same arguments give the same commit.
 

@@ -1,0 +1,54 @@
+"""What of a step's work is its product, and what of it does not land."""
+
+from __future__ import annotations
+
+import pytest
+
+from drumline.core.products import MOST_IGNORED, choose_products, find_hidden, tell_ignored
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "node_modules/a/b.js",
+        "pkg/node_modules/a.js",
+        ".venv/lib/a.py",
+        "target/debug/a",
+        "src/__pycache__/a.pyc",
+        "a.egg-info/PKG-INFO",
+        "a-1.dist-info/RECORD",
+        ".coverage",
+        "npm-debug.log",
+    ],
+)
+def test_what_tools_leave_is_not_a_product(path: str) -> None:
+    assert choose_products([path, "build/out.js"]) == ("build/out.js",)
+
+
+def test_what_was_there_before_is_not_a_product_and_the_list_is_bounded() -> None:
+    many = [f"build/{number}.js" for number in range(MOST_IGNORED + 5)]
+
+    assert choose_products(["a", "b"], before={"a"}) == ("b",)
+    assert len(choose_products(many)) == MOST_IGNORED
+
+
+@pytest.mark.parametrize(
+    ("files", "changed", "hidden"),
+    [
+        (("build/out.js",), ("a.txt",), ("build/out.js",)),
+        (("build/",), ("a.txt",), ("build/out.js",)),
+        (("build/",), ("build/index.js",), ()),
+        (("build/*.js",), ("a.txt",), ("build/out.js",)),
+        (("*.js",), ("src/main.js",), ()),
+        (("src/",), ("src/main.py",), ()),
+        ((), ("a.txt",), ()),
+    ],
+)
+def test_an_ignored_file_is_hidden_if_the_plan_asks_for_it_and_got_nothing_else(
+    files: tuple[str, ...], changed: tuple[str, ...], hidden: tuple[str, ...]
+) -> None:
+    assert find_hidden(files, ["build/out.js"], changed) == hidden
+
+
+def test_a_few_ignored_files_are_named() -> None:
+    assert tell_ignored(["a", "b", "c", "d", "e", "f"]) == "not landed because git ignores it: a, b, c, d, e and 1 more"
