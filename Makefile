@@ -51,11 +51,14 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# In a fresh clone the tests are compiled once before the workers start; else each of them would compile all.
+compile_tests = ls tests/unit/__pycache__/*-pytest-*.pyc > /dev/null 2>&1 || $(BIN)/pytest --quiet --collect-only > /dev/null
+
 # mypy works beside the tests, says in one piece what it found, and both have to be content.
 # pytest's lines come last, unless mypy has found something.
 define test_beside_types
 @( said=$$($(BIN)/mypy $(CODE) 2>&1); code=$$?; printf '\nmypy: %s\n' "$$said"; exit $$code ) & types=$$!; \
-$(1); tests=$$?; \
+$(call compile_tests); $(1); tests=$$?; \
 wait $$types || { echo 'mypy has found something: its lines are among those of the tests, make types repeats them'; exit 1; }; \
 exit $$tests
 endef

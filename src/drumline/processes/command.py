@@ -5,15 +5,20 @@ Only the standard library, and only for a program with one thread: it forks.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import resource
-import signal
-from collections.abc import Mapping, Sequence
 
 from drumline.processes.census import LINUX
 from drumline.processes.scope import enter_scope, take_over
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Mapping, Sequence
+else:
+    # The half of `signal` that is written in C: the other builds enumerations, which takes as long as Python starts.
+    import _signal as signal
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -68,9 +73,10 @@ class Beforehand:
     def apply(self) -> None:
         """Do it to this very process."""
         if self._limit and LINUX:
-            # Refused where somebody has set a lower limit: then only the environment has the mark.
-            with contextlib.suppress(OSError, ValueError):
+            try:  # noqa: SIM105 - contextlib is not free either
                 resource.setrlimit(resource.RLIMIT_RTTIME, (self._limit, self._limit))
+            except (OSError, ValueError):
+                pass  # somebody has set a lower limit: then only the environment has the mark
         take_over(self._handed, HANDED)
         if self._scoped and LINUX:
             enter_scope()

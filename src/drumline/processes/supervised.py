@@ -5,7 +5,6 @@ The driver holds the writing end of each supervisor's control pipe and nothing e
 
 from __future__ import annotations
 
-import base64
 import itertools
 import json
 import os
@@ -24,7 +23,7 @@ from anyio.abc import Process
 from drumline.core.ids import DriverId
 from drumline.core.signals import is_sent
 from drumline.ports.processes import Conversation, Ended, Job
-from drumline.processes import census, locks
+from drumline.processes import census, locks, wire
 from drumline.processes.conversation import Pipes, SupervisedConversation
 from drumline.processes.inherited import number_mark
 from drumline.processes.kill import sweep
@@ -175,23 +174,26 @@ def strip_controls(text: str) -> str:
 
 
 def _write_request(job: Job, mark: str) -> bytes:
-    request = {
-        "argv": list(job.argv),
-        "cwd": str(job.cwd.absolute()),
-        "env": build_environment(job.env, mark, unset=job.unset, keep=job.keep),
-        "stdin": job.stdin,
-        "log": str(job.log.absolute()),
-        "timeout": job.timeout,
-        "grace": GRACE,
-        "head": LOG_HEAD,
-        "tail": LOG_TAIL,
-        "printed": None if job.printed is None else str(job.printed.absolute()),
-        "printed_limit": job.printed_limit,
-        "handed": [base64.b64encode(data).decode() for data in job.handed],
-        "scoped": job.scoped,
-        "limit": number_mark(mark),
-    }
-    return json.dumps(request).encode() + b"\n"
+    env = build_environment(job.env, mark, unset=job.unset, keep=job.keep)
+    fields: list[tuple[str, object]] = [
+        *(("argv", word) for word in job.argv),
+        *(("env", f"{name}={value}") for name, value in env.items()),
+        *(("handed", data.hex()) for data in job.handed),
+        ("cwd", job.cwd.absolute()),
+        ("stdin", job.stdin),
+        ("log", job.log.absolute()),
+        ("grace", GRACE),
+        ("head", LOG_HEAD),
+        ("tail", LOG_TAIL),
+        ("printed_limit", job.printed_limit),
+        ("scoped", job.scoped),
+        ("limit", number_mark(mark)),
+    ]
+    if job.timeout is not None:
+        fields.append(("timeout", job.timeout))
+    if job.printed is not None:
+        fields.append(("printed", job.printed.absolute()))
+    return wire.write_request((name, str(value)) for name, value in fields)
 
 
 async def _start(lock: int, pipes: tuple[int, ...] = ()) -> Process:

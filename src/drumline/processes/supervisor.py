@@ -1,8 +1,8 @@
 """The program between a driver and one command: when it ends, nothing that the command started is left.
 
-It reads one job as a JSON line from its control pipe (stdin), runs it, writes one JSON line of report to stdout and
-ends. The control pipe closing means that the driver died or gave up: everything is killed at once. As a subreaper it
-becomes the parent of every orphaned descendant, so "no children" proves "no descendants", daemons included.
+It reads one job from its control pipe (stdin), runs it, writes one line of report to stdout (`wire.py`) and ends. The
+control pipe closing means that the driver died or gave up: everything is killed at once. As a subreaper it becomes the
+parent of every orphaned descendant, so "no children" proves "no descendants", daemons included.
 
 Its lock file comes locked from the driver, as a descriptor named on the command line: there is no moment in which the
 supervisor lives and the lock is free. Without subreapers (macOS) this is best effort: descendants that `ps` shows, the
@@ -11,19 +11,21 @@ command's process group, and whatever shows the mark in its environment.
 
 from __future__ import annotations
 
-import binascii
-import contextlib
-import json
 import os
 import select
-import signal
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
 
-from drumline.processes import census, command
+from drumline.processes import census, command, wire
 from drumline.processes.boundedlog import BoundedLog, Tail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable, Sequence
+else:
+    # The half of `signal` that is written in C: the other builds enumerations, which takes as long as Python starts.
+    import _signal as signal
 
 CONTROL = 0
 REPORT = 1
@@ -40,15 +42,18 @@ def main() -> None:
     lock = int(sys.argv[-1])
     os.set_inheritable(lock, False)
     talk = _take_over(sys.argv[-2])
-    identity = {"pid": os.getpid(), "start": census.read_start(os.getpid()), "boot": census.read_boot()}
-    os.pwrite(lock, json.dumps(identity).encode() + b"\n", 0)
+    pid = os.getpid()
+    identity: dict[str, str | float | None] = {"pid": pid, "start": census.read_start(pid), "boot": census.read_boot()}
+    os.pwrite(lock, wire.write_report(identity), 0)
     command.adopt_orphans()
-    line = read_line(CONTROL)
-    if not line or _hung_up():
+    request = wire.read_request(lambda: os.read(CONTROL, 1 << 16))
+    if not request or _hung_up():
         return
-    report = supervise(json.loads(line), talk)
-    with contextlib.suppress(BrokenPipeError):
-        os.write(REPORT, json.dumps(report).encode() + b"\n")
+    report = wire.write_report(supervise(Job(request), talk))
+    try:
+        os.write(REPORT, report)
+    except BrokenPipeError:
+        return
 
 
 def _take_over(pipes: str) -> tuple[int, int] | None:
@@ -61,22 +66,11 @@ def _take_over(pipes: str) -> tuple[int, int] | None:
     return stdin, stdout
 
 
-def read_line(fd: int) -> bytes:
-    """Everything up to the first line end; empty if the writer left before it."""
-    pieces: list[bytes] = []
-    while not (pieces and pieces[-1].endswith(b"\n")):
-        piece = os.read(fd, 1 << 16)
-        if not piece:
-            return b""
-        pieces.append(piece)
-    return b"".join(pieces)
-
-
 def _hung_up() -> bool:
     return bool(select.select([CONTROL], [], [], 0)[0])
 
 
-def supervise(job: dict[str, object], talk: tuple[int, int] | None = None) -> dict[str, object]:
+def supervise(job: Job, talk: tuple[int, int] | None = None) -> dict[str, str | float | None]:
     """Run the job to its end and return the report; `talk` are pipes for its stdin and stdout that are not ours."""
     began = time.monotonic()
     try:
@@ -104,7 +98,7 @@ def supervise(job: dict[str, object], talk: tuple[int, int] | None = None) -> di
     }
 
 
-def _refused(message: str, began: float) -> dict[str, object]:
+def _refused(message: str, began: float) -> dict[str, str | float | None]:
     seconds = time.monotonic() - began
     return {
         "exit_code": None,
@@ -118,8 +112,22 @@ def _refused(message: str, began: float) -> dict[str, object]:
     }
 
 
-def _whole(value: object) -> int:
-    return int(str(value))
+class Job:
+    """What to run and how, from the fields of a request."""
+
+    def __init__(self, fields: Sequence[tuple[str, str]]) -> None:
+        one = dict(fields)
+        self.argv = [value for name, value in fields if name == "argv"]
+        self.env = {name: value for name, _, value in (value.partition("=") for key, value in fields if key == "env")}
+        self.handed = [bytes.fromhex(value) for name, value in fields if name == "handed"]
+        self.cwd, self.log, self.printed = one["cwd"], one["log"], one.get("printed")
+        self.stdin = one["stdin"].encode("utf-8", "replace")
+        self.timeout = float(one["timeout"]) if "timeout" in one else None
+        self.grace = float(one["grace"])
+        self.scoped = one["scoped"] == "True"
+        self.head, self.tail, self.printed_limit, self.limit = (
+            int(one[name]) for name in ("head", "tail", "printed_limit", "limit")
+        )
 
 
 class Sinks:
@@ -128,11 +136,10 @@ class Sinks:
     With `apart` stdout does not come through here at all.
     """
 
-    def __init__(self, job: dict[str, object], *, apart: bool) -> None:
-        self.log = BoundedLog(str(job["log"]), head=_whole(job["head"]), tail=_whole(job["tail"]))
-        path = job["printed"]
-        self._apart = apart or path is not None
-        self.printed = None if path is None else BoundedLog(str(path), head=_whole(job["printed_limit"]))
+    def __init__(self, job: Job, *, apart: bool) -> None:
+        self.log = BoundedLog(job.log, head=job.head, tail=job.tail)
+        self._apart = apart or job.printed is not None
+        self.printed = None if job.printed is None else BoundedLog(job.printed, head=job.printed_limit)
         self.errors = Tail(ERRORS_TAIL)
 
     def take(self, data: bytes, *, printed: bool) -> None:
@@ -154,35 +161,30 @@ class Sinks:
 class Watch:
     """One running command: its pipes, its time and its family."""
 
-    def __init__(self, job: dict[str, object], sinks: Sinks, talk: tuple[int, int] | None) -> None:
-        argv, env, handed = job["argv"], job["env"], job["handed"]
-        if not isinstance(argv, list) or not isinstance(env, dict) or not isinstance(handed, list):
-            raise command.NotStarted("the job has no argv, no environment or no list of what is handed to it")
+    def __init__(self, job: Job, sinks: Sinks, talk: tuple[int, int] | None) -> None:
         self.exit_code: int | None = None
         self.signal = 0
         self.timed_out = False
         self._stopped = False
         self._sinks = sinks
-        self._mark = str(env.get(census.MARK, ""))
-        self._stdin = memoryview(str(job["stdin"]).encode("utf-8", "replace"))
-        self._grace = float(str(job["grace"]))
+        self._mark = job.env.get(census.MARK, "")
+        self._stdin = memoryview(job.stdin)
+        self._grace = job.grace
         self._wake = self._listen_signals()
-        apart = sinks.printed is not None
-        beforehand = command.Beforehand(
-            [binascii.a2b_base64(data) for data in handed], scoped=bool(job["scoped"]), limit=_whole(job["limit"])
+        beforehand = command.Beforehand(job.handed, scoped=job.scoped, limit=job.limit)
+        self._command = command.start(
+            job.argv, cwd=job.cwd, env=job.env, apart=sinks.printed is not None, talk=talk, beforehand=beforehand
         )
-        self._command = command.start(argv, cwd=str(job["cwd"]), env=env, apart=apart, talk=talk, beforehand=beforehand)
-        timeout = job["timeout"]
-        self._deadline = None if timeout is None else time.monotonic() + float(str(timeout))
+        self._deadline = None if job.timeout is None else time.monotonic() + job.timeout
         self._poll = select.poll()
         self._ready: dict[int, Callable[[], None]] = {}
         self._attend(CONTROL, select.POLLIN, self._read_control)
         self._attend(self._wake, select.POLLIN, self._read_wake)
         self._speaking = list(self._command.outputs)
         for pipe in self._speaking:
-            self._attend(pipe, select.POLLIN, partial(self._read_output, pipe))
+            self._attend(pipe, select.POLLIN, _bind(self._read_output, pipe))
         if self._command.stdin is not None:
-            self._attend(self._command.stdin, select.POLLOUT, partial(self._write_stdin, self._command.stdin))
+            self._attend(self._command.stdin, select.POLLOUT, _bind(self._write_stdin, self._command.stdin))
 
     def wait_end(self) -> None:
         """Return when the command ended, ran out of time and grace, or is to be stopped."""
@@ -303,6 +305,10 @@ class Watch:
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: None)
         return out
+
+
+def _bind(react: Callable[[int], None], pipe: int) -> Callable[[], None]:
+    return lambda: react(pipe)
 
 
 def _signal_all(pids: list[int], number: int) -> list[int]:
