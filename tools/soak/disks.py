@@ -89,7 +89,8 @@ def close_disk(machine: Machine, fault: Fault) -> bool:
         return False
     _mount("--bind", str(place), str(place))
     try:
-        _mount("-o", "remount,bind,ro", str(place))
+        if not wait_until(lambda: _try_to_mount("-o", "remount,bind,ro", str(place))):
+            return False  # files that are open for writing were in the way all the time
         machine.note(f"{place} is read-only for {fault.amount:.1f} s")
         time.sleep(fault.amount)
     finally:
@@ -106,6 +107,10 @@ def refuse_git(machine: Machine, fault: Fault, reason: str) -> bool:
     refused.unlink()
     (machine.folder / "git-was-refused").unlink(missing_ok=True)
     return hit
+
+
+def _try_to_mount(*args: str) -> bool:
+    return not subprocess.run(["mount", *args], capture_output=True, check=False).returncode
 
 
 def _mount(*args: str) -> None:
