@@ -121,6 +121,36 @@ MORE = TESTS + "\n    def test_more(self):\n        self.assertEqual(add(1, 1), 
 SUB = "def sub(a, b):\n    return a - b\n"
 SUB_TESTS = TESTS.replace("add", "sub").replace("(2, 3), 5", "(5, 3), 2").replace("Adding", "Subtracting")
 HONEST: dict[str, tuple[Deed, str, Mapping[str, str], str]] = {
+    "changes a program that its check executes": (
+        {"write": {"cli.py": "import sys\n\nprint('hello', *sys.argv[1:])\n"}},
+        "python3 cli.py Ada | grep -q Ada",
+        {**FILES, "cli.py": "print('hello')\n"},
+        "kept",
+    ),
+    "writes the program that its check executes": (
+        {"write": {"bin/app.sh": "echo 1.0\n"}},
+        "sh bin/app.sh | grep -q 1.0",
+        FILES,
+        "proved",
+    ),
+    "adds a target to the Makefile": (
+        {"write": {"Makefile": f"test:\n\t{UNITTEST}\nhello:\n\techo hello\n"}},
+        "make hello",
+        FILES,
+        "kept",
+    ),
+    "begins a project with its tests and their configuration": (
+        {
+            "write": {
+                "calc.py": RIGHT,
+                "test_calc.py": "from calc import add\n\n\ndef test_sum():\n    assert add(2, 3) == 5\n",
+                "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '-q'\n",
+            }
+        },
+        "python3 -m pytest -p no:cacheprovider",
+        {".gitignore": "__pycache__/\n"},
+        "kept",
+    ),
     "fixes what a test shows": ({"write": {"calc.py": RIGHT}}, "make test", FILES, "proved"),
     "adds a test with its code": (
         {"write": {"calc.py": RIGHT + SUB, "tests/test_sub.py": SUB_TESTS.replace("calc", "calc")}},

@@ -205,6 +205,31 @@ def test_the_users_identity_is_used_also_for_a_merged_landing(site: Site) -> Non
     assert git(site.top, "log", "-1", form, merged) == "Ada L <ada@example.org>|Ada L <ada@example.org>|Do step-2"
 
 
+def test_a_look_at_the_tree_before_the_work_removes_nothing_that_the_work_ignores(site: Site) -> None:
+    async def body() -> tuple[list[str], list[str]]:
+        spaces = site.open()
+        before = await spaces.prepare(A, site.base)
+        place = spaces.path(A)
+        (place / ".gitignore").write_text("/tools/\n")
+        (place / "tools").mkdir()
+        (place / "tools" / "run").write_text("installed")
+        (place / "made.txt").write_text("work")
+        after = await spaces.snapshot(A, base=site.base)
+        await spaces.switch(A, before, tidy=False)
+        meanwhile = sorted(
+            str(path.relative_to(place)) for path in place.rglob("*") if path.name in ("run", "made.txt")
+        )
+        (place / "dropped").write_text("by a check")
+        await spaces.switch(A, after, tidy=True)
+        return meanwhile, sorted(path.name for path in place.iterdir() if path.name not in (".git", "plan"))
+
+    meanwhile, names = anyio.run(body)
+
+    assert meanwhile == ["tools/run"]
+    assert {".gitignore", "made.txt", "tools"} <= {*names}
+    assert "dropped" not in names
+
+
 def test_commits_are_dated_by_the_start_of_the_run(site: Site) -> None:
     started = 4_000_000_000
 

@@ -12,8 +12,8 @@ from drumline.core import gates, spending
 from drumline.core.attempts import Again, Rest, follow_up
 from drumline.core.baseline import (
     choose_base,
+    list_doubted,
     list_inherited,
-    list_overruled,
     list_pending,
     list_rejudged,
     list_unknown,
@@ -35,7 +35,6 @@ from drumline.core.commands import (
 )
 from drumline.core.events import AttemptEnded, Event, WorkLost
 from drumline.core.ids import DriverId
-from drumline.core.judge import is_grave
 from drumline.core.life import OPEN, Phase
 from drumline.core.plan import Check, Step
 from drumline.core.proof import Against
@@ -151,7 +150,10 @@ def _after_checks(orders: Orders, state: StepState, run: RunState) -> Command:
     rejudged = list_rejudged(orders.checks, state)
     if rejudged:
         return Compare(against=Against.BASE_JUDGE, checks=rejudged)
-    if list_overruled(state) and is_grave(state.touched):
+    doubted = list_doubted(state)
+    if doubted:
+        return Compare(against=Against.BASE, checks=doubted)
+    if tell_foul(state):
         refused = _after_foul(orders, state, run)
         if refused is not None:
             return refused

@@ -12,7 +12,7 @@ from itertools import islice
 
 from drumline.core.checkfailure import is_work
 from drumline.core.ids import Tree
-from drumline.core.judge import is_doubtful, names_new_test
+from drumline.core.judge import is_doubtful, is_grave, names_new_test
 from drumline.core.plan import Check, Step
 from drumline.core.proof import Against, Colour, Compared, Level
 from drumline.core.state import RunState
@@ -98,6 +98,14 @@ def list_overruled(state: StepState) -> list[Compared]:
     """The checks that pass with the judge of the work and fail with that of the base."""
     asked = state.compared.get(Against.BASE_JUDGE, {}).values()
     return [found for found in asked if found.colour is Colour.RED]
+
+
+def list_doubted(state: StepState) -> tuple[int, ...]:
+    """Those of them of which nobody knows what they said before the work, where that decides who is asked."""
+    known = state.compared.get(Against.BASE, {})
+    if not is_grave(state.touched):
+        return ()
+    return tuple(found.check for found in list_overruled(state) if found.check not in known)
 
 
 def _list_suspects(checks: Sequence[Check], state: StepState) -> list[int]:

@@ -93,7 +93,7 @@ def judges_differ(path: str, before: str | None, after: str | None) -> bool:
 
 
 def list_reverted(touched: Sequence[Touched]) -> list[str]:
-    """What is put back where the judge of the base is asked: all but scripts that were not there."""
+    """What belongs to the judge alone: a program that a check executes and that is new is the work itself."""
     return [file.path for file in touched if not (file.kind is JudgeKind.SCRIPT and file.change == CREATED)]
 
 

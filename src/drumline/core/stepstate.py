@@ -223,9 +223,14 @@ def _spend(state: StepState) -> None:
 
 
 def tell_foul(state: StepState) -> str:
-    """What is wrong with work that passes only with the judge that it changed itself; empty if it is not so."""
+    """What is wrong with work that passes only with the judge that it changed itself; empty if it is not so.
+
+    A check that failed before the work cannot have been weakened: a target, a program or tests that it needs are new.
+    """
+    before = state.compared.get(Against.BASE, {})
     asked = state.compared.get(Against.BASE_JUDGE, {}).values()
-    red = [found.command for found in asked if found.colour is Colour.RED]
+    passed = {found.check for found in before.values() if found.colour is Colour.GREEN}
+    red = [found.command for found in asked if found.colour is Colour.RED and found.check in passed]
     if not red or not is_grave(state.touched):
         return ""
     files = ", ".join(list_reverted(state.touched))

@@ -41,11 +41,12 @@ class Comparison(Record):
         found = []
         try:
             for number in checks:
-                await workspaces.switch(step, tree)
+                # Another tree may ignore less: what the agent installed is not its to remove.
+                await workspaces.switch(step, tree, tidy=False)
                 found.append(await self._run(number, against))
         finally:
             with anyio.CancelScope(shield=True):  # else what comes next takes it for work that was lost
-                await workspaces.switch(step, self.after)
+                await workspaces.switch(step, self.after, tidy=True)
         return ev.ComparisonEnded(against=against, tree=tree, found=tuple(found))
 
     async def _build(self, against: Against) -> Tree:
@@ -53,7 +54,7 @@ class Comparison(Record):
             case Against.BASE:
                 return self.before
             case Against.BASE_SOURCE:
-                return await self.kit.workspaces.compose(self.before, self.after, [file.path for file in self.touched])
+                return await self.kit.workspaces.compose(self.before, self.after, list_reverted(self.touched))
             case Against.BASE_JUDGE:
                 return await self.kit.workspaces.compose(self.after, self.before, list_reverted(self.touched))
 

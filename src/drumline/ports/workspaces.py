@@ -61,8 +61,11 @@ class Workspaces(Protocol):
         """Bring the workspace to exactly `tree` (ignored files stay)."""
         ...
 
-    async def switch(self, step: StepId, tree: Tree) -> None:
-        """Give a workspace that is prepared the files of `tree` (ignored ones stay); its base stays as it is."""
+    async def switch(self, step: StepId, tree: Tree, *, tidy: bool) -> None:
+        """Give a workspace that is prepared the files of `tree`; its base stays as it is.
+
+        Untracked files stay, unless they are to be removed (`tidy`): then those that `tree` ignores stay.
+        """
         ...
 
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:

@@ -20,14 +20,22 @@ def write_request(fields: Iterable[tuple[str, str]]) -> bytes:
 
 def read_request(read: Callable[[], bytes]) -> list[tuple[str, str]]:
     """The fields of a request; empty if the writer left before it was complete. `read` gives what comes next."""
-    data = b""
-    while piece := read():
-        data += piece
-        size, end, body = data.partition(b"\n")
-        if end and len(body) == int(size):
-            words = _split(body)
-            return list(zip(words[::2], words[1::2], strict=True))
-    return []
+    head = b""
+    while b"\n" not in head:
+        piece = read()
+        if not piece:
+            return []
+        head += piece
+    size, _, first = head.partition(b"\n")
+    pieces, missing = [first], int(size) - len(first)
+    while missing > 0:
+        piece = read()
+        if not piece:
+            return []
+        pieces.append(piece)
+        missing -= len(piece)
+    words = _split(b"".join(pieces))
+    return list(zip(words[::2], words[1::2], strict=True))
 
 
 def write_report(report: Mapping[str, str | float | None]) -> bytes:

@@ -112,8 +112,8 @@ class FakeWorkspaces:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
 
-    async def switch(self, step: StepId, tree: Tree) -> None:
-        """Give a workspace that is prepared the files of `tree` (ignored ones stay)."""
+    async def switch(self, step: StepId, tree: Tree, *, tidy: bool) -> None:
+        """Give a workspace that is prepared the files of `tree`; there are no others here."""
         await self.restore(step, tree)
 
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:

@@ -32,7 +32,7 @@ SHORT_COMMIT = 9
 
 DOUBTS = {
     Reason.RED_BEFORE: "a configured check fails as it did before the work",
-    Reason.GREEN_BEFORE: "its checks passed before the work, too",
+    Reason.GREEN_BEFORE: "its checks pass without the work, too",
     Reason.TESTS_CHANGED: "its checks pass only with the tests that it changed",
     Reason.BASE_UNKNOWN: "it is not known whether its checks failed before the work",
 }

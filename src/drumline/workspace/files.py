@@ -81,9 +81,13 @@ class WorkFiles:
 
     async def fill(self, tree: Tree) -> None:
         """Make the files exactly `tree`, ignored ones aside."""
+        await self.change(tree)
+        await self._run("clean", "-ffdq")
+
+    async def change(self, tree: Tree) -> None:
+        """Make the files that the index knows those of `tree`; what `tree` itself does not ignore stays, too."""
         clear_pipes(self.path)
         await self._run("read-tree", "--reset", "-u", tree)
-        await self._run("clean", "-ffdq")
 
     async def salvage(self, base: Commit, spared: Sequence[str]) -> Tree:
         """The tree of what can be read where not everything can; the rest is as it is in `base`.

@@ -140,10 +140,13 @@ class GitWorkspaces:
                 desk.base_note.write_text(noted, encoding="utf-8")
             await _settle(desk, Commit(noted), tree)
 
-    async def switch(self, step: StepId, tree: Tree) -> None:
-        """Give a workspace that is prepared the files of `tree` (ignored ones stay); its base stays as it is."""
+    async def switch(self, step: StepId, tree: Tree, *, tidy: bool) -> None:
+        """Give a workspace that is prepared the files of `tree`; its base stays as it is.
+
+        Untracked files stay, unless they are to be removed (`tidy`): then those that `tree` ignores stay.
+        """
         async with self._open(step) as desk:
-            await desk.files.fill(tree)
+            await (desk.files.fill(tree) if tidy else desk.files.change(tree))
 
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
         """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
