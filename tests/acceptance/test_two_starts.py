@@ -32,7 +32,8 @@ def count_runs(user: User) -> int:
 @pytest.mark.parametrize(("many", "extra"), [(3, ()), (3, ("--detach",)), pytest.param(6, (), marks=pytest.mark.long)])
 def test_processes_that_start_together_share_one_run(user: User, many: int, extra: tuple[str, ...]) -> None:
     argv = ("run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot", *extra)
-    user.play(default={"sleep": 1.5, "run": "echo 1 > $(basename $PWD).txt"})
+    steps = [f"step-{number}" for number in range(1, 4)]
+    user.play(*({"match": {"step": step}, "sleep": 1.5, "write": {f"{step}.txt": "1\n"}} for step in steps))
 
     started = [user.start(*argv) for _ in range(many)]
     ended = [process.communicate(timeout=120) for process in started]

@@ -53,6 +53,43 @@ def test_a_group_is_ticked_with_its_last_step_and_opened_with_the_first(tmp_path
     assert file.read_text() == text.replace("[ ] 1.3", "[x] 1.3")
 
 
+def test_a_box_without_an_id_beside_the_steps_of_a_group_is_a_step(tmp_path: Path) -> None:
+    text = "# P\n\n- [ ] 1. Build\n  - [ ] 1.1 Floor\n  - [ ] Write the migration\n    - [ ] and try it\n"
+    text += "  - [ ] 1.2 Roof\n"
+    file, files = put(tmp_path, "tasks.md", text)
+
+    tick(files, "1.1", "1.2")
+    half = file.read_text()
+    tick(files, "write-the-migration")
+
+    assert [step.id for step in files.read().plan.steps] == ["1.1", "write-the-migration", "1.2"]
+    assert "[ ] 1. Build" in half
+    assert file.read_text() == text.replace("[ ]", "[x]")
+
+
+@pytest.mark.parametrize(
+    ("expected", "checks"),
+    [
+        ("PASS", 1),
+        ("builds without errors", 1),
+        ("3 passed, 0 failed", 1),
+        ("build fails with an error", 0),
+        ("Compile error: no such module", 0),
+        ("Build should fail", 0),
+        ("0 passed, 1 failed", 0),
+        ("3 passed, 1 failed", 0),
+        ("the test does not pass yet", 0),
+        ('{"ok": true}', 0),
+    ],
+)
+def test_what_a_plan_expects_to_fail_is_no_check(tmp_path: Path, expected: str, checks: int) -> None:
+    text = "# Plan\n\n> **For agentic workers:** Use superpowers:executing-plans.\n\n### Task 1: Build\n\n"
+    text += f"- [ ] **Step 1: Run it**\n\nRun: `sh t.sh`\nExpected: {expected}\n"
+    _, files = put(tmp_path, "docs/superpowers/plans/2026-01-01-build.md", text)
+
+    assert len(files.read().plan.steps[0].checks) == checks
+
+
 def test_the_items_of_a_step_are_ticked_with_it_and_marks_of_others_stay(tmp_path: Path) -> None:
     text = "# P\n\n- [ ] Build\n\t- [ ] floor\n\t- [~] roof\n\n\t\t- [ ] tiles\n\n- [ ] Paint\n"
     file, files = put(tmp_path, "TODO.md", text)

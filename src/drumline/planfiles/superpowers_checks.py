@@ -35,9 +35,16 @@ _FAIL = re.compile(
     re.IGNORECASE,
 )
 _PASS = re.compile(
-    r"\b(?:pass(?:es|ed|ing)?|succeeds?|success(?:ful(?:ly)?)?|green|ok|clean|builds?|compiles?|exit(?:s)?(?: code)? 0"
+    r"\b(?:pass(?:es|ed|ing)?|succeeds?|success(?:ful(?:ly)?)?|green|(?<!\")ok|clean|exit(?:s)?(?: code)? 0"
     r"|no output)\b"
     r"|成功|通过|合格|空。",
+    re.IGNORECASE,
+)
+_WEAK = re.compile(r"\b(?:builds?|compiles?)\b", re.IGNORECASE)
+"""What passes unless a failure is named as well: "build fails" is one."""
+_NO_PASS = re.compile(
+    r"\b(?:not|never|cannot|(?:doesn|don|won|can)['’]t)\s+(?:yet\s+)?(?:pass|build|compile|succeed)\b|\b0\s+pass(?:ed|ing)?\b"
+    r"|\b[1-9][0-9]*\s+(?:\w+\s+)?fail(?:s|ed|ures?|ing)?\b",
     re.IGNORECASE,
 )
 _ACTS = re.compile(
@@ -203,9 +210,11 @@ def _judge(rest: Sequence[str], following: Sequence[Block], box: str) -> tuple[s
 
 
 def _read_verdict(words: str) -> Verdict:
-    """Whichever word comes first; that there are no failures means that it passes."""
+    """The word that comes first decides. "No failures" means that it passes, "1 failed" that it does not."""
     plain = _NO_FAILURE.sub(" passes ", words)
+    if _NO_PASS.search(plain):
+        return Verdict.FAIL
     fails, passes = _FAIL.search(plain), _PASS.search(plain)
     if fails and (not passes or fails.start() < passes.start()):
         return Verdict.FAIL
-    return Verdict.PASS if passes else Verdict.UNCLEAR
+    return Verdict.PASS if passes or _WEAK.search(plain) else Verdict.UNCLEAR

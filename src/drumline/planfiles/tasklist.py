@@ -1,7 +1,8 @@
 """Lists of tasks in markdown: which boxes are steps, which are a step's items, and which head a group of steps.
 
 A box with an id is a step wherever it stands; one without is a step unless it is nested in another. A step with further
-steps in it, or whose id begins theirs (`1` and `1.1`), is a group: it is ticked with the last of them.
+steps in it, or whose id begins theirs (`1` and `1.1`), is a group: it is ticked with the last of them, so every box
+beside those is a step, too.
 """
 
 from __future__ import annotations
@@ -75,6 +76,7 @@ class Grammar(Protocol):
 def find_tasks(outline: Outline, grammar: Grammar, path: str) -> TaskList:
     """The tasks of a document; boxes that are none of it, and marks nobody knows, are named."""
     named = _find_boxes(outline, grammar)
+    named = _add_siblings(outline, named, grammar)
     groups = _find_groups(outline, named)
     heads = {named[number].id: number for number in groups}
     heading = set(groups)
@@ -120,6 +122,18 @@ def _find_boxes(outline: Outline, grammar: Grammar) -> dict[int, Named]:
         if named.id or (not nested and grammar.is_task(entry, outline)):
             found[number] = named
     return found
+
+
+def _add_siblings(outline: Outline, named: Mapping[int, Named], grammar: Grammar) -> dict[int, Named]:
+    """The same with boxes that have no id and stand in a group: ticking it would say that they are done."""
+    groups = set(_find_groups(outline, named))
+    found = dict(named)
+    for number, entry in enumerate(outline.entries):
+        if number not in found and entry.box >= 0 and entry.words:
+            around = next((parent for parent in _ancestors(entry, outline) if parent in found), None)
+            if around in groups:
+                found[number] = grammar.name_task(entry.words)
+    return dict(sorted(found.items()))
 
 
 def _ancestors(entry: Entry, outline: Outline) -> Iterator[int]:
