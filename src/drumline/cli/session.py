@@ -36,6 +36,8 @@ from drumline.wiring import Site
 
 FRAME = 0.25
 """Seconds between two frames of the board."""
+OVER = frozenset({"done", "failed", "cancelled"})
+"""States in which a signal that came at the last moment has stopped nothing."""
 
 
 @dataclass(kw_only=True)
@@ -92,9 +94,10 @@ class Session(ABC):
                 break
             resuming = True
         self._conclude()
-        if self._driver is not None and self._driver.stopping:
+        ended = run_state(self.look())
+        if self._driver is not None and self._driver.stopping and ended not in OVER:
             return INTERRUPTED
-        return EXIT_CODES[run_state(self.look())]
+        return EXIT_CODES[ended]
 
     def wind_up(self) -> None:
         """Bring a run that was cancelled while nobody drove it to its end, the plan's files included."""
