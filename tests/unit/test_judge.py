@@ -1,4 +1,4 @@
-"""What judges a step is told from its work by tables of names."""
+"""Tables of names distinguish what judges a step from its work."""
 
 from __future__ import annotations
 

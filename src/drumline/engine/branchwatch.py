@@ -40,7 +40,7 @@ class BranchWatch:
             return
         first = self.branch is None
         was_sound = self.is_sound
-        if first:  # as part of a driver: its git carries the driver's mark, and is ended by whoever takes over
+        if first:  # as part of a driver: its git carries the driver's mark, and the driver that takes over ends it
             await self.workspaces.start(run.begun.base, landed=bool(landings(run)))
         self.branch = await self.workspaces.look(landings(run))
         self.quiet = run.quiet or not run.working if first else self.quiet and not was_sound

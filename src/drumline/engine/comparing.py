@@ -69,7 +69,7 @@ class Comparison(Record):
                 log=log,
                 timeout=self.kit.check_timeout,
                 files=step.files,
-                # Compiled modules are told apart by time and size, which two trees in one folder may share.
+                # Python distinguishes compiled modules by time and size, which two trees in one folder may share.
                 env={"PYTHONPYCACHEPREFIX": str(scratch)},
             )
         failure = checked.cause.failure.value if checked.cause else ""

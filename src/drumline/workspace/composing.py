@@ -10,7 +10,7 @@ from drumline.core.ids import Tree
 from drumline.workspace.git import Git
 
 _GONE = f"0 {'0' * 40}\t"
-"""How an entry is told to git that is to leave the index."""
+"""The line that makes git remove an entry from the index."""
 
 
 async def compose_tree(git: Git, tree: Tree, other: Tree, paths: Sequence[str], *, folder: Path) -> Tree:

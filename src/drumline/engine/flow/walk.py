@@ -147,7 +147,7 @@ class FlowWalk:
                 self._stack.conclude(key, outcome, move)
 
     async def _record(self, events: Sequence[ev.Event], said: Sequence[ev.Event], settled: Sequence[int] = ()) -> None:
-        """Append what concerns the walk, and what the run is told, in one commit."""
+        """Append what concerns the walk, and the messages to the run, in one commit."""
         before = self._meter.total
         for event in events:
             self._meter.note(event)
@@ -321,7 +321,7 @@ class FlowWalk:
                 self._lead_on(self._open.pop(gate), answer, move)
 
     def _lead_on(self, question: Question, answer: str, move: Move) -> None:
-        """A node that asked is over with the answer; an agent goes on with it, and so do all that waited for money."""
+        """The answer ends a node that asked; an agent continues with it, and so do all that waited for money."""
         if question.poor:
             move.questions += self._poor
             self._poor = []
