@@ -21,14 +21,16 @@ from drumline.core.flow.model import Flow
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Commit, RunId, Stream
-from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.flow.visit import Visit
+from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.ports.journal import Addition
 from drumline.ports.library import Callee
+from drumline.ports.planfiles import PlanFiles
 from drumline.ports.schemas import Schemas
 from drumline.ports.skills import Skills
+from drumline.ports.workspaces import Workspaces
 from drumline.store.sqlite import SqliteStore
 from drumline.testing.clock import FakeClock
 from drumline.testing.roster import FakeRoster
@@ -156,17 +158,22 @@ def pin(flow: Flow, prompt: str) -> list[Event]:
     return [started, pinned]
 
 
-def idle_flow_kit(store: SqliteStore, flow: Flow) -> FlowKit:
+def idle_flow_kit(store: SqliteStore, flow: Flow) -> Kit:
     """A kit of which a driver uses the store, the roster and the library only."""
     nothing: object = None
-    return FlowKit(
-        store=store,
-        roster=FakeRoster(),
-        clock=FakeClock(),
+    services = FlowServices(
         library=OneFlow(flow),
         expressions=SafeExpressions(),
         schemas=cast(Schemas, nothing),
         skills=cast(Skills, nothing),
+    )
+    return Kit(
+        store=store,
+        roster=FakeRoster(),
+        clock=FakeClock(),
+        workspaces=cast(Workspaces, nothing),
+        planfiles=cast(PlanFiles, nothing),
         logs=NOWHERE,
-        equip=lambda driver: cast(Hands, nothing),
+        equip=lambda driver: cast(Tools, nothing),
+        open_flows=lambda: services,
     )

@@ -17,9 +17,8 @@ from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState
 from drumline.engine.acts import Acts, Note
-from drumline.engine.kit import Kit, OpenAgent
+from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.engine.walk import Walk
-from drumline.ports.processes import Processes
 from drumline.store.sqlite import SqliteStore
 from drumline.testing.workspaces import FakeWorkspaces
 
@@ -88,7 +87,8 @@ def idle_kit(store: SqliteStore) -> Kit:
         planfiles=nothing,  # type: ignore[arg-type]
         clock=nothing,  # type: ignore[arg-type]
         logs=NOWHERE,
-        equip=lambda driver: (cast(Processes, nothing), cast(OpenAgent, nothing)),
+        equip=lambda driver: cast(Tools, nothing),
+        open_flows=lambda: cast(FlowServices, nothing),
     )
 
 
@@ -136,8 +136,7 @@ def claim_walks(
             raise AssertionError(f"{step.id} is claimed although nobody else is here")
         acts = IdleActs(
             kit=kit,
-            processes=cast(Processes, None),
-            open_agent=cast(OpenAgent, None),
+            tools=cast(Tools, None),
             orders=orders_for(run, step),
             run=run,
         )

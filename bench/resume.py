@@ -24,6 +24,7 @@ from drumline.core.schedule import Surroundings
 from drumline.engine.outbox import Outbox
 from drumline.planfiles import dag, stepfile
 from drumline.wiring import open_site
+from drumline.wiring.kits import open_kit
 
 ROOT = Path(__file__).resolve().parent.parent
 LEFT = 10
@@ -103,7 +104,7 @@ def find_first_decision(repo: Path) -> float:
     site = open_site(repo)
     store = site.open_store()
     run = read_run(store, find_run(store))
-    kit = site.kit(store, run, started_at=0.0)
+    kit = open_kit(site, store, run, started_at=0.0)
     known = run.reading()
     held = store.held(run.id)
     Outbox(kit=kit).overdue(run, known.marks, held)

@@ -31,6 +31,7 @@ from drumline.record import replace
 from drumline.store.requests import Request
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring import STORE, Site, open_site
+from drumline.wiring.kits import open_kit
 from drumline.workspace.workspaces import GitWorkspaces
 
 
@@ -143,7 +144,7 @@ async def drive_rigged(site: Site, store: SqliteStore, rigging: argparse.Namespa
     """Drive the newest run as `drumline resume` does, but rigged; `interrupted` stands for exit 130."""
     run = read_run(store, find_run(store))
     started_at = store.read(Stream(run.id), kinds=("RunStarted",))[0].at
-    kit = rig(site.kit(store, run, started_at=started_at), rigging.strike_at)
+    kit = rig(open_kit(site, store, run, started_at=started_at), rigging.strike_at)
     driver = open_plan_driver(
         kit,
         run.id,
@@ -159,7 +160,7 @@ async def drive_rigged(site: Site, store: SqliteStore, rigging: argparse.Namespa
 def main(argv: Sequence[str]) -> int:
     """Drive the newest run of the repository around the current folder; 0 if it is done at the end."""
     if argv[:1] == ["cli"]:
-        vars(wiring)["SqliteStore"] = StruckStore
+        vars(wiring.site)["SqliteStore"] = StruckStore
         return run_cli(argv[1:])
     parser = argparse.ArgumentParser()
     parser.add_argument("--no-recovery", action="store_true")

@@ -21,18 +21,19 @@ from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Commit, DriverId, Stream
 from drumline.core.state import RunState
 from drumline.engine.driver import Driver
-from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.flow.visit import Visit
 from drumline.engine.flow.walk import Perform
+from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.errors import InvalidInput
-from drumline.ports.agents import Agent
 from drumline.ports.journal import Addition, Store
 from drumline.ports.library import Callee
 from drumline.ports.models import Models
+from drumline.ports.planfiles import PlanFiles
 from drumline.ports.processes import Ended, Job
 from drumline.ports.roster import Roster
 from drumline.ports.skills import Skills
+from drumline.ports.workspaces import Workspaces
 from drumline.record import replace
 from drumline.testing.clock import FakeClock
 from drumline.testing.processes import FakeProcesses
@@ -99,23 +100,28 @@ class FlowWorld(Mortals):
         self.life = Life()
         self.concluded: Counter[str] = Counter()
 
-    def kit(self) -> FlowKit:
+    def kit(self) -> Kit:
         """The tools of one driver."""
 
-        def equip(driver: DriverId) -> Hands:
-            return Hands(processes=FakeProcesses(refuse_job), models=cast(Models, None), open_agent=refuse_agent)
+        def equip(driver: DriverId) -> Tools:
+            return Tools(processes=FakeProcesses(refuse_job), open_models=refuse_models, open_agent=refuse_agent)
 
         self.life = life = Life()
-        return FlowKit(
+        return Kit(
             store=cast(Store, Mortal(self.store, life)),
             roster=cast(Roster, Mortal(self.roster, life)),
             clock=FakeClock(),
-            library=Shelf(self.flows),
-            expressions=Conditions(),
-            schemas=NoSchemas(),
-            skills=cast(Skills, None),
+            workspaces=cast(Workspaces, None),
+            planfiles=cast(PlanFiles, None),
             logs=self.folder / "logs",
             equip=equip,
+            open_flows=self.services,
+        )
+
+    def services(self) -> FlowServices:
+        """What a walk works with beside the rest."""
+        return FlowServices(
+            library=Shelf(self.flows), expressions=Conditions(), schemas=NoSchemas(), skills=cast(Skills, None)
         )
 
     def driver(self) -> Driver:
@@ -191,6 +197,11 @@ def refuse_job(job: Job) -> Ended:
     raise AssertionError(f"no process should be started: {job}")
 
 
-def refuse_agent(spec: str) -> Agent:
+def refuse_models() -> Models:
+    """No test of the driver asks a model."""
+    raise AssertionError("no model should be opened")
+
+
+def refuse_agent(spec: str) -> Worker:
     """No test of the driver opens an agent."""
     raise AssertionError(f"no agent should be opened: {spec!r}")

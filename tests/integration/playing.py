@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import anyio
 from tests.supervision import supervise
@@ -17,13 +18,15 @@ from drumline.core.flow.events import FlowEnded, NodeStarted
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.ids import FLOW, Commit, DriverId, RunId, Stream
 from drumline.core.state import RunState
-from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.flow.upkeep import open_flow_driver
+from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary
 from drumline.models import open_models
 from drumline.ports.agents import Agent
 from drumline.ports.journal import Addition, Message
+from drumline.ports.planfiles import PlanFiles
+from drumline.ports.workspaces import Workspaces
 from drumline.schemas.checking import JsonSchemas
 from drumline.skills.folders import FolderSkills, search_path
 from drumline.testing.clock import FakeClock
@@ -111,27 +114,36 @@ class Stage:
 
         return anyio.run(session)
 
-    def _kit(self) -> FlowKit:
-        return FlowKit(
+    def _kit(self) -> Kit:
+        return Kit(
             store=self.store,
             roster=FakeRoster(),
             clock=FakeClock(),
+            workspaces=cast(Workspaces, None),
+            planfiles=cast(PlanFiles, None),
+            logs=self.logs,
+            equip=self._equip,
+            open_flows=self._services,
+        )
+
+    def _services(self) -> FlowServices:
+        return FlowServices(
             library=self.library,
             expressions=SafeExpressions(),
             schemas=JsonSchemas(),
             skills=FolderSkills(places=search_path(self.repo, {})),
-            logs=self.logs,
-            equip=self._equip,
         )
 
-    def _equip(self, _driver: DriverId) -> Hands:
+    def _equip(self, _driver: DriverId) -> Tools:
         processes = supervise(self.logs)
 
         def open_here(spec: str) -> Agent:
             return open_agent(spec, processes=processes, base=self.repo)
 
         models = open_models(open_agent=open_here, processes=processes, agent=self.script, environ={})
-        return Hands(processes=processes, models=models, open_agent=open_here)
+        return Tools(
+            processes=processes, open_models=lambda: models, open_agent=lambda spec: Worker(agent=open_here(spec))
+        )
 
 
 def make_repository(folder: Path) -> Path:

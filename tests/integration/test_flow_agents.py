@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 import anyio.lowlevel
 import pytest
-from tests.integration.flowworlds import FlowWorld, refuse_job
+from tests.integration.flowworlds import FlowWorld, refuse_job, refuse_models
 from tests.integration.worlds import RUN
 from tests.unit.flows import each, end, flow, name, script
 
@@ -22,16 +21,15 @@ from drumline.core.ids import FLOW, Stream
 from drumline.core.state import RunState
 from drumline.engine.driver import Driver
 from drumline.engine.flow.acts import FlowActs
-from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.flow.visit import Visit
 from drumline.engine.flow.walk import Perform
+from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.errors import InvalidInput
-from drumline.ports.agents import Agent, Assignment, Happening
+from drumline.ports.agents import Assignment, Happening
 from drumline.ports.agents import Outcome as Concluded
 from drumline.ports.journal import Message
 from drumline.ports.library import Callee
-from drumline.ports.models import Models
 from drumline.record import replace
 from drumline.testing.clock import FakeClock
 from drumline.testing.processes import FakeProcesses
@@ -55,14 +53,17 @@ class Crew(FlowWorld):
         kit = replace(
             self.kit(),
             clock=self.clock,
-            fallback={name: Callee(agent=name) for name in self.fallback},
             quota_wait=self.quota_wait,
         )
-        hands = Hands(processes=FakeProcesses(refuse_job), models=cast(Models, None), open_agent=self._open)
-        return open_flow_driver(kit, RUN, perform=self._performing(kit, hands))
+        tools = Tools(processes=FakeProcesses(refuse_job), open_models=refuse_models, open_agent=self._open)
+        return open_flow_driver(kit, RUN, perform=self._performing(kit, tools))
 
-    def _performing(self, kit: FlowKit, hands: Hands) -> Perform:
-        life, acts = self.life, FlowActs(kit=kit, hands=hands)
+    def services(self) -> FlowServices:
+        """With the agents that take over."""
+        return replace(super().services(), fallback={name: Callee(agent=name) for name in self.fallback})
+
+    def _performing(self, kit: Kit, tools: Tools) -> Perform:
+        life, acts = self.life, FlowActs(kit=kit, flows=self.services(), tools=tools)
 
         async def perform(command: RunNode, visit: Visit) -> Outcome:
             await anyio.lowlevel.checkpoint()
@@ -74,10 +75,10 @@ class Crew(FlowWorld):
 
         return perform
 
-    def _open(self, spec: str) -> Agent:
+    def _open(self, spec: str) -> Worker:
         if spec not in self.replies:
             raise InvalidInput(f"there is no agent {spec!r}")
-        return _Player(spec, self)
+        return Worker(agent=_Player(spec, self))
 
     @property
     def asked(self) -> list[tuple[str, str, int, str]]:

@@ -27,11 +27,12 @@ from drumline.core.ids import Commit, RunId
 from drumline.engine import wakeup
 from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.flow.visit import Visit
-from drumline.flowwiring import open_flow_kit, open_library
 from drumline.ports.journal import Message, Store
 from drumline.record import replace
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring import Site, open_site
+from drumline.wiring.flows import open_library
+from drumline.wiring.kits import open_kit
 
 MANY = 1_000
 WATCHED = 3.0
@@ -94,7 +95,9 @@ async def park(site: Site, store: SqliteStore, count: int) -> list[RunId]:
         order = Order(run=run, flow=flow, folder=site.here, place="flows/ask/graph.yaml", base=Commit(""))
         await begin_flow_run(store, order)
     # Built once: but for the logs nothing in it is of one run, and it takes longer than the walk.
-    kit = replace(open_flow_kit(site, store, read_run(store, runs[0]), started_at=0.0), library=library)
+    kit = open_kit(site, store, read_run(store, runs[0]), started_at=0.0)
+    services = replace(kit.open_flows(), library=library)
+    kit = replace(kit, open_flows=lambda: services)
     for run in runs:
         state = await open_flow_driver(replace(kit, logs=site.logs(run)), run).drive()
         assert state.parked

@@ -16,14 +16,15 @@ from drumline.core.events import PlanPinned, RunStarted
 from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState
-from drumline.engine.kit import Kit, OpenAgent, Worker
+from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.engine.planupkeep import open_plan_driver
 from drumline.engine.walk import Recover
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.journal import Addition, Message, Store
+from drumline.ports.models import Models
 from drumline.ports.planfiles import PlanFiles
-from drumline.ports.processes import Ended, Job, Processes
+from drumline.ports.processes import Ended, Job
 from drumline.ports.roster import Roster
 from drumline.ports.workspaces import Workspaces
 from drumline.testing.clock import FakeClock
@@ -192,9 +193,11 @@ class World(Mortals):
     def kit(self) -> Kit:
         """The tools of one driver."""
 
-        def equip(driver: DriverId) -> tuple[Processes, OpenAgent]:
+        def equip(driver: DriverId) -> Tools:
             self.joined.append(driver)
-            return FakeProcesses(self.script), self._open
+            return Tools(
+                processes=FakeProcesses(self.script), open_agent=self._open, open_models=lambda: cast(Models, None)
+            )
 
         self.life = life = Life()
         return Kit(
@@ -205,6 +208,7 @@ class World(Mortals):
             clock=self.clock,
             logs=self.folder / "logs",
             equip=equip,
+            open_flows=lambda: cast(FlowServices, None),
             quota_wait=self.quota_wait,
         )
 

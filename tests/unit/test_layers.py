@@ -36,7 +36,6 @@ LAYERS = (
     },
     {"app"},
     {"wiring"},
-    {"flowwiring"},
     {"health"},
     {"cli", "web", "mcp"},
     {"demo", "__main__"},

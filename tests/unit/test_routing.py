@@ -15,7 +15,7 @@ from drumline.core.codec import decode
 from drumline.core.commands import Attempt, Command, Defer, Finish, Park
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Status
-from drumline.core.routing import Candidate, choose, find_rest, list_candidates, plan_rest
+from drumline.core.routing import Candidate, choose, find_rest, list_workers, plan_rest
 from drumline.core.spending import count_left, sum_agents, sum_run
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState, fold_step
@@ -70,15 +70,15 @@ def names(candidates: Sequence[Candidate]) -> list[str]:
 def test_the_run_s_own_agent_has_no_name_and_none_is_listed_twice() -> None:
     run = run_of(begin("x", OWN, "y", "x"))
 
-    assert names(list_candidates(run, STEP)) == ["", "x", "y"]
-    assert names(list_candidates(run, replace(STEP, agent="y"))) == ["y", "x", ""]
+    assert names(list_workers(run, STEP)) == ["", "x", "y"]
+    assert names(list_workers(run, replace(STEP, agent="y"))) == ["y", "x", ""]
 
 
 @pytest.mark.parametrize(("tier", "expected"), [("standard", "strong"), ("fast", "fast")])
 def test_a_tier_of_the_step_overrules_that_of_a_profile(tier: str, expected: str) -> None:
     run = run_of(begin(profiles={"wise": {"tier": "strong"}}))
 
-    [found] = list_candidates(run, replace(STEP, tier=tier, agent="wise"))[:1]
+    [found] = list_workers(run, replace(STEP, tier=tier, agent="wise"))[:1]
 
     assert found == Candidate(name="wise", tier=expected)
 
@@ -113,7 +113,7 @@ def test_a_quota_waited_for_makes_its_agent_able_again_and_others_not() -> None:
 
     assert before == {"": 50.0, "x": None}
     assert (state.exhausted, state.until) == ({"x": None}, None)
-    assert choose(list_candidates(run_of(begin("x")), STEP), state).name == ""
+    assert choose(list_workers(run_of(begin("x")), STEP), state).name == ""
 
 
 def test_whoever_had_the_step_last_keeps_it_if_several_are_able_again() -> None:
@@ -121,7 +121,7 @@ def test_whoever_had_the_step_last_keeps_it_if_several_are_able_again() -> None:
 
     fold_step(state, [ev.StepReleased(reason="quota", until=50.0), prepared()[0]])
 
-    assert choose(list_candidates(run_of(begin("x")), STEP), state).name == "x"
+    assert choose(list_workers(run_of(begin("x")), STEP), state).name == "x"
 
 
 def test_another_quota_of_the_step_may_be_the_one_to_wait_for() -> None:

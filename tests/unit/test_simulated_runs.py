@@ -19,7 +19,7 @@ from drumline.core.decide import decide
 from drumline.core.ids import DriverId, StepId, Tree
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.proof import Colour, Compared
-from drumline.core.routing import has_other, list_candidates
+from drumline.core.routing import has_other, list_workers
 from drumline.core.schedule import Surroundings, obstacle, satisfied, settled
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState, fold_step
@@ -214,7 +214,7 @@ class Simulation:
 
     def _is_any_able(self, step: StepId) -> bool:
         state = self.states[step]
-        return has_other(list_candidates(self.run, self.run.plan.by_id[step]), state)
+        return has_other(list_workers(self.run, self.run.plan.by_id[step]), state)
 
     def _landing(self, tree: Tree) -> ev.Event:
         if self.dice.random() < 0.1:

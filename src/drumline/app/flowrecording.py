@@ -21,7 +21,7 @@ import anyio
 from drumline.app.edits import Edits, read_edits
 from drumline.app.recording import Concluded, Recording
 from drumline.core.ids import Commit, DriverId, Tree
-from drumline.engine.flow.kit import FlowKit, Hands
+from drumline.engine.kit import Kit, Tools, Worker
 from drumline.errors import DrumlineError
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.models import Answer, Models, Question
@@ -52,16 +52,21 @@ class FlowRecorder:
         self._room = room
         self._desks: dict[Path, _Desk] = {}
 
-    def attach(self, kit: FlowKit) -> FlowKit:
+    def attach(self, kit: Kit) -> Kit:
         """The same kit, whose models and agents are recorded."""
 
-        def equip(driver: DriverId) -> Hands:
-            hands = kit.equip(driver)
+        def equip(driver: DriverId) -> Tools:
+            tools = kit.equip(driver)
             self._take_up()
+
+            def open_agent(spec: str) -> Worker:
+                worker = tools.open_agent(spec)
+                return replace(worker, agent=RecordedAgent(agent=worker.agent, recorder=self))
+
             return replace(
-                hands,
-                models=RecordedModels(models=hands.models, recorder=self),
-                open_agent=lambda spec: RecordedAgent(agent=hands.open_agent(spec), recorder=self),
+                tools,
+                open_agent=open_agent,
+                open_models=lambda: RecordedModels(models=tools.open_models(), recorder=self),
             )
 
         return replace(kit, equip=equip)

@@ -16,7 +16,8 @@ from drumline.errors import DrumlineError
 from drumline.ports.processes import Processes
 from drumline.profiles import read_profiles
 from drumline.record import to_plain
-from drumline.wiring import Crew, Site, open_site
+from drumline.wiring import Site, open_site
+from drumline.wiring.agents import AgentRegistry
 from drumline.workspace.repository import find_repository
 
 
@@ -70,7 +71,7 @@ def find_configured() -> Configured:
 def _open(site: Site, name: str, processes: Processes) -> Worker:
     """An agent as a run would open it."""
     configured = read_profiles(site.config)
-    crew = Crew(
+    registry = AgentRegistry(
         agent=site.settings.agent,
         profiles=site.profiles,
         processes=processes,
@@ -79,7 +80,7 @@ def _open(site: Site, name: str, processes: Processes) -> Worker:
         tables=configured.agents,
         redaction=site.redaction,
     )
-    return crew.open(name if name in site.profiles else site.anchor(name, typed=True))
+    return registry.open(name if name in site.profiles else site.anchor(name, typed=True))
 
 
 def listed_json(listed: Listed) -> dict[str, object]:

@@ -26,10 +26,10 @@ from drumline.core.flow.model import Flow
 from drumline.core.ids import Commit
 from drumline.errors import InvalidInput
 from drumline.flowfiles.library import locate_flow
-from drumline.flowwiring import check_flow_agents, flow_folder, list_flows, open_check, open_library
 from drumline.models.choice import find_name_fault
 from drumline.settings import digest
 from drumline.wiring import Site, open_site
+from drumline.wiring.flows import check_flow_agents, flow_folder, list_flows, open_check, open_library
 
 
 @click.command("run")

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from drumline.app.drive import drive
-from drumline.app.flowlook import FlowWatcher
 from drumline.cli.output import print_json, say
 from drumline.cli.session import Session
 from drumline.cli.trusting import ask_flow_trust, open_trust
@@ -19,12 +18,13 @@ from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
 from drumline.engine.driver import Driver
 from drumline.engine.flow.upkeep import open_flow_driver
-from drumline.flowwiring import list_flows, open_flow_kit, open_library
 from drumline.views.cells import Row
 from drumline.views.flowboard import flow_segments
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowsnapshot import FlowSnapshot
 from drumline.views.flowstatus import flow_status_json, flow_summary_lines
+from drumline.wiring.flows import list_flows, open_library
+from drumline.wiring.kits import open_kit
 
 if TYPE_CHECKING:
     from drumline.app.flowrecording import FlowRecorder
@@ -39,10 +39,8 @@ class FlowSession(Session):
     def __post_init__(self) -> None:
         Session.__post_init__(self)
         trust = open_trust(self.site, as_json=self.as_json, tell=self._warn)
-        self._kit = open_flow_kit(self.site, self.store, self._begun, started_at=self._started_at, trust=trust)
-        self.watcher = FlowWatcher(
-            store=self.store, roster=self.site.roster, recall=self._kit.library.recall, run=self.run
-        )
+        self._kit = open_kit(self.site, self.store, self._begun, started_at=self._started_at, trust=trust)
+        self.watcher = self.site.flow_watcher(self.store, self.run)
         self._progress = FlowProgress()
         self._warned: set[str] = set()
 

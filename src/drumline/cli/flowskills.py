@@ -10,8 +10,8 @@ import click
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.errors import InvalidInput
-from drumline.flowwiring import open_skills
 from drumline.ports.skills import Skill
+from drumline.wiring.flows import open_skills
 from drumline.workspace.repository import find_repository
 
 

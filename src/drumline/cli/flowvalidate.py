@@ -12,9 +12,9 @@ from drumline.cli.output import SCHEMA_VERSION, count_problems, print_json, prob
 from drumline.errors import InvalidInput
 from drumline.flowfiles import FlowReading
 from drumline.flowfiles.library import SHIPPED, locate_flow
-from drumline.flowwiring import open_check
 from drumline.views.flowgraph import flow_json
 from drumline.wiring import open_site
+from drumline.wiring.flows import open_check
 
 INVALID = 3
 

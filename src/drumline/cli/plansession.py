@@ -27,6 +27,7 @@ from drumline.views.report import report_json, report_lines, step_report
 from drumline.views.snapshot import Snapshot
 from drumline.views.status import status_json
 from drumline.views.summary import summary, summary_json, summary_lines
+from drumline.wiring.kits import open_kit
 
 if TYPE_CHECKING:
     from drumline.app.recording import PlanRecorder
@@ -61,7 +62,7 @@ class PlanSession(Session):
 
     def _open_driver(self) -> Driver:
         trust = open_trust(self.site, as_json=self.as_json, tell=lambda text: self._board_say(text))
-        kit = self.site.kit(self.store, self._begun, started_at=self._started_at, trust=trust)
+        kit = open_kit(self.site, self.store, self._begun, started_at=self._started_at, trust=trust)
         driver = open_plan_driver(
             kit,
             self.run,

@@ -65,7 +65,7 @@ def _gather(site: Site, trust: FileTrust, place: str, format: str) -> list[Broug
 
 def _gather_flow(site: Site, place: Path) -> list[Brought]:
     from drumline.flowfiles.library import locate_flow, open_flow
-    from drumline.flowwiring import describe_surroundings, list_flows, open_library
+    from drumline.wiring.flows import describe_surroundings, list_flows, open_library
 
     library = open_library(site, site.state_dir)
     around = describe_surroundings(site.repository.top, site.config)

@@ -38,7 +38,7 @@ from drumline.core.ids import DriverId
 from drumline.core.life import OPEN, Phase
 from drumline.core.plan import Check, Step
 from drumline.core.proof import Against
-from drumline.core.routing import Candidate, choose, list_candidates, raise_tier
+from drumline.core.routing import Candidate, choose, list_workers, raise_tier
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState, tell_foul
 from drumline.core.taxonomy import MOST_KILLS, RULES, Failure, Reaction
@@ -66,7 +66,7 @@ def orders_for(run: RunState, step: Step) -> Orders:
     return Orders(
         step=step,
         checks=step.checks + extra,
-        agents=list_candidates(run, step),
+        agents=list_workers(run, step),
         retries=run.begun.retries,
         autonomy=run.begun.autonomy,
     )

@@ -6,7 +6,7 @@ one that a person has to see to does not before the next round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from drumline.core.plan import Step
@@ -56,14 +56,23 @@ class Tried(Protocol):
         ...
 
 
-def list_candidates(run: RunState, step: Step) -> tuple[Candidate, ...]:
+def list_candidates(own: Candidate, fallback: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """Every agent that may work on a step or in a visit, in order; nobody takes over from himself."""
+    found: dict[str, Candidate] = {}
+    for candidate in (own, *fallback):
+        found.setdefault(candidate.name, candidate)
+    return tuple(found.values())
+
+
+def list_workers(run: RunState, step: Step) -> tuple[Candidate, ...]:
     """Every agent that may work on the step, in order. A tier that the step names overrules that of a profile."""
     begun = run.begun
-    names = dict.fromkeys((step.agent or begun.agent, *begun.fallback))
-    return tuple(
-        Candidate(name="" if name == begun.agent else name, tier=_find_tier(step, begun.profiles.get(name, {})))
-        for name in names
-    )
+
+    def describe(name: str) -> Candidate:
+        tier = _find_tier(step, begun.profiles.get(name, {}))
+        return Candidate(name="" if name == begun.agent else name, tier=tier)
+
+    return list_candidates(describe(step.agent or begun.agent), map(describe, begun.fallback))
 
 
 def spell_agent(run: RunState, name: str) -> str:

@@ -24,16 +24,16 @@ from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
 from drumline.core.taxonomy import Failure
-from drumline.engine.agent_call import MOST_MESSAGE, Absent, AgentCall, cut_notices
+from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, open_worker
 from drumline.engine.checking import run_check
 from drumline.engine.comparing import Comparison, look_for_judges
 from drumline.engine.figures import add_figures
 from drumline.engine.finishing import spell_path, write_end
-from drumline.engine.kit import Kit, OpenAgent, Worker
+from drumline.engine.kit import Kit, Tools, Worker
 from drumline.engine.salvage import explain_unreadable, list_ignored, read_work
-from drumline.errors import ChildKilled, InvalidInput
+from drumline.errors import ChildKilled
 from drumline.ports.agents import Assignment, Outcome
-from drumline.ports.processes import Job, Processes
+from drumline.ports.processes import Job
 from drumline.record import Record, field, replace
 
 T = TypeVar("T")
@@ -65,8 +65,7 @@ class Acts(Record):
     """
 
     kit: Kit
-    processes: Processes
-    open_agent: OpenAgent
+    tools: Tools
     orders: Orders
     run: RunState
     note: Callable[[ev.Event], Awaitable[None]] = forget
@@ -138,7 +137,7 @@ class Acts(Record):
         setup = self.run.begun.setup
         if not setup:
             return ev.WorkspaceReady(tree=tree)
-        ended = await self.processes.run(
+        ended = await self.tools.processes.run(
             Job(
                 argv=["bash", "-c", setup],
                 cwd=self.kit.workspaces.path(step),
@@ -200,10 +199,7 @@ class Acts(Record):
         return Note(step=[ended], run=self._count(command, state, ended))
 
     async def _ask(self, command: cmd.Attempt, state: StepState) -> Outcome:
-        try:
-            worker = self.open_agent(spell_agent(self.run, command.agent))
-        except InvalidInput as error:
-            worker = Worker(agent=Absent(reason=str(error)))
+        worker = open_worker(self.tools.open_agent, spell_agent(self.run, command.agent))
         call = AgentCall(
             agent=worker.agent,
             model=worker.model,
@@ -288,7 +284,7 @@ class Acts(Record):
             await self.kit.clock.sleep(command.delay)
         found = await run_check(
             command.check.command,
-            self.processes,
+            self.tools.processes,
             folder=self.kit.workspaces.path(step),
             log=log,
             timeout=self.kit.check_timeout,
@@ -321,7 +317,7 @@ class Acts(Record):
     def _comparison(self, state: StepState) -> Comparison:
         return Comparison(
             kit=self.kit,
-            processes=self.processes,
+            processes=self.tools.processes,
             orders=self.orders,
             before=_known(state.ready),
             after=_known(state.tree),

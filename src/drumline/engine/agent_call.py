@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 
 from drumline.core.taxonomy import Failure
-from drumline.engine.kit import Price
+from drumline.engine.kit import OpenAgent, Price, Worker
 from drumline.engine.metering import Keep, Meter, add_price
+from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.record import Record, replace
 
@@ -33,6 +34,14 @@ class Absent(Record):
     async def work(self, assignment: Assignment) -> Outcome:
         """Nothing is done."""
         return Outcome(failure=Failure.MISSING.value, message=self.reason)
+
+
+def open_worker(open_agent: OpenAgent, name: str) -> Worker:
+    """The agent of this name; one that cannot be opened fails once it is asked."""
+    try:
+        return open_agent(name)
+    except InvalidInput as error:
+        return Worker(agent=Absent(reason=str(error)))
 
 
 class AgentCall(Record):

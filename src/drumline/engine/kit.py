@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 
 from drumline.core.ids import DriverId, StepId
 from drumline.core.plan import Step
 from drumline.core.redaction import Redaction
+from drumline.engine.flow.leftovers import NoWatch, Watch
 from drumline.isolation.transcripts import OWN, begin_log
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
+from drumline.ports.expressions import Expressions
 from drumline.ports.journal import Recorded, Store
+from drumline.ports.library import Callee, Library
+from drumline.ports.models import Models
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.processes import Processes
 from drumline.ports.roster import Roster
+from drumline.ports.schemas import Schemas
+from drumline.ports.skills import Skills
 from drumline.ports.trust import TRUSTING, Trust
 from drumline.ports.workspaces import Workspaces
 from drumline.record import Record, field
@@ -40,12 +46,40 @@ def know_no_price(model: str, usage: Mapping[str, float]) -> float | None:
     return None
 
 
-class Kit(Record):
-    """Everything a driver needs of the world. `equip` opens what belongs to one driver once its id is known.
+class Tools(Record):
+    """What belongs to one driver: everything it starts through these ends with it."""
 
-    `price` tells what tokens cost with a model, and may take a while. `quota_wait` is how long a driver stays for a
-    quota if there is nothing else to do, `agent_idle` how long an agent may be silent. `redaction` is for logs that a
-    driver left behind; what an agent or a command says comes redacted. `trust` says which commands may be executed.
+    processes: Processes
+    open_agent: OpenAgent
+    open_models: Callable[[], Models]
+
+
+class FlowServices(Record):
+    """What a walk of a flow needs beside the rest.
+
+    `commands` are checks by name, `watch` sees what checks do to the user's own folder. `fallback` are the agents that
+    take over, by name and in order. `tools` and `mcp_servers` are those that models can have here; None if nobody
+    knows.
+    """
+
+    library: Library
+    expressions: Expressions
+    schemas: Schemas
+    skills: Skills
+    commands: Mapping[str, str] = field(default_factory=dict)
+    watch: Watch = field(default_factory=NoWatch)
+    fallback: Mapping[str, Callee] = field(default_factory=dict)
+    tools: Collection[str] | None = None
+    mcp_servers: Collection[str] | None = None
+
+
+class Kit(Record):
+    """Everything a driver needs of the world, for a plan as for a flow. `equip` opens what belongs to one driver.
+
+    `open_flows` is called once a flow is walked. `price` tells what tokens cost with a model, and may take a while.
+    `quota_wait` is how long a driver stays for a quota if there is nothing else to do, `agent_idle` how long an agent
+    may be silent. `redaction` is for logs that a driver left behind; what an agent, a model or a command says comes
+    redacted. `trust` says which commands may be executed, `base` is where the paths of agents' specs start.
     """
 
     store: Store
@@ -54,7 +88,8 @@ class Kit(Record):
     planfiles: PlanFiles
     clock: Clock
     logs: Path
-    equip: Callable[[DriverId], tuple[Processes, OpenAgent]]
+    equip: Callable[[DriverId], Tools]
+    open_flows: Callable[[], FlowServices]
     price: Price = know_no_price
     stale_claim: float = 3600.0
     quota_wait: float = 900.0

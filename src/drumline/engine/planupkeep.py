@@ -21,7 +21,7 @@ from drumline.engine.books import Books
 from drumline.engine.branchwatch import BranchWatch
 from drumline.engine.driver import Driver
 from drumline.engine.kills import repeat_killed
-from drumline.engine.kit import Kit, Observer, OpenAgent
+from drumline.engine.kit import Kit, Observer, Tools
 from drumline.engine.outbox import Outbox, block_unmarked, parse_iso
 from drumline.engine.planwatch import OtherRuns, PlanWatch
 from drumline.engine.tidying import tidy_up
@@ -30,7 +30,6 @@ from drumline.engine.vetting import Vetting
 from drumline.engine.walk import Recover, Walk
 from drumline.errors import GitError
 from drumline.ports.journal import Claim, Recorded
-from drumline.ports.processes import Processes
 
 Complain = Callable[[Sequence[Problem]], None]
 
@@ -54,20 +53,18 @@ class PlanUpkeep:
         self._branch = BranchWatch(workspaces=kit.workspaces)
         self._booked = 0
         self._me: DriverId
-        self._processes: Processes
-        self._open_agent: OpenAgent
+        self._tools: Tools
 
     def equip(self, driver: DriverId) -> None:
         """Open agents and processes for this driver."""
         self._me = driver
-        self._processes, self._open_agent = self.kit.equip(driver)
+        self._tools = self.kit.equip(driver)
 
     def open_walk(self, run: RunState, step: Step, token: Token) -> Walk:
         """The usual life of a step."""
         acts = Acts(
             kit=self.kit,
-            processes=self._processes,
-            open_agent=self._open_agent,
+            tools=self._tools,
             orders=orders_for(run, step),
             run=run,
         )

@@ -45,6 +45,10 @@ class Workspaces(Protocol):
         """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree."""
         ...
 
+    async def reopen(self, step: StepId, label: str, *, base: Commit) -> None:
+        """Make a workspace again that was retired, with what was kept of it under the label."""
+        ...
+
     async def snapshot(self, step: StepId, *, base: Commit, tidy: bool = False) -> Tree:
         """The tree of everything not ignored, with the plan's files and `.drumline/` as they are in `base`.
 

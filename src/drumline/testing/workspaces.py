@@ -232,6 +232,12 @@ class FakeWorkspaces:
         await self.remove(step)
         return kept
 
+    async def reopen(self, step: StepId, label: str, *, base: Commit) -> None:
+        """Make a workspace again that was retired, with what was kept of it under the label."""
+        await self.prepare(step, base)
+        if (step, label) in self.kept:
+            await self.restore(step, self._commits[self.kept[step, label]].tree)
+
     async def remove(self, step: StepId) -> None:
         """Take the workspace away once its work is kept elsewhere; nothing happens if there is none."""
         shutil.rmtree(self.path(step), ignore_errors=True)

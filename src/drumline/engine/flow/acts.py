@@ -9,26 +9,25 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.routing import USUAL
 from drumline.core.taxonomy import Failure
-from drumline.engine.agent_call import Absent
+from drumline.engine.agent_call import open_worker
 from drumline.engine.brought import list_node_commands
 from drumline.engine.flow.asking import ask_model
-from drumline.engine.flow.candidates import OWN, find_worker, list_candidates
+from drumline.engine.flow.candidates import OWN, find_worker, list_callees
 from drumline.engine.flow.checks import Scene, run_checks
 from drumline.engine.flow.errand import Terms, ask_agent
-from drumline.engine.flow.kit import FlowKit, Hands
 from drumline.engine.flow.prompts import drop_unknown
 from drumline.engine.flow.script import run_script
 from drumline.engine.flow.visit import Visit
-from drumline.errors import InvalidInput
-from drumline.ports.agents import Agent
+from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.record import Record
 
 
 class FlowActs(Record):
     """The hands of one driver."""
 
-    kit: FlowKit
-    hands: Hands
+    kit: Kit
+    flows: FlowServices
+    tools: Tools
     warn: Callable[[str], None] = lambda text: None
 
     async def perform(self, command: RunNode, visit: Visit) -> Outcome:
@@ -38,19 +37,17 @@ class FlowActs(Record):
             return Outcome(blocked=refusal, failure_class=Failure.PERMANENT.value)
         match node:
             case ScriptNode():
-                return await run_script(node, visit, self.hands.processes, self.kit.clock.sleep)
+                return await run_script(node, visit, self.tools.processes, self.kit.clock.sleep)
             case CheckNode():
-                scene = Scene(
-                    commands=self.kit.commands, sleep=self.kit.clock.sleep, watch=self.kit.watch, warn=self.warn
-                )
-                return await run_checks(node, visit, self.hands.processes, scene)
+                scene = Scene(commands=self.flows.commands, sleep=self.kit.clock.sleep, warn=self.warn)
+                return await run_checks(node, visit, self.tools.processes, scene)
             case LlmNode():
                 return await ask_model(
-                    drop_unknown(node, tools=self.kit.tools, servers=self.kit.mcp_servers),
+                    drop_unknown(node, tools=self.flows.tools, servers=self.flows.mcp_servers),
                     visit,
-                    models=self.hands.models,
-                    schemas=self.kit.schemas,
-                    skills=self.kit.skills.near(visit.source),
+                    models=self.tools.open_models(),
+                    schemas=self.flows.schemas,
+                    skills=self.flows.skills.near(visit.source),
                     clock=self.kit.clock,
                 )
             case AgentNode():
@@ -62,7 +59,7 @@ class FlowActs(Record):
         """Why the node may not act: its script or command is new, or changed since the run began."""
         if (visit.agent and isinstance(node, AgentNode)) or (visit.model and isinstance(node, LlmNode)):
             return ""
-        found = list_node_commands(node, visit.flow, commands=self.kit.commands, base=self.kit.base)
+        found = list_node_commands(node, visit.flow, commands=self.flows.commands, base=self.kit.base)
         untrusted = self.kit.trust.find_untrusted(found)
         if not untrusted:
             return ""
@@ -70,12 +67,12 @@ class FlowActs(Record):
         return f"not accepted: {told}; look at it, then: drumline trust {visit.flow.path} --accept"
 
     async def _ask_agent(self, node: AgentNode, visit: Visit) -> Outcome:
-        own = self.kit.library.find_callee(node.agent, around=visit.source)
+        own = self.flows.library.find_callee(node.agent, around=visit.source)
         if own.warning:
             self.warn(own.warning)
-        candidates = list_candidates(own, self.kit.fallback)
+        candidates = list_callees(own, self.flows.fallback)
         name = visit.relay.agent if visit.relay else OWN
-        worker = find_worker(name, own, self.kit.fallback)
+        worker = find_worker(name, own, self.flows.fallback)
         terms = Terms(
             tier=next((one.tier for one in candidates if one.name == name), USUAL),
             model=worker.model,
@@ -85,10 +82,5 @@ class FlowActs(Record):
             candidates=candidates,
             now=self.kit.clock.now,
         )
-        return await ask_agent(node, visit, agent=self._open(worker.agent), schemas=self.kit.schemas, terms=terms)
-
-    def _open(self, spec: str) -> Agent:
-        try:
-            return self.hands.open_agent(spec)
-        except InvalidInput as error:
-            return Absent(reason=str(error))
+        agent = open_worker(self.tools.open_agent, worker.agent).agent
+        return await ask_agent(node, visit, agent=agent, schemas=self.flows.schemas, terms=terms)

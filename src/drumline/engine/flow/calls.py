@@ -17,8 +17,8 @@ from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.flow.templates import render_strict
 from drumline.core.flow.walk import RunNode, begin_flow
-from drumline.engine.flow.candidates import find_worker, list_candidates
-from drumline.engine.flow.kit import FlowKit
+from drumline.engine.flow.candidates import find_worker, list_callees
+from drumline.engine.kit import FlowServices
 from drumline.errors import InvalidInput
 from drumline.ports.library import Callee
 from drumline.record import replace
@@ -31,7 +31,7 @@ DEEPEST = 8
 class FlowCalls:
     """Answers a stack's questions about calls; flows are kept as they were when the run first used them."""
 
-    kit: FlowKit
+    flows: FlowServices
     warn: Callable[[str], None] = lambda text: None
     _charts: dict[str, Chart] = field(default_factory=dict)
     _loaded: dict[Path, Chart] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class FlowCalls:
         node = command.node
         if not isinstance(node, AgentNode):
             return None
-        callee = self.kit.library.find_callee(node.agent, around=Path(state.chart.flow.path).parent)
+        callee = self.flows.library.find_callee(node.agent, around=Path(state.chart.flow.path).parent)
         if callee.flow is None:
             return self._ask(state, command.key, node, callee)
         scope = call_scope(*command.key)
@@ -56,13 +56,13 @@ class FlowCalls:
     def _ask(self, state: FlowState, key: Key, node: AgentNode, own: Callee) -> AgentAsked:
         """Who is asked, and in which session: a new one gets its id here, so that a crash leaves it known."""
         relay = state.relays.get(key)
-        chosen = choose_agent(list_candidates(own, self.kit.fallback), relay)
+        chosen = choose_agent(list_callees(own, self.flows.fallback), relay)
         session = ""
         if relay is not None and relay.asked is not None:
             session = relay.session if chosen.name == relay.agent else ""
         elif node.session is not None and not node.read_only:
             kept = state.sessions.get(node.session)
-            worker = find_worker(chosen.name, own, self.kit.fallback)
+            worker = find_worker(chosen.name, own, self.flows.fallback)
             session = kept.session if kept and kept.agent == worker.agent else ""
         return AgentAsked(
             node=key.node,
@@ -80,7 +80,7 @@ class FlowCalls:
     def find_pinned(self, path: str, digest: str) -> Chart:
         """A flow of this run by its digest."""
         if digest not in self._charts:
-            self._charts[digest] = Chart(self.kit.library.recall(path, digest))
+            self._charts[digest] = Chart(self.flows.library.recall(path, digest))
         return self._charts[digest]
 
     def judge(self, node: AgentNode, child: FlowState) -> Outcome:
@@ -99,7 +99,7 @@ class FlowCalls:
             value = extract_json(text)
         except InvalidInput as error:
             return Outcome(failure=str(error), failure_class="validation", stage="structured-extraction")
-        faults = self.kit.schemas.find_faults(value, node.output_schema or {})
+        faults = self.flows.schemas.find_faults(value, node.output_schema or {})
         if faults:
             message = f"its output does not fit the schema: {'; '.join(faults)}"
             return Outcome(failure=message, failure_class="validation", stage="structured-extraction")
@@ -108,7 +108,7 @@ class FlowCalls:
     def _load(self, path: Path) -> Chart:
         """A flow called a second time in a run is the one that was called the first time."""
         if path not in self._loaded:
-            flow = self.kit.library.load(path)
+            flow = self.flows.library.load(path)
             self._loaded[path] = self._charts.setdefault(flow.digest, Chart(flow))
         return self._loaded[path]
 

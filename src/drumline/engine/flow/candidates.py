@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from drumline.core.routing import USUAL, Candidate
+from drumline.core.routing import USUAL, Candidate, list_candidates
 from drumline.ports.library import Callee
 
 OWN = ""
 
 
-def list_candidates(own: Callee, fallback: Mapping[str, Callee]) -> tuple[Candidate, ...]:
-    """Every agent that may act in a visit, in order; nobody takes over from himself."""
+def list_callees(own: Callee, fallback: Mapping[str, Callee]) -> tuple[Candidate, ...]:
+    """Every agent that may act in a visit, in order."""
     others = {name: one for name, one in fallback.items() if (one.agent, one.model) != (own.agent, own.model)}
-    return (
+    return list_candidates(
         Candidate(name=OWN, tier=own.tier or USUAL),
-        *(Candidate(name=name, tier=one.tier or own.tier or USUAL) for name, one in others.items()),
+        (Candidate(name=name, tier=one.tier or own.tier or USUAL) for name, one in others.items()),
     )
 
 

@@ -14,7 +14,7 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.leftovers import tell_left
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.engine.checking import Checked, run_check
-from drumline.engine.flow.leftovers import NoWatch, Watch, find_leftovers
+from drumline.engine.flow.leftovers import find_leftovers
 from drumline.engine.flow.visit import Visit
 from drumline.engine.kills import KILL_WAIT
 from drumline.ports.processes import Processes
@@ -27,11 +27,10 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Scene(Record):
-    """What checks are run with: commands by name, a clock, and eyes on the folder with a mouth to tell of it."""
+    """What checks are run with: commands by name, a clock, and whom to warn."""
 
     sleep: Sleep
     commands: Mapping[str, str] = field(default_factory=dict)
-    watch: Watch = field(default_factory=NoWatch)
     warn: Callable[[str], None] = lambda text: None
 
 
@@ -41,7 +40,7 @@ async def run_checks(node: CheckNode, visit: Visit, processes: Processes, scene:
     A check is a command, or the name of one.
     """
     runner = _Runner(visit, processes, scene.sleep)
-    watch: Watch = scene.watch if visit.alone else NoWatch()
+    watch = visit.watch
     await watch.begin()
     results: list[Json] = []
     failed: dict[str, Json] | None = None

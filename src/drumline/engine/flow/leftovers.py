@@ -41,6 +41,9 @@ class NoWatch:
         return {}
 
 
+NO_WATCH = NoWatch()
+
+
 async def find_leftovers(watch: Watch, command: str, warn: Callable[[str], None]) -> Leftovers:
     """What a check left, told to the user."""
     left = sort_changes((await watch.find_changes()).items())

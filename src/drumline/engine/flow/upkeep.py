@@ -17,9 +17,8 @@ from drumline.core.state import RunState
 from drumline.core.taxonomy import WAITS
 from drumline.engine.driver import Driver
 from drumline.engine.flow.acts import FlowActs
-from drumline.engine.flow.kit import FlowKit
 from drumline.engine.flow.walk import FlowWalk, Perform
-from drumline.engine.kit import Observer
+from drumline.engine.kit import Kit, Observer
 from drumline.engine.upkeep import StepWalk
 from drumline.ports.journal import Claim, Recorded
 
@@ -28,25 +27,34 @@ from drumline.ports.journal import Claim, Recorded
 class FlowUpkeep:
     """Keeps the promises of `Upkeep` for a flow. `perform` stands in for the acts of nodes."""
 
-    kit: FlowKit
+    kit: Kit
     warn: Callable[[str], None]
     perform: Perform | None
     keeps_books = False
 
     def __post_init__(self) -> None:
         self.store, self.roster, self.clock = self.kit.store, self.kit.roster, self.kit.clock
+        self._flows = self.kit.open_flows()
         self._me: DriverId
         self._act: Perform
 
     def equip(self, driver: DriverId) -> None:
         """Open agents, models and processes for this driver."""
         self._me = driver
-        hands = self.kit.equip(driver)
-        self._act = self.perform or FlowActs(kit=self.kit, hands=hands, warn=self.warn).perform
+        acts = FlowActs(kit=self.kit, flows=self._flows, tools=self.kit.equip(driver), warn=self.warn)
+        self._act = self.perform or acts.perform
 
     def open_walk(self, run: RunState, step: Step, token: Token) -> FlowWalk:
         """The walk of the flow."""
-        return FlowWalk(kit=self.kit, run=run, driver=self._me, token=token, act=self._act, warn=self.warn)
+        return FlowWalk(
+            kit=self.kit,
+            flows=self._flows,
+            run=run,
+            driver=self._me,
+            token=token,
+            act=self._act,
+            warn=self.warn,
+        )
 
     async def look(self, run: RunState, claimed: frozenset[StepId]) -> Surroundings:
         """The time, and whether a person wants a visit tried that waits."""
@@ -115,7 +123,7 @@ class FlowUpkeep:
 
 
 def open_flow_driver(
-    kit: FlowKit,
+    kit: Kit,
     run_id: RunId,
     *,
     observe: Observer = lambda recorded: None,

@@ -14,6 +14,7 @@ from drumline.core.flow.relay import Relay
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
 from drumline.core.ids import RunId
+from drumline.engine.flow.leftovers import NO_WATCH, Watch
 from drumline.isolation.transcripts import begin_log
 
 LONGEST = 160
@@ -25,8 +26,8 @@ class Visit(NamedTuple):
 
     `agent` and `model` are the caller's, which override what the node names; empty if there are none. For an agent,
     `relay` says who is asked and what came before, `answers` what people said to its questions, `budget` how many
-    dollars are left, and `note` records what is known before it is over. `alone` says that no other node can act
-    meanwhile.
+    dollars are left, and `note` records what is known before it is over. `watch` sees what checks do to the
+    folder, if no other node can act meanwhile.
     """
 
     run: RunId
@@ -43,7 +44,7 @@ class Visit(NamedTuple):
     answers: tuple[tuple[str, str], ...] = ()
     budget: float | None = None
     note: Callable[[SessionNamed | NodeUsed], Awaitable[None]] | None = None
-    alone: bool = False
+    watch: Watch = NO_WATCH
 
     @property
     def source(self) -> Path:

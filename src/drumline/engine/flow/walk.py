@@ -27,11 +27,13 @@ from drumline.core.ids import FLOW, DriverId, GateId, StepId, Stream, Token
 from drumline.core.state import RunState
 from drumline.core.taxonomy import WAITS
 from drumline.engine.flow.calls import FlowCalls
-from drumline.engine.flow.kit import FlowKit
+from drumline.engine.flow.delivery import Delivery
+from drumline.engine.flow.leftovers import NO_WATCH, Watch
 from drumline.engine.flow.rests import Rests
 from drumline.engine.flow.stack import Move, Question, Stack
 from drumline.engine.flow.visit import Visit
 from drumline.engine.flow.worktime import WorkTime
+from drumline.engine.kit import FlowServices, Kit
 from drumline.engine.refusals import find_sole
 from drumline.errors import Conflict, DrumlineError, InvalidInput, NotAllowed
 from drumline.isolation.scratch import take_over_logs
@@ -48,7 +50,8 @@ Arrival = tuple[Key, Outcome]
 class FlowWalk:
     """One driver's hold on the step of a flow. `act` does what a visit is about, and keeps to its time by itself."""
 
-    kit: FlowKit
+    kit: Kit
+    flows: FlowServices
     run: RunState
     driver: DriverId
     token: Token
@@ -62,7 +65,9 @@ class FlowWalk:
         self._pinned = self.run.flow
         self._folder, self._logs = Path(self._pinned.folder), self.kit.logs / FLOW
         self._stream = Stream(self.run.id, FLOW)
-        self._calls = FlowCalls(kit=self.kit, warn=self.warn)
+        self._calls = FlowCalls(flows=self.flows, warn=self.warn)
+        self._delivery = Delivery(workspaces=self.kit.workspaces, run=self.run) if self._pinned.worktree else None
+        self._watch: Watch = self._delivery or self.flows.watch
         self._wake = anyio.Event()
         self._noted: list[SessionNamed | NodeUsed] = []
 
@@ -72,8 +77,8 @@ class FlowWalk:
         """Walk until the flow is over, or until nothing moves before an answer or a time has come."""
         self._load()
         try:
-            if not self._version or self._stack.root.ended is None:
-                await self.kit.prepare(not self._version)
+            if self._delivery and (not self._version or self._stack.root.ended is None):
+                await self._delivery.prepare(not self._version)
             if self._version:  # a driver that was killed over it left its logs as they were
                 await take_over_logs(self._logs, self.kit.redaction)
             async with anyio.create_task_group() as tasks:
@@ -103,7 +108,7 @@ class FlowWalk:
         self._time, self._meter = WorkTime(), FlowMeter()
         self._stack = Stack(
             calls=self._calls,
-            evaluate=self.kit.expressions.evaluate,
+            evaluate=self.flows.expressions.evaluate,
             take_time=self._time.take,
             has_money=self._has_money,
         )
@@ -181,9 +186,9 @@ class FlowWalk:
         leaving = self._find_leave(move)
         await self._record(move.events, [*said, *leaving], settled)
         ended = self._stack.root.ended
-        if ended is None or self.kit.deliver is None:
+        if ended is None or self._delivery is None:
             return bool(leaving)
-        await self.kit.deliver(ended)
+        await self._delivery.deliver(ended)
         await self._record([], [self._finish(ended)])
         return True
 
@@ -191,7 +196,7 @@ class FlowWalk:
         """Why the step is given back: it is over, or nothing moves until an answer or a time has come."""
         ended = self._stack.root.ended
         if ended is not None:
-            return [] if self.kit.deliver else [self._finish(ended)]
+            return [] if self._delivery else [self._finish(ended)]
         if move.due or self._working:
             return []
         if not self._open and not self._rests.waiting:
@@ -254,7 +259,7 @@ class FlowWalk:
             variables=state.started.variables,
             agent=self._pinned.agent,
             model=self._pinned.model,
-            alone=not self._working,
+            watch=NO_WATCH if self._working else self._watch,
             note=self._note,
         )
         relay = state.relays.get(command.key) if state.relays else None

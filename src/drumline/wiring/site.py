@@ -1,19 +1,15 @@
-"""The composition root: reads settings, picks adapters. The only place that knows them all."""
+"""A repository as Drumline sees it from one folder: its settings, its state, its plans and runs."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
-import anyio
-
-from drumline.agents import PROGRAMS, open_agent
-from drumline.agents.asking import connect
+from drumline.agents import open_agent
 from drumline.app.brought import Sources
 from drumline.app.flowlook import FlowWatcher
 from drumline.app.foreign import state_file
@@ -21,118 +17,29 @@ from drumline.app.leftovers import Cleanup
 from drumline.app.look import Watcher
 from drumline.app.say import check_speaker
 from drumline.configfiles import read_config, read_own_config
-from drumline.core.ids import NO_DRIVER, DriverId, RunId
+from drumline.core.ids import NO_DRIVER, RunId
 from drumline.core.plan import Step
 from drumline.core.redaction import Redaction, read_redaction
-from drumline.core.routing import TIERS
 from drumline.core.state import RunState
 from drumline.core.task import is_task
 from drumline.core.trust import Brought
-from drumline.engine.kit import Kit, OpenAgent, Worker
-from drumline.engine.questions import AskingAgent
-from drumline.engine.redacted import RedactedAgent, RedactedProcesses
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 from drumline.planfiles.task import TaskFiles
 from drumline.ports.planfiles import PlanFiles
-from drumline.ports.processes import Processes
-from drumline.ports.trust import TRUSTING, Trust
 from drumline.processes.census import MARK
 from drumline.processes.roster import FileRoster
 from drumline.processes.supervised import SupervisedProcesses
-from drumline.profiles import PLACE, McpServer, Profile, find_loan, read_profiles
-from drumline.protection import AUTO
+from drumline.profiles import PLACE, read_profiles
 from drumline.record import asdict
-from drumline.settings import TOOL, Settings, list_given, resolve
+from drumline.settings import Settings, list_given, resolve
 from drumline.store.sqlite import SqliteStore
 from drumline.store.trustfile import FileTrust
+from drumline.wiring.agents import AgentRegistry
 from drumline.workspace.repository import Repository, find_repository
 from drumline.workspace.workspaces import GitWorkspaces
 
 STORE = "state.db"
-
-
-class SystemClock:
-    """The machine's clock."""
-
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        return time.time()
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait; cancellable."""
-        await anyio.sleep(seconds)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Crew:
-    """Opens agents by the names that plans and settings have for them, each once. `agent` is the run's own.
-
-    `profiles` are as the run has pinned them; `servers` and `tables` as they are now: what is lent is not pinned.
-    With `ask_tool` agents that can be given one have a tool to ask a person.
-    """
-
-    agent: str
-    profiles: Mapping[str, Mapping[str, str]]
-    processes: Processes
-    base: Path
-    servers: Mapping[str, McpServer] = field(default_factory=dict)
-    tables: Mapping[str, Profile] = field(default_factory=dict)
-    redaction: Redaction = field(default_factory=Redaction)
-    ask_tool: bool = False
-    sandbox: str = AUTO
-    opened: dict[str, Worker] = field(default_factory=dict)
-
-    def open(self, name: str) -> Worker:
-        """The agent that a profile or a spec names, or InvalidInput."""
-        if name not in self.opened:
-            self.opened[name] = self._open(name)
-        return self.opened[name]
-
-    def find_fault(self, name: str) -> str:
-        """Why an agent cannot be opened; empty if it can."""
-        try:
-            self.open(name)
-        except InvalidInput as error:
-            return str(error)
-        return ""
-
-    def _open(self, name: str) -> Worker:
-        profile = self.profiles.get(name, {})
-        spec = self._find_spec(name)
-        kind, _, argument = spec.partition(":")
-        model = profile.get("model", "") or (argument if kind in PROGRAMS else "")
-        tiers = {tier: profile[tier] for tier in TIERS if profile.get(tier)}
-        loan = find_loan(self.tables, name, spec)
-        open_with = partial(
-            open_agent,
-            spec,
-            processes=self.processes,
-            base=self.base,
-            tiers=tiers,
-            loan=loan,
-            sandbox=self.sandbox,
-        )
-        asking = AskingAgent(agent=connect(spec, open_with=open_with, servers=self.servers, tool=self.ask_tool))
-        return Worker(agent=RedactedAgent(agent=asking, redaction=self.redaction), model=model)
-
-    def _find_spec(self, name: str) -> str:
-        """What a name stands for; a profile that names no agent is the run's own."""
-        if name not in self.profiles:
-            return name
-        own = self.profiles.get(self.agent, {"agent": self.agent})
-        spec = self.profiles[name].get("agent") or own.get("agent")
-        if not spec:
-            message = f"the profile {name!r} names no agent and cannot be the run's own"
-            raise InvalidInput(message, hint=f"give [agents.{name}] in {PLACE} an agent")
-        return spec
-
-
-def find_price(model: str, usage: Mapping[str, float]) -> float | None:
-    """The price of tokens; the table of prices is paid for only by those who need it."""
-    from drumline.models import prices
-
-    return prices.find_price(model, usage)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,13 +111,17 @@ class Site:
 
     def check_agents(self, agent: str, steps: Iterable[Step]) -> None:
         """Refuse a run whose agent, or one that takes over or works on a step, cannot be opened; all are named."""
-        processes = SupervisedProcesses(self.state_dir, NO_DRIVER)
-        top, sandbox = self.repository.top, self.settings.sandbox
-        crew = Crew(agent=agent, profiles=self.profiles, processes=processes, base=top, sandbox=sandbox)
-        crew.open(agent)
+        registry = AgentRegistry(
+            agent=agent,
+            profiles=self.profiles,
+            processes=SupervisedProcesses(self.state_dir, NO_DRIVER),
+            base=self.repository.top,
+            sandbox=self.settings.sandbox,
+        )
+        registry.open(agent)
         wanted = [("the setting fallback", name) for name in self.settings.fallback]
         wanted += [(step.path or step.id, step.agent) for step in steps if step.agent and not step.elsewhere]
-        problems = [f"{place}: {why}" for place, name in wanted if (why := crew.find_fault(name))]
+        problems = [f"{place}: {why}" for place, name in wanted if (why := registry.find_fault(name))]
         if problems:
             known = ", ".join(self.profiles) or "none yet"
             problems.append(f"agents with a name of their own: {known}")
@@ -265,8 +176,8 @@ class Site:
         return os.path.relpath(place, self.here)
 
     def plan_of(self, run: RunState) -> PlanFiles:
-        """The plan a run was started with; that of a task has no files."""
-        if is_task(run.plan):
+        """The plan a run was started with; that of a task, or of a flow, has no files."""
+        if is_task(run.plan) or run.flow is not None:
             return TaskFiles(run.plan)
         top, locks = self.repository.top, self.state_dir / "locks"
         return open_plan(top / run.begun.plan, repo=top, locks=locks, format=run.plan.format)
@@ -281,6 +192,24 @@ class Site:
     def logs(self, run: RunId) -> Path:
         """Where transcripts and check logs of a run are."""
         return self.state_dir / "runs" / run
+
+    @property
+    def worktrees(self) -> Path:
+        """Where the worktrees of runs are."""
+        configured = Path(self.settings.worktrees) if self.settings.worktrees else None
+        return self.repository.worktrees_root(configured)
+
+    def workspaces(self, run: RunState, *, started_at: float = 0.0, patterns: Sequence[str] = ()) -> GitWorkspaces:
+        """The workspaces of a run; `patterns` match the files of its plan."""
+        return GitWorkspaces(
+            self.repository,
+            run=run.id,
+            branch=run.begun.branch,
+            root=self.worktrees,
+            plan_patterns=patterns,
+            started=int(started_at),
+            git_limit=self.settings.git_timeout,
+        )
 
     def watcher(self, store: SqliteStore, run: RunState) -> Watcher:
         """Looks at a run for the views; a plan that is gone does not keep people from looking."""
@@ -301,84 +230,16 @@ class Site:
         library = FlowLibrary(top=self.repository.top, keep=self.logs(run) / "flows")
         return FlowWatcher(store=store, roster=self.roster, recall=library.recall, run=run)
 
-    def _equip(self, driver: DriverId, run: RunState) -> tuple[Processes, OpenAgent]:
-        """What one driver works with; nothing that is said through it has secrets in it."""
-        supervised = SupervisedProcesses(self.roster.home(driver), driver)
-        processes = RedactedProcesses(processes=supervised, redaction=self.redaction)
-        configured = read_profiles(self.config)
-        crew = Crew(
-            agent=run.begun.agent,
-            profiles=run.begun.profiles,
-            processes=processes,
-            base=self.repository.top,
-            servers=configured.mcp,
-            tables=configured.agents,
-            redaction=self.redaction,
-            ask_tool=self.settings.questions == TOOL,
-            sandbox=self.settings.sandbox,
-        )
-        crew.open(run.begun.agent)  # what nobody can open is told before anything is claimed
-        return processes, crew.open
-
     def cleanup(self, store: SqliteStore | None, *, dry: bool = False) -> Cleanup:
         """Where leftovers of this repository are looked for; without a store only those in git and of drivers."""
-        configured = Path(self.settings.worktrees) if self.settings.worktrees else None
-        root = self.repository.worktrees_root(configured)
-
-        def open_workspaces(run: RunState) -> GitWorkspaces:
-            return GitWorkspaces(
-                self.repository,
-                run=run.id,
-                branch=run.begun.branch,
-                root=root,
-                git_limit=self.settings.git_timeout,
-            )
-
         return Cleanup(
             store=store,
             roster=self.roster,
             common_dir=self.repository.common_dir.resolve(),
             top=self.repository.top,
-            worktrees=root,
-            open_workspaces=open_workspaces,
+            worktrees=self.worktrees,
+            open_workspaces=self.workspaces,
             dry=dry,
-        )
-
-    def kit(self, store: SqliteStore, run: RunState, *, started_at: float, trust: Trust = TRUSTING) -> Kit:
-        """Everything a driver of this run works with."""
-
-        def equip(driver: DriverId) -> tuple[Processes, OpenAgent]:
-            workspaces.mark_processes({MARK: driver})
-            return self._equip(driver, run)
-
-        planfiles = self.plan_of(run)
-        configured = Path(self.settings.worktrees) if self.settings.worktrees else None
-        workspaces = GitWorkspaces(
-            self.repository,
-            run=run.id,
-            branch=run.begun.branch,
-            root=self.repository.worktrees_root(configured),
-            plan_patterns=planfiles.patterns,
-            started=int(started_at),
-            git_limit=self.settings.git_timeout,
-        )
-        return Kit(
-            store=store,
-            roster=self.roster,
-            workspaces=workspaces,
-            planfiles=planfiles,
-            clock=SystemClock(),
-            logs=self.logs(run.id),
-            equip=equip,
-            price=find_price,
-            stale_claim=self.settings.stale_claim,
-            quota_wait=self.settings.quota_wait,
-            agent_timeout=self.settings.agent_timeout,
-            agent_idle=self.settings.agent_idle,
-            check_timeout=self.settings.check_timeout,
-            redaction=self.redaction,
-            trust=trust,
-            base=self.repository.top,
         )
 
 

@@ -1,0 +1,126 @@
+"""What a driver of a run works with: one kit for plans and flows; what only flows need is opened when one is walked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+
+import anyio
+
+from drumline.core.ids import DriverId
+from drumline.core.state import RunState
+from drumline.engine.kit import FlowServices, Kit, Tools
+from drumline.engine.redacted import RedactedModels, RedactedProcesses
+from drumline.ports.models import Models
+from drumline.ports.processes import Processes
+from drumline.ports.trust import TRUSTING, Trust
+from drumline.processes.census import MARK
+from drumline.processes.supervised import SupervisedProcesses
+from drumline.profiles import find_loan, read_profiles
+from drumline.settings import TOOL
+from drumline.store.sqlite import SqliteStore
+from drumline.wiring.agents import AgentRegistry
+from drumline.wiring.site import Site
+
+BUILTIN = "builtin"
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; cancellable."""
+        await anyio.sleep(seconds)
+
+
+def find_price(model: str, usage: Mapping[str, float]) -> float | None:
+    """The price of tokens; the table of prices is paid for only by those who need it."""
+    from drumline.models import prices
+
+    return prices.find_price(model, usage)
+
+
+def open_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: float, trust: Trust = TRUSTING) -> Kit:
+    """Everything a driver of this run works with."""
+    planfiles = site.plan_of(run)
+    workspaces = site.workspaces(run, started_at=started_at, patterns=planfiles.patterns)
+
+    def equip(driver: DriverId) -> Tools:
+        workspaces.mark_processes({MARK: driver})
+        return _equip(site, driver, run)
+
+    return Kit(
+        store=store,
+        roster=site.roster,
+        workspaces=workspaces,
+        planfiles=planfiles,
+        clock=SystemClock(),
+        logs=site.logs(run.id),
+        equip=equip,
+        open_flows=partial(_open_flows, site, run),
+        price=find_price,
+        stale_claim=site.settings.stale_claim,
+        quota_wait=site.settings.quota_wait,
+        agent_timeout=site.settings.agent_timeout,
+        agent_idle=site.settings.agent_idle,
+        check_timeout=site.settings.check_timeout,
+        redaction=site.redaction,
+        trust=trust,
+        base=site.repository.top,
+    )
+
+
+def _open_flows(site: Site, run: RunState) -> FlowServices:
+    from drumline.wiring.flows import open_flow_services  # brings readers of flows
+
+    return open_flow_services(site, run)
+
+
+def _equip(site: Site, driver: DriverId, run: RunState) -> Tools:
+    """What one driver works with; nothing that is said through it has secrets in it."""
+    supervised = SupervisedProcesses(site.roster.home(driver), driver)
+    processes = RedactedProcesses(processes=supervised, redaction=site.redaction)
+    configured = read_profiles(site.config)
+    registry = AgentRegistry(
+        agent=run.begun.agent,
+        profiles=run.begun.profiles,
+        processes=processes,
+        base=site.repository.top,
+        servers=configured.mcp,
+        tables=configured.agents,
+        redaction=site.redaction,
+        ask_tool=site.settings.questions == TOOL,
+        watched=run.flow is not None,
+        sandbox=site.settings.sandbox,
+    )
+    open_models = partial(_open_models, site, run, processes=processes, registry=registry)
+    if run.flow is not None:  # its library has looked up the names already
+        return Tools(processes=processes, open_agent=registry.open_spec, open_models=open_models)
+    registry.open(run.begun.agent)  # what nobody can open is told before anything is claimed
+    return Tools(processes=processes, open_agent=registry.open, open_models=open_models)
+
+
+def _open_models(site: Site, run: RunState, *, processes: Processes, registry: AgentRegistry) -> Models:
+    from drumline.agents.jail import tighten
+    from drumline.agents.sandbox import choose_jail
+    from drumline.models import open_models
+
+    configured = read_profiles(site.config)
+    # A model with our tools is what the built-in agent is: what that is lent, its commands may have here.
+    loan = find_loan(configured.agents, "", BUILTIN)
+    models = open_models(
+        open_agent=lambda spec: registry.open_spec(spec).agent,
+        processes=processes,
+        default=configured.model,
+        tiers=configured.tiers,
+        servers=list(configured.mcp.values()),
+        agent=run.begun.agent or site.settings.agent,
+        find_jail=lambda: tighten(choose_jail(site.settings.sandbox), loan),
+        loan=loan,
+    )
+    return RedactedModels(models=models, redaction=site.redaction)
