@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.acceptance.userland import make_user, step_text
 
-MOST = 30
+MOST = 23
 """For a step with one attempt and one check, executed with and without the work, that is not the first of its run."""
 
 

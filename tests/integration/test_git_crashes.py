@@ -274,7 +274,7 @@ def test_a_git_that_is_killed_alone_leaves_no_ref_lock(bench: Bench) -> None:
     assert not list((bench.top / ".git" / "refs").rglob("*.lock"))
 
 
-COMMANDS = [("update-ref", 1), ("update-ref", 2), ("update-ref", 3), ("update-ref", 4), ("update-ref", 5)]
+COMMANDS = [("update-ref", 1), ("update-ref", 2), ("update-ref", 3), ("update-ref", 4)]
 COMMANDS += [(name, 1) for name in ("add", "read-tree", "write-tree", "commit-tree")]
 """Subcommands, and which of their calls: refs are written for the branch, a kept attempt, a candidate and a landing."""
 
@@ -285,9 +285,14 @@ needs_strace = pytest.mark.skipif(
 )
 
 
-def strike_git(bench: Bench, command: str, nth: int, kind: str) -> int:
-    """Let git die at its first call of this kind, then at its second, until it gets through; how often it died."""
+def strike_git(bench: Bench, command: str, nth: int, kind: str, *, before: str = "") -> int:
+    """Let git die at its first call of this kind, then at its second, until it gets through; how often it died.
+
+    With `before`, an earlier process has died in that subcommand and left its workspace.
+    """
     for number in range(1, 200):
+        if before:
+            bench.work(kill=before)
         bench.work(kill=command, nth=nth, kind=kind, call=number)
         assert (bench.shim / "used").exists(), "there is no such call of git"
         whole = (bench.shim / "whole").exists()
@@ -312,6 +317,17 @@ def test_git_may_die_at_any_call_that_writes(bench: Bench, command: str, nth: in
 
     assert any(died.values())
     assert died["rename"] > 0 or (command, nth) not in {("update-ref", 1), ("add", 1)}, died
+
+
+@pytest.mark.long
+@needs_strace
+@pytest.mark.parametrize("command", ["update-ref", "read-tree", "clean"])
+def test_git_may_die_at_any_call_that_writes_where_a_workspace_is_adopted(bench: Bench, command: str) -> None:
+    bench.put_shim(DIES_AT_CALL)
+
+    died = {kind: strike_git(bench, command, 1, kind, before="add") for kind in CALLS}
+
+    assert any(died.values()) or command == "clean", died
 
 
 @needs_strace

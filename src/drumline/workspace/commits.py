@@ -89,14 +89,18 @@ async def make_commit(
 ) -> Commit:
     """Write a commit object; nothing points at it yet."""
     links = [word for parent in parents for word in ("-p", parent)]
-    made = await git.run(
-        "commit-tree",
-        tree,
-        *links,
-        env={**author.variables("AUTHOR"), **committer.variables("COMMITTER")},
-        text=message.encode("utf-8", "replace"),
+    text = message.encode("utf-8", "replace")
+    env = {**author.variables("AUTHOR"), **committer.variables("COMMITTER")}
+    commit = Commit((await git.run("commit-tree", tree, *links, env=env, text=text)).line)
+    git.facts["commit", commit] = Made(
+        id=commit,
+        tree=Tree(tree),
+        parents=tuple(parents),
+        author=author,
+        committed=int(committer.date.partition(" ")[0]),
+        message=text.decode(),
     )
-    return Commit(made.line)
+    return commit
 
 
 def sign_message(message: str, *, run: RunId, step: StepId) -> str:

@@ -17,7 +17,7 @@ from drumline.ports.workspaces import Landing
 from drumline.record import Record
 from drumline.workspace.commits import Made, make_commit, read_commit, read_identity
 from drumline.workspace.git import Git
-from drumline.workspace.locks import back_off, is_busy
+from drumline.workspace.locks import back_off, is_busy, retry_busy
 from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.worktrees import detach_head, file_name, find_checkouts, find_record
 
@@ -25,6 +25,7 @@ LANDED = "landed-"
 PRUNED = "nonexistent object"
 """How git says that what a ref is to point at is not there."""
 _TRIES = 20
+_TAKEN = "taken"
 
 
 class Target(Record):
@@ -51,10 +52,18 @@ class Target(Record):
 
     async def read_refs(self, *patterns: str) -> Mapping[str, Commit]:
         """The run branch, `@head`, and what else the patterns name, each with its commit."""
-        words = ("--format=%(objectname) %(refname)", self.ref, self.head_ref, *patterns)
-        listed = (await self.git.run("for-each-ref", *words)).line.splitlines()
-        pairs = [line.partition(" ")[::2] for line in listed]
-        return {ref: Commit(commit) for commit, ref in pairs}
+        return {ref: Commit(commit) for commit, ref in await self._list_refs("%(objectname) %(refname)", *patterns)}
+
+    async def read_standing(self, *patterns: str) -> tuple[Mapping[str, Commit], bool]:
+        """The same refs, and whether a worktree, of the user's or of ours, has the run branch checked out."""
+        form = f"%(objectname) %(refname)%(if)%(worktreepath)%(then) {_TAKEN}%(end)"
+        listed = await retry_busy(lambda: self._list_refs(form, *patterns))
+        refs = {words[1]: Commit(words[0]) for words in listed}
+        return refs, any(words[1:] == [self.ref, _TAKEN] for words in listed)
+
+    async def _list_refs(self, form: str, *patterns: str) -> list[list[str]]:
+        listed = await self.git.run("for-each-ref", f"--format={form}", self.ref, self.head_ref, *patterns)
+        return [line.split(" ") for line in listed.line.splitlines()]
 
     async def contains(self, tip: str, commit: str) -> bool:
         """Whether `commit` is in the history of `tip`; one that does not exist any more is not."""
@@ -63,7 +72,7 @@ class Target(Record):
 
 async def land_commit(target: Target, step: StepId, commit: Commit, *, head: Commit, held: int) -> Landing:
     """Bring `commit` onto the branch, or adopt the landing of this step found above `head`."""
-    refs = await target.read_refs(f"{target.step_refs(step)}{LANDED}*")
+    refs, taken = await target.read_standing(f"{target.step_refs(step)}{LANDED}*")
     tip = refs.get(target.ref)
     if tip is None:
         return Landing(refusal=f"the run branch {target.branch!r} is gone", moved=True)
@@ -75,7 +84,7 @@ async def land_commit(target: Target, step: StepId, commit: Commit, *, head: Com
     landing = await _place(target.git, await read_commit(target.git, commit), tip)
     if landing.commit is None:
         return landing
-    refusal = await free_branch(target, tip)
+    refusal = await free_branch(target, tip) if taken else ""
     if refusal:
         return Landing(refusal=refusal)
     try:

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
 import anyio
 
@@ -34,6 +35,8 @@ _ENGINE_FOLDER = ".drumline"
 
 CANDIDATE = "candidate"
 """The label of the commit that is about to land."""
+MOST_REMEMBERED = 1000
+"""Changes between two trees that are not asked for twice; more would only take memory."""
 _KINDS = {"A": "created", "D": "deleted"}
 
 
@@ -177,15 +180,19 @@ class GitWorkspaces:
 
         Another tree kept under the same label stays reachable as a parent of the new one.
         """
-        ref = self._name_kept(step, label)
+        ref, message = self._name_kept(step, label), f"Kept: {label}\n"
+        commit = await self._commit(tree, [base], message=message)
+        async with hold(self._ref_lock) as held:
+            # Mostly nothing is kept there yet: git refuses if something is, and only then it is asked what.
+            created = await write_refs(self._git, [Update(ref=ref, new=commit, old="")], held=held)
+        if created.code == 0:
+            return commit
         earlier = await self._git.find_commit(ref)
-        parents = [str(base)]
         if earlier:
             kept = await read_commit(self._git, earlier)
             if kept.tree == tree and kept.parents[:1] == (base,):
                 return kept.id
-            parents.append(earlier)
-        commit = await self._commit(tree, parents, message=f"Kept: {label}\n")
+            commit = await self._commit(tree, [base, earlier], message=message)
         await self._write_refs(Update(ref=ref, new=commit))
         return commit
 
@@ -194,8 +201,16 @@ class GitWorkspaces:
         return await self._compare(base, tree)
 
     async def _compare(self, before: str, after: str) -> Mapping[str, str]:
+        key = ("changes", f"{before} {after}")
+        known: Mapping[str, str] | None = self._git.facts.get(key)
+        if known is not None:
+            return known
         found = (await self._git.run("diff-tree", "-r", "--name-status", "--no-renames", "-z", before, after)).items
-        return {path: _KINDS.get(letter, "modified") for letter, path in zip(found[::2], found[1::2], strict=True)}
+        pairs = zip(found[::2], found[1::2], strict=True)
+        changes = MappingProxyType({path: _KINDS.get(letter, "modified") for letter, path in pairs})
+        if len(changes) <= MOST_REMEMBERED:
+            self._git.facts[key] = changes
+        return changes
 
     async def compose(self, tree: Tree, other: Tree, paths: Sequence[str]) -> Tree:
         """The tree with these paths as they are in the other one, or without them where that has none."""
@@ -325,7 +340,9 @@ async def _settle(desk: _Desk, base: Commit, tree: Tree) -> None:
     await discard_worktree(desk.git, desk.path)
     desk.files.forget()
     await add_worktree(desk.git, desk.path, base)
-    await _fill(desk, base, tree)
+    # It is empty and stands on the base: there is nothing to clean or to forget.
+    await desk.files.change(tree)
+    desk.files.share_index(_require_record(desk))
 
 
 async def _adopt(desk: _Desk, base: Commit, tree: Tree) -> bool:
@@ -339,12 +356,17 @@ async def _adopt(desk: _Desk, base: Commit, tree: Tree) -> bool:
 
 
 async def _fill(desk: _Desk, base: Commit, tree: Tree) -> None:
-    record = find_record(desk.git, desk.path)
-    if record is None:
-        raise GitError(f"the worktree {str(desk.path)!r} is not as git made it", hint="drumline resume")
+    record = _require_record(desk)
     await reset_record(desk.git, record, base)
     await desk.files.fill(tree)
     desk.files.share_index(record)
+
+
+def _require_record(desk: _Desk) -> Path:
+    record = find_record(desk.git, desk.path)
+    if record is None:
+        raise GitError(f"the worktree {str(desk.path)!r} is not as git made it", hint="drumline resume")
+    return record
 
 
 def _contain(path: str) -> str:
