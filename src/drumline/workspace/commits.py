@@ -54,6 +54,12 @@ async def read_commit(git: Git, commit: str) -> Made:
     return made
 
 
+def find_tree(git: Git, commit: str) -> Tree | None:
+    """The tree of a commit that this process has made or read."""
+    known: Made | None = git.facts.get(("commit", commit))
+    return known.tree if known is not None else None
+
+
 def _parse(fields: Sequence[str]) -> Made:
     commit, tree, parents, name, email, date, committed, message = fields
     return Made(

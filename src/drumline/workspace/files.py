@@ -1,7 +1,8 @@
 """The files of one workspace, seen through an index of our own: what an agent does to git's state misleads nobody.
 
 The index starts from the base commit for every reading; it is kept between readings only because it remembers which
-files have not changed. Callers hold the step's lock.
+files have not changed. What this process knows of it counts as long as nobody has written it since. Callers hold the
+step's lock.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from drumline.core.ids import Commit, Tree
 from drumline.core.leftovers import find_droppings
 from drumline.core.products import MOST_WALKED, is_tool_folder
 from drumline.errors import GitError
+from drumline.workspace.commits import find_tree
 from drumline.workspace.git import Git, Result
 from drumline.workspace.readable import clear_pipes, find_pipes, open_up, refuse_pipe, refuse_pipes
 from drumline.workspace.repository import exclude_path, exclude_pattern
+from drumline.workspace.trees import LINK, is_plain, note_plain
 
-LINK = "160000 "
-"""How git lists an entry that is another repository."""
 SLOW = 2.0
 """Seconds after which git may be waiting for a pipe: looking for one in every call would cost more than git itself."""
 
@@ -88,6 +89,28 @@ class WorkFiles:
         """Make the files that the index knows those of `tree`; what `tree` itself does not ignore stays, too."""
         clear_pipes(self.path)
         await self._run("read-tree", "--reset", "-u", tree)
+        self._remember(tree)
+
+    def _remember(self, tree: Tree) -> None:
+        """Note that the index, as it is now, has this tree."""
+        self._git.facts["index", str(self._index)] = (_identify(self._index), tree)
+
+    def _has_loaded(self, tree: Tree | None) -> bool:
+        """Whether the index is known to have this tree: nobody has written it since we did."""
+        stamp, known = self._git.facts.get(("index", str(self._index)), (None, None))
+        return tree is not None and known == tree and stamp is not None and stamp == _identify(self._index)
+
+    async def is_unchanged(self, tree: Tree, spared: Sequence[str]) -> bool:
+        """Whether it is known at once that the files are `tree`, what is in or below the `spared` paths aside.
+
+        Asked is only an index that has this very tree, without submodules: `git add` starts a git in those.
+        """
+        if not self._has_loaded(tree) or not is_plain(self._git, tree):
+            return False
+        if self.path.is_symlink() or not self.path.is_dir():
+            return False
+        refuse_pipes(self.path)
+        return not (await self._add(self._choose(spared), "--dry-run")).out
 
     async def salvage(self, base: Commit, spared: Sequence[str]) -> Tree:
         """The tree of what can be read where not everything can; the rest is as it is in `base`.
@@ -111,22 +134,27 @@ class WorkFiles:
             raise GitError(f"the workspace {str(self.path)!r} is gone", hint="drumline resume")
         refuse_pipes(self.path)
         await self._load(base)
-        links = await self._drop_gone(await self._list_links(base, spared))
+        known = await self._list_links(base)
+        links = await self._drop_gone({path: known[path] for path in known if not _is_spared(path, spared)})
         async with self._open_nested() as untracked:
             left_out = [] if whole else find_droppings(untracked)
-            paths = [".", *map(exclude_path, (*spared, *left_out, *links)), *map(exclude_pattern, self._patterns)]
-            options = [
-                "--all",
-                *(["--ignore-errors"] if tolerant else []),
-                "--pathspec-from-file=-",
-                "--pathspec-file-nul",
-            ]
-            await self._run("add", *options, text=_join(paths), accept=(0, 1) if tolerant else (0,))
+            paths = self._choose([*spared, *left_out, *links])
+            await self._add(paths, *(["--ignore-errors"] if tolerant else []), accept=(0, 1) if tolerant else (0,))
         if links:
             await self._run("update-index", "--remove", "-z", "--stdin", text=_join(links))
         if tidy:
             self._remove(left_out)
-        return Tree((await self._run("write-tree")).line)
+        tree = Tree((await self._run("write-tree")).line)
+        self._remember(tree)
+        return tree
+
+    def _choose(self, left_out: Sequence[str]) -> bytes:
+        """All files but these, and but those that the patterns match, as `git add` reads them."""
+        return _join([".", *map(exclude_path, left_out), *map(exclude_pattern, self._patterns)])
+
+    async def _add(self, paths: bytes, *options: str, accept: Collection[int] = (0,)) -> Result:
+        words = ("--all", *options, "--pathspec-from-file=-", "--pathspec-file-nul")
+        return await self._run("add", *words, text=paths, accept=accept)
 
     def _remove(self, names: Iterable[str]) -> None:
         """Remove files, and their folders if those are empty then; links that lead out of the workspace stay."""
@@ -137,18 +165,24 @@ class WorkFiles:
                     file.unlink(missing_ok=True)
                     file.parent.rmdir()
 
-    async def _list_links(self, base: Commit, spared: Sequence[str]) -> dict[str, str]:
-        """The submodules of `base`, each with its commit, but for those in `spared` paths. The index is that of `base`.
+    async def _list_links(self, base: Commit) -> Mapping[str, str]:
+        """The submodules of `base`, each with its commit. The index is that of `base`.
 
         `git add` and `git status` would start a git of its own in each of them, which does what the configuration in
         there says: programs that an agent has named, outside its jail. `git update-index` only reads its HEAD.
         """
+        tree = find_tree(self._git, base)
+        if is_plain(self._git, tree):
+            return {}
         key = ("links", str(base))
         if key not in self._git.facts:
             listed = (await self._run("ls-files", "--stage", "-z")).items
             links = (item.split("\t", 1) for item in listed if item.startswith(LINK))
             self._git.facts[key] = {path: words.split()[1] for words, path in links}
-        return {path: link for path, link in self._git.facts[key].items() if not _is_spared(path, spared)}
+            if not self._git.facts[key]:
+                note_plain(self._git, tree)
+        known: Mapping[str, str] = self._git.facts[key]
+        return known
 
     async def _drop_gone(self, links: Mapping[str, str]) -> list[str]:
         """Take submodules out of the index that are not there any more; the paths of the others."""
@@ -158,6 +192,8 @@ class WorkFiles:
         return there
 
     async def _load(self, base: Commit) -> None:
+        if self._has_loaded(find_tree(self._git, base)):
+            return
         try:
             await self._run("read-tree", "--reset", base)
         except GitError:
@@ -213,6 +249,15 @@ class WorkFiles:
             return frozenset()
         query = ("config", "-z", "--file", ".gitmodules", "--get-regexp", r"^submodule\..*\.path$")
         return frozenset(item.partition("\n")[2] for item in (await self._run(*query, accept=(0, 1))).items)
+
+
+def _identify(file: Path) -> tuple[int, int, int, int] | None:
+    """What changes whenever a file is written or replaced."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _join(items: Sequence[str]) -> bytes:

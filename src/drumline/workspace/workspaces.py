@@ -9,7 +9,6 @@ import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 
 import anyio
 
@@ -29,15 +28,13 @@ from drumline.workspace.locks import hold, retry_busy
 from drumline.workspace.readable import find_pipes
 from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.repository import Repository
+from drumline.workspace.trees import compare_trees
 from drumline.workspace.worktrees import add_worktree, discard_worktree, file_name, find_record, reset_record
 
 _ENGINE_FOLDER = ".drumline"
 
 CANDIDATE = "candidate"
 """The label of the commit that is about to land."""
-MOST_REMEMBERED = 1000
-"""Changes between two trees that are not asked for twice; more would only take memory."""
-_KINDS = {"A": "created", "D": "deleted"}
 
 
 class _Desk(Record):
@@ -155,6 +152,8 @@ class GitWorkspaces:
         """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
         async with self._open(step) as desk:
             try:
+                if await desk.files.is_unchanged(tree, self._spared):
+                    return {}
                 found = await desk.files.read(base, self._spared, whole=True)
             except GitKilled:
                 raise
@@ -162,7 +161,7 @@ class GitWorkspaces:
                 return await self._clean_anew(desk, tree, base)
             if found == tree:
                 return {}
-            changed = await self._compare(tree, found)
+            changed = await compare_trees(self._git, tree, found)
             await desk.files.fill(tree)
         return changed
 
@@ -173,7 +172,7 @@ class GitWorkspaces:
         found = await desk.files.salvage(base, self._spared)
         await discard_worktree(desk.git, desk.path)
         await _settle(desk, base, tree)
-        return {**await self._compare(tree, found), **pipes}
+        return {**await compare_trees(self._git, tree, found), **pipes}
 
     async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
         """Keep a tree by ref, so that no work is ever only in a workspace.
@@ -198,19 +197,7 @@ class GitWorkspaces:
 
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
         """Paths that differ between a commit and a tree, each with what happened to it."""
-        return await self._compare(base, tree)
-
-    async def _compare(self, before: str, after: str) -> Mapping[str, str]:
-        key = ("changes", f"{before} {after}")
-        known: Mapping[str, str] | None = self._git.facts.get(key)
-        if known is not None:
-            return known
-        found = (await self._git.run("diff-tree", "-r", "--name-status", "--no-renames", "-z", before, after)).items
-        pairs = zip(found[::2], found[1::2], strict=True)
-        changes = MappingProxyType({path: _KINDS.get(letter, "modified") for letter, path in pairs})
-        if len(changes) <= MOST_REMEMBERED:
-            self._git.facts[key] = changes
-        return changes
+        return await compare_trees(self._git, base, tree)
 
     async def compose(self, tree: Tree, other: Tree, paths: Sequence[str]) -> Tree:
         """The tree with these paths as they are in the other one, or without them where that has none."""

@@ -1,0 +1,44 @@
+"""What is known of trees. A tree's id is its content: what git said of one once is never asked again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from drumline.core.ids import Tree
+from drumline.workspace.commits import find_tree
+from drumline.workspace.git import Git
+
+LINK = "160000 "
+"""How git lists an entry that is another repository."""
+MOST_REMEMBERED = 1000
+"""Changes between two trees that are not asked for twice; more would only take memory."""
+_KINDS = {"A": "created", "D": "deleted"}
+
+
+async def compare_trees(git: Git, before: str, after: Tree) -> Mapping[str, str]:
+    """The paths that differ between a commit or tree and a tree, each with what happened to it."""
+    key = ("changes", f"{before} {after}")
+    known: Mapping[str, str] | None = git.facts.get(key)
+    if known is not None:
+        return known
+    found = (await git.run("diff-tree", "-r", "--no-renames", "-z", before, after)).items
+    pairs = list(zip(found[::2], found[1::2], strict=True))
+    changes = MappingProxyType({path: _KINDS.get(entry[-1], "modified") for entry, path in pairs})
+    if len(changes) <= MOST_REMEMBERED:
+        git.facts[key] = changes
+    adds_link = any(entry.split(" ", 1)[1].startswith(LINK) for entry, _path in pairs)
+    if is_plain(git, find_tree(git, before) or before) and not adds_link:
+        note_plain(git, after)
+    return changes
+
+
+def is_plain(git: Git, tree: str | None) -> bool:
+    """Whether a tree is known to have no submodule."""
+    return ("plain", tree) in git.facts
+
+
+def note_plain(git: Git, tree: str | None) -> None:
+    """Note that a tree has no submodule."""
+    if tree is not None:
+        git.facts["plain", tree] = True
