@@ -8,12 +8,17 @@ from tools.docs.flowsample import sample_flow_events, sample_flow_snapshot
 from tools.docs.sample import sample_history, sample_reading, sample_snapshot
 from tools.docs.tables import join, table
 
+from drumline.app.detection.found import Detected, Found
+from drumline.app.proposing import propose
+from drumline.cli.checks import checks_json
 from drumline.cli.flowvalidate import flow_validation_json
 from drumline.cli.validate import validation_json
 from drumline.core.flow.edges import EdgeKind
 from drumline.core.flow.model import AgentNode, EndNode, Flow, NodeId
 from drumline.core.ids import StepId
+from drumline.core.outlook import look_ahead
 from drumline.flowfiles import FlowReading
+from drumline.record import replace
 from drumline.views.flowprogress import FlowProgress
 from drumline.views.flowstatus import flow_status_json
 from drumline.views.flowwhy import flow_why, flow_why_json
@@ -101,6 +106,11 @@ def contracts_page() -> str:
         _fence({"schema_version": 1, "ok": False, "error": _ERROR, "problems": []}),
         "## drumline validate PLAN --json",
         _fence(validation_json(sample_reading(), ok=True)),
+        "## drumline checks PLAN --json",
+        "`proved` of `of` steps would be proved; `held` are steps that a blocked or failed one keeps from running, "
+        "`read_only` those whose role may only read: neither is counted. A `step` that is empty means every step "
+        "without a check. `written` is the file that `--accept` has written, empty if none.",
+        _fence(_checks_sample()),
         "## drumline status [RUN] --json",
         "`state` is one of running, parked, done, failed, blocked, cancelled, interrupted. A step's `state` is one of "
         "waiting, ready, running, parked, done, blocked, failed, skipped. (Only two of the six steps are shown here.)",
@@ -125,8 +135,8 @@ def contracts_page() -> str:
         "`answer`, `retry`, `skip` and `cancel` print `ok`, `run` and `driven`; `driven` says "
         "whether a driver is there to act on it. `init` prints `created`, `logs` prints `logs` with `name`, `path` and "
         "`bytes`, `doctor` prints `findings` with `name`, `level`, `text` and `hint`, `run --detach` prints `run`, "
-        "`pid` and `log`, `run --dry-run` prints the steps, checks and profile of what would be run, `wait` prints the "
-        "status.",
+        "`pid` and `log`, `run --dry-run` prints the format, the steps, checks and profile of what would be run, and "
+        "`proved`, `of`, `held`, `read_only` and `proposed` as `checks` does, `wait` prints the status.",
     )
 
 
@@ -153,6 +163,14 @@ def _flow_parts() -> list[str]:
         "`logs [NODE] --json` prints `visits`, each as in `recent` above with its `logs`, and with `--state` the "
         "`state` after it, null where the flow keeps none.",
     ]
+
+
+def _checks_sample() -> dict[str, object]:
+    reading = sample_reading()
+    found = Detected(found=(Found(kind="test", command="make test", place="Makefile"),))
+    first, second, *_ = reading.plan.steps
+    reading = replace(reading, plan=reading.plan.with_steps([first, replace(second, checks=())]), marks={})
+    return {**checks_json(reading, look_ahead(reading), propose(reading, found), found), "written": ""}
 
 
 def _short_status() -> dict[str, object]:

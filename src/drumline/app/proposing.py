@@ -1,22 +1,19 @@
-"""Checks for plans that name none: commands found in the repository, and those that the steps' own words name.
+"""Checks for plans that name none: commands found in the repository, and those that the plan's own words name.
 
 Nothing is run and nothing is written here; a person looks at the proposals first.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from drumline.app.detection import JUDGES, Detected
 from drumline.core.ids import StepId
-from drumline.core.outlook import unproved
-from drumline.core.plan import Reading, Step
-from drumline.planfiles.criterion import read_criterion
+from drumline.core.outlook import never_fails, todo
+from drumline.core.plan import Reading
+from drumline.planfiles.criterion import find_told
 from drumline.planfiles.sidecar import EVERY
 from drumline.record import Record
-
-_VERB = re.compile(r"\b(?:run|runs|execute|verify|validate|ensure|confirm|check|returns?|passes)\b", re.IGNORECASE)
 
 
 class Proposal(Record):
@@ -27,14 +24,21 @@ class Proposal(Record):
     why: str
 
 
-def propose(reading: Reading, detected: Detected) -> list[Proposal]:
-    """What could prove the steps that are still to do and have no check; nothing if each has one."""
-    bare = [step for step in unproved(reading) if not step.checks]
-    if not bare:
-        return []
-    own = [proposal for step in bare for proposal in _named_by(step)]
-    every = [Proposal(command=found.command, step=StepId(""), why=found.place) for found in detected.of(*JUDGES)]
-    return [*every, *own]
+def propose(reading: Reading, detected: Detected, configured: Sequence[str] = ()) -> list[Proposal]:
+    """What could prove steps that are still to do: for those without a check what the repository has for all.
+
+    Where checks are `configured` for every step, only what the plan's own words name is proposed.
+    """
+    left = todo(reading)
+    bare = not configured and any(not step.checks for step in left)
+    found = detected.of(*JUDGES) if bare else ()
+    every = [Proposal(command=each.command, step=StepId(""), why=each.place) for each in found]
+    known = {(step.id, check.command) for step in left for check in step.checks}
+    own: dict[tuple[StepId, str], Proposal] = {}
+    for one in _find_named(reading):
+        if (one.step, one.command) not in known:
+            own.setdefault((one.step, one.command), one)
+    return [*every, *own.values()]
 
 
 def as_checks(proposals: Sequence[Proposal]) -> Mapping[StepId, tuple[str, ...]]:
@@ -46,9 +50,14 @@ def as_checks(proposals: Sequence[Proposal]) -> Mapping[StepId, tuple[str, ...]]
     return found
 
 
-def _named_by(step: Step) -> Iterator[Proposal]:
-    """Commands that the step's title, or what a person should verify, tells to run."""
-    for words, why in [(step.title, "its title"), *((item, "what is to be verified") for item in step.manual)]:
-        command = read_criterion(words).command if "`" in words and _VERB.search(words) else ""
-        if command:
-            yield Proposal(command=command, step=step.id, why=why)
+def _find_named(reading: Reading) -> Iterator[Proposal]:
+    """Commands that a step's title, what a person should verify, or a criterion of acceptance tells to run."""
+    told: dict[StepId, list[tuple[str, str]]] = {}
+    for one in reading.acceptance:
+        told.setdefault(one.step, []).append((one.words, one.name))
+    for step in todo(reading):
+        manual = [(item, "what is to be verified") for item in step.manual]
+        for words, why in [(step.title, "its title"), *told.get(step.id, ()), *manual]:
+            command = find_told(words)
+            if command and not never_fails(command):
+                yield Proposal(command=command, step=step.id, why=why)

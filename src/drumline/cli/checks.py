@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from drumline.app.detection import FORMAT, SETUP, Detected, detect_at_head
 from drumline.app.proposing import Proposal, as_checks, propose
+from drumline.cli.introduction import list_proposals
 from drumline.cli.options import format_option, json_option, plan_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
-from drumline.core.outlook import count_proved, todo, unproved
+from drumline.cli.preview import proposed_json, proved_json
+from drumline.core.outlook import Outlook, look_ahead, todo
 from drumline.core.plan import Reading
 from drumline.errors import InvalidPlan
 from drumline.views.cells import flatten
@@ -28,17 +32,23 @@ def command(plan: str, format: str, accept: bool, as_json: bool) -> None:
     if reading.errors:
         raise InvalidPlan(f"{plan} cannot be read", reading.problems, hint=f"drumline validate {plan}")
     detected = detect_at_head(site.repository)
-    proposals = propose(reading, detected)
+    configured = site.settings.checks
+    proposals = propose(reading, detected, configured)
     kept = planfiles.keep_checks(as_checks(proposals)) if accept and proposals else ""
+    reading = planfiles.read() if kept else reading
+    outlook = look_ahead(reading, configured)
     if as_json:
-        print_json(_checks_json(reading, proposals, kept) | {"detected": _detected_json(detected)})
+        print_json(checks_json(reading, outlook, proposals, detected) | {"written": kept})
         return
     for step in todo(reading):
         for check in step.checks:
             red = " (must be red before the work)" if check.red_first else ""
             click.echo(f"{step.id}: {flatten(check.command)}{red}")
-    click.echo(count_proved(reading))
-    show_proposals(proposals)
+    for command in configured:
+        click.echo(f"every step: {flatten(command)}")
+    click.echo(outlook.in_words())
+    for line in list_proposals(proposals):
+        click.echo(line)
     for found in detected.of(SETUP, FORMAT) if proposals else ():
         click.echo(f"found for {found.kind}: {found.command} (from {found.place})")
     if kept:
@@ -47,32 +57,27 @@ def command(plan: str, format: str, accept: bool, as_json: bool) -> None:
         say(f"  next: drumline checks {plan} --accept")
 
 
-def show_proposals(proposals: list[Proposal]) -> None:
-    """One line for each proposal."""
-    for one in proposals:
-        place = f"step {one.step}" if one.step else "every step without a check"
-        click.echo(f"proposed for {place}: {flatten(one.command)} (from {one.why})")
-
-
 def _detected_json(detected: Detected) -> list[dict[str, object]]:
     return [{"kind": each.kind, "command": each.command, "from": each.place} for each in detected.found]
 
 
-def _checks_json(reading: Reading, proposals: list[Proposal], kept: str) -> dict[str, object]:
-    steps = todo(reading)
+def checks_json(
+    reading: Reading, outlook: Outlook, proposals: Sequence[Proposal], detected: Detected
+) -> dict[str, object]:
+    """The contract that scripts use."""
     return {
         "schema_version": SCHEMA_VERSION,
         "plan": reading.plan.path,
+        "format": reading.plan.format,
         "steps": [
             {
                 "id": step.id,
                 "checks": [{"command": check.command, "red_first": check.red_first} for check in step.checks],
                 "not_run": list(step.not_run),
             }
-            for step in steps
+            for step in todo(reading)
         ],
-        "proved": len(steps) - len(unproved(reading)),
-        "of": len(steps),
-        "proposed": [{"command": one.command, "step": one.step, "from": one.why} for one in proposals],
-        "written": kept,
+        **proved_json(outlook),
+        "proposed": proposed_json(proposals),
+        "detected": _detected_json(detected),
     }

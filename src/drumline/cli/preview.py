@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import click
 
+from drumline.app.proposing import Proposal
 from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.core.ids import StepId
+from drumline.core.outlook import Outlook, look_ahead
 from drumline.core.plan import Reading, Status
 from drumline.core.profile import profile, profile_json
 from drumline.settings import Settings
 
 
-def show_preview(reading: Reading, selection: tuple[StepId, ...] | None, settings: Settings, *, as_json: bool) -> None:
+def show_preview(
+    reading: Reading,
+    selection: tuple[StepId, ...] | None,
+    settings: Settings,
+    *,
+    as_json: bool,
+    proposals: Sequence[Proposal] = (),
+) -> None:
     """Show waves, steps and every command that would be executed."""
     here = {step.id for step in reading.plan.steps if not step.elsewhere}
     chosen = here if selection is None else here & set(selection)
@@ -22,7 +31,9 @@ def show_preview(reading: Reading, selection: tuple[StepId, ...] | None, setting
     shape = profile(reading.plan.steps)
     mode = "sequential" if reading.plan.express else shape.mode if settings.mode == "ask" else settings.mode
     if as_json:
-        print_json(_preview_json(reading, chosen - done.keys(), settings, mode=mode))
+        told = _preview_json(reading, chosen - done.keys(), settings, mode=mode)
+        proved = proved_json(look_ahead(reading, settings.checks, selection))
+        print_json({**told, **proved, "proposed": proposed_json(proposals)})
         return
     how = mode if mode == "sequential" else f"{mode}, {settings.jobs} at once"
     count = len(chosen - done.keys())
@@ -36,6 +47,21 @@ def show_preview(reading: Reading, selection: tuple[StepId, ...] | None, setting
             _show_step(reading, step_id, chosen=chosen, done=done)
     for command in settings.checks:
         click.echo(f"after every step: {command}")
+
+
+def proved_json(outlook: Outlook) -> dict[str, object]:
+    """How many steps would be proved, of how many; and the steps still to do that are not counted."""
+    return {
+        "proved": len(outlook.proved),
+        "of": len(outlook.worked),
+        "held": [step.id for step in outlook.held],
+        "read_only": [step.id for step in outlook.reading],
+    }
+
+
+def proposed_json(proposals: Sequence[Proposal]) -> list[dict[str, object]]:
+    """Checks that could be added; `step` is empty for every step without one."""
+    return [{"command": one.command, "step": one.step, "from": one.why} for one in proposals]
 
 
 def _show_step(reading: Reading, step_id: StepId, *, chosen: set[StepId], done: Mapping[StepId, str]) -> None:
@@ -57,6 +83,7 @@ def _preview_json(reading: Reading, todo: set[StepId], settings: Settings, *, mo
     return {
         "schema_version": SCHEMA_VERSION,
         "plan": reading.plan.path,
+        "format": reading.plan.format,
         "mode": mode,
         "jobs": settings.jobs,
         "agent": settings.agent,

@@ -24,14 +24,12 @@ from drumline.app.begin import (
 )
 from drumline.app.brought import list_plan_commands
 from drumline.app.catalog import RunBrief, list_runs, read_run
-from drumline.app.detection import detect_at_head
 from drumline.app.finding import step_in_file
 from drumline.app.foreign import foreign_settings
 from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
-from drumline.app.proposing import as_checks, propose
 from drumline.app.starting import hold_start
-from drumline.cli.checks import show_proposals
 from drumline.cli.detach import detach
+from drumline.cli.introduction import explain_plan, introduce, propose_checks
 from drumline.cli.options import (
     agent_option,
     autonomy_option,
@@ -48,7 +46,6 @@ from drumline.cli.recordings import check_record, record_option, record_plan
 from drumline.cli.trusting import Offer, ask_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId, StepId
-from drumline.core.outlook import count_proved
 from drumline.core.plan import Reading, Status
 from drumline.core.profile import profile
 from drumline.errors import InvalidInput, InvalidPlan, NeedsPerson
@@ -115,9 +112,11 @@ def command(plan: str, format: str, **typed: object) -> int:
     if request.record and request.detached:
         raise InvalidInput("--record and --detach cannot be combined", hint="drumline run PLAN --record FILE")
     if typed["dry_run"]:
-        show_preview(
-            reading, choose_steps(reading, request.choice, frozenset()), site.settings, as_json=request.as_json
-        )
+        selection = choose_steps(reading, request.choice, frozenset())
+        proposals = propose_checks(site, reading)
+        if not request.as_json:
+            explain_plan(site, reading, selection, proposals, tell=click.echo)
+        show_preview(reading, selection, site.settings, as_json=request.as_json, proposals=proposals)
         return 0
     site.check_speaker()
     return _run(request)
@@ -264,11 +263,13 @@ def _find_unmerged(request: Request, earlier: list[RunBrief]) -> RunBrief | None
 def _begin(
     request: Request, store: SqliteStore, earlier: list[RunBrief], selection: tuple[StepId, ...] | None
 ) -> RunId:
-    request = request if earlier else _offer_checks(request)
-    site, reading = request.site, request.reading
+    asks = not request.as_json and not request.detached and is_terminal()
+    reading = introduce(request.site, request.reading, selection, first=not earlier, asks=asks)
+    request = replace(request, reading=reading)
+    site = request.site
     terms = _terms(request)
     base = site.repository.head_commit()
-    _say_once(request, selection, first=not earlier)
+    _say_once(request, selection)
     ask_trust(site, _offer(request, selection), as_json=request.as_json)
     scope = Scope(
         run=new_run_id(time.time()),
@@ -278,28 +279,6 @@ def _begin(
     )
     anyio.run(begin_run, store, reading, terms, scope)
     return scope.run
-
-
-def _offer_checks(request: Request) -> Request:
-    """Propose checks before the first run of a plan whose steps nothing would prove; they are kept on a yes."""
-    site, plan = request.site, request.reading.plan
-    proposals = [] if site.settings.checks else propose(request.reading, detect_at_head(site.repository))
-    if not proposals:
-        return request
-    say(count_proved(request.reading))
-    if request.as_json or request.detached or not is_terminal():
-        say(f"  {len(proposals)} checks could be added: drumline checks {plan.path}")
-        return request
-    show_proposals(proposals)
-    planfiles = site.open_plan(plan.path, plan.format)
-    try:
-        if not click.confirm("Keep them beside the plan and run them", default=False, err=True):
-            return request
-        say(f"wrote {planfiles.keep_checks(as_checks(proposals))}")
-    except InvalidInput as refused:
-        say(f"{refused}: {refused.hint}")
-        return request
-    return replace(request, reading=planfiles.read())
 
 
 def _terms(request: Request) -> Terms:
@@ -342,14 +321,11 @@ def _count_left(reading: Reading) -> int:
     return sum(1 for step in reading.plan.steps if not step.elsewhere and step.id not in over)
 
 
-def _say_once(request: Request, selection: tuple[StepId, ...] | None, *, first: bool) -> None:
+def _say_once(request: Request, selection: tuple[StepId, ...] | None) -> None:
     """What a person should know before a run begins."""
     site, reading = request.site, request.reading
     say_uncommitted(site.repository.uncommitted(exclude=[*_plan_paths(reading), ".drumline"]))
-    todo = list_todo(reading, selection)
-    if first and not site.settings.checks and not any(step.checks for step in todo):
-        say("first run of this plan; it has no checks, so nothing will prove its steps")
-    for step in todo:
+    for step in list_todo(reading, selection):
         if step.agent and "agent" in request.explicit:
             typed = request.explicit["agent"]
             say(f"{step.id} names its own agent {step.agent!r}; --agent {typed} does not apply to it")

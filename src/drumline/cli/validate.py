@@ -11,6 +11,7 @@ from drumline.app.catalog import RunBrief, list_runs
 from drumline.app.drifting import Ground, find_drift
 from drumline.cli.options import format_option, json_option, plan_argument
 from drumline.cli.output import SCHEMA_VERSION, count_problems, print_json, problem_json, say, show_problems
+from drumline.core.outlook import look_ahead
 from drumline.core.plan import Reading
 from drumline.core.profile import profile, profile_json
 from drumline.record import replace
@@ -89,5 +90,5 @@ def _show_shape(reading: Reading, configured: Sequence[str], *, ok: bool) -> Non
     if reading.errors:
         say("  next: fix the errors above, then: drumline validate " + reading.plan.path)
         return
-    for line in explain(reading, profile(reading.plan.steps), configured):
+    for line in explain(reading, profile(reading.plan.steps), look_ahead(reading, configured)):
         click.echo(line)

@@ -1,25 +1,102 @@
-"""What is still to do in a plan, and what of it nothing would prove."""
+"""What is still to do in a plan, how much of it a run gets to, and what of that nothing would prove.
+
+The rule: a step is counted as one that would be proved only if it can end so. Whether its checks fail without the
+work is seen when they are run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 
+from drumline.core import graph
+from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Reading, Status, Step
+from drumline.core.roles import find_role
+from drumline.record import Record
+
+_OVER = (Status.DONE, Status.SKIPPED)
+_HELD = (Status.BLOCKED, Status.FAILED)
+_NOTHING = r"(?:true|:|exit\s+0|echo(?:\s[^|;&<>`$]*)?)"
+_NEVER_FAILS = re.compile(rf"{_NOTHING}|.*\|\|\s*{_NOTHING}|(?!.*\b(?:exit|set)\b).*;\s*{_NOTHING}", re.DOTALL)
 
 
-def todo(reading: Reading) -> list[Step]:
-    """Steps that are still to do here."""
-    over = (Status.DONE, Status.SKIPPED)
+class Outlook(Record):
+    """The steps that a run changes files for (`worked`), those of them that can be proved, and the others still to do.
+
+    `held` are marked blocked or failed, or wait for one that is; `reading` have a role that may only read.
+    """
+
+    worked: tuple[Step, ...] = ()
+    proved: tuple[Step, ...] = ()
+    held: tuple[Step, ...] = ()
+    reading: tuple[Step, ...] = ()
+
+    @property
+    def unproved(self) -> tuple[Step, ...]:
+        """The steps that nothing would prove."""
+        proved = {step.id for step in self.proved}
+        return tuple(step for step in self.worked if step.id not in proved)
+
+    def in_words(self) -> str:
+        """How many steps would be proved, and which are not counted."""
+        told = f"would be proved: {len(self.proved)} of {len(self.worked)}"
+        left = [f"{len(self.held)} held up by a blocked or failed step"] if self.held else []
+        left += [f"{len(self.reading)} that may only read"] if self.reading else []
+        return f"{told} (not counted: {', '.join(left)})" if left else told
+
+
+def todo(reading: Reading, selection: Collection[StepId] | None = None) -> list[Step]:
+    """Steps that are still to do here, of those selected."""
     marks = reading.marks
-    return [s for s in reading.plan.steps if not s.elsewhere and marks.get(s.id, Marks()).status not in over]
+    here = [step for step in reading.plan.steps if not step.elsewhere and (selection is None or step.id in selection)]
+    return [step for step in here if marks.get(step.id, Marks()).status not in _OVER]
 
 
-def unproved(reading: Reading, configured: Sequence[str] = ()) -> list[Step]:
-    """Steps still to do that nothing would prove: without a check of any kind, or with criteria that are not run."""
-    return [step for step in todo(reading) if step.not_run or not (step.checks or configured)]
+def look_ahead(
+    reading: Reading, configured: Sequence[str] = (), selection: Collection[StepId] | None = None
+) -> Outlook:
+    """What a run of this selection comes to; `configured` are checks that are run for every step."""
+    left = todo(reading, selection)
+    held = _find_held(reading)
+    reached = [step for step in left if step.id not in held]
+    worked = [step for step in reached if not _only_reads(step)]
+    return Outlook(
+        worked=tuple(worked),
+        proved=tuple(step for step in worked if _can_be_proved(step, configured)),
+        held=tuple(step for step in left if step.id in held),
+        reading=tuple(step for step in reached if _only_reads(step)),
+    )
 
 
-def count_proved(reading: Reading, configured: Sequence[str] = ()) -> str:
-    """How many of the steps still to do have something that proves them, in words."""
-    every = len(todo(reading))
-    return f"would be proved: {every - len(unproved(reading, configured))} of {every}"
+def never_fails(command: str) -> bool:
+    """Whether a command succeeds whatever the work is: such a check proves nothing."""
+    return bool(_NEVER_FAILS.fullmatch(command.strip()))
+
+
+def _can_be_proved(step: Step, configured: Sequence[str]) -> bool:
+    """Whether something judges the step, all that should does, and one of its commands can fail."""
+    commands = [*(check.command for check in step.checks), *configured]
+    return not step.not_run and not all(never_fails(command) for command in commands)
+
+
+def _only_reads(step: Step) -> bool:
+    role = find_role(step.role) if step.role else None
+    return role is not None and not role.capability.writes
+
+
+def _find_held(reading: Reading) -> set[StepId]:
+    """Steps that are marked blocked or failed, and those that wait for them, as the schedule has it."""
+    held: set[StepId] = set()
+    for step_id in graph.topological(reading.plan.steps):
+        step, marks = reading.plan.by_id[step_id], reading.marks.get(step_id, Marks())
+        marked = marks.status in _HELD and not marks.waits
+        if marked or any(_holds(need, step, reading, held) for need in step.needs):
+            held.add(step_id)
+    return held
+
+
+def _holds(need: StepId, step: Step, reading: Reading, held: Collection[StepId]) -> bool:
+    """Whether a need keeps the step from starting: one that is over does not, unless the order itself is the need."""
+    over = reading.marks.get(need, Marks()).status in _OVER
+    return need in held and (step.ordered or not over)

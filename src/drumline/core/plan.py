@@ -125,13 +125,25 @@ class Plan(Record):
         return replace(self, steps=tuple(steps))
 
 
+class Acceptance(Record):
+    """One thing that a step must satisfy in the words of the plan; `name` is what the plan calls it."""
+
+    step: StepId
+    name: str
+    words: str
+
+
 class Reading(Record):
-    """What one pass over the plan's files found: definitions, marks, file digests, and every problem."""
+    """What one pass over the plan's files found: definitions, marks, file digests, and every problem.
+
+    `acceptance` are criteria that the plan has beside the steps themselves, such as scenarios.
+    """
 
     plan: Plan
     marks: Mapping[StepId, Marks]
     digests: Mapping[str, str]
     problems: tuple[Problem, ...] = ()
+    acceptance: tuple[Acceptance, ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:

@@ -134,7 +134,9 @@ class AnnotatedFiles(DocumentFiles):
         marks = {step.id: self._marks_of(step.id, doc.marks.get(step.id, Marks()), notes) for step in plan.steps}
         found = drop_settled(validate(plan), plan, marks)
         problems += [problem for problem in found if problem.code not in self._frugal.muted]
-        return Reading(plan=plan, marks=marks, digests=digests, problems=sort_problems(problems))
+        return Reading(
+            plan=plan, marks=marks, digests=digests, problems=sort_problems(problems), acceptance=doc.acceptance
+        )
 
     def _marks_of(self, step: StepId, shown: Marks, notes: Sidecar) -> Marks:
         """The first that fits what the document shows: what was written last, what a torn write left, the document."""

@@ -49,10 +49,57 @@ def read_criterion(text: str, is_program: IsProgram = find_program) -> Criterion
     return Criterion(fault=fault) if fault else Criterion(command=command)
 
 
+def find_told(text: str, is_program: IsProgram = find_program) -> str:
+    """The command that a sentence tells to run with success; "" if there is none, or if it is expected to fail.
+
+    A sentence says more than an item of a list of checks, so this is for proposals that a person looks at.
+    """
+    if "`" not in text or _FAILS.search(_blank_spans(text)):
+        return ""
+    pieces = split_spans(text)
+    spans = [number for number, piece in enumerate(pieces) if piece.code]
+    told = [number for number in spans if _VERB.search(_before(pieces, number)) or _RUN.match(_after(pieces, number))]
+    if not told and len(spans) == 1 and _ABOUT.search(text):
+        told = spans
+    found = [_command_at(pieces, number, is_program) for number in told]
+    return next((command for command in found if command), "")
+
+
 _VERB = re.compile(
-    r"(?:^|[\s(*_])(?:re-?)?(?:run|execute|invoke)(?:s|ning|ing)?(?: the command)?[:*_]*\s*$", re.IGNORECASE
+    r"(?:^|[\s(*_])(?:re-?)?(?:run(?:s|ning)?|execut(?:e|es|ing)|invok(?:e|es|ing))(?: the command)?[:*_]*\s*$",
+    re.IGNORECASE,
+)
+_RUN = re.compile(
+    r"[\s*_)]*(?:command\s+)?(?:is|are|must be|should be|gets?)?\s*"
+    r"(?:run|ran|executed|invoked|called|pass(?:es|ed)?|succeeds?|exits? (?:with )?(?:code |status )?0)\b",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"\b(?:runs?|running|execut(?:e|es|ing)|verify|validate|ensure|confirm|check|returns?|passes)\b", re.IGNORECASE
+)
+_FAILS = re.compile(
+    r"(?<!no )(?<!without )(?<!not )(?<!never )\b(?:fail(?:s|ed|ure)?|errors?|refuses?|rejects?|aborts?|non-?zero"
+    r"|(?:exits?|code|status)(?: (?:with|code|status))* [1-9])\b",
+    re.IGNORECASE,
 )
 _PLACE = re.compile(r"\b(?:from|in|inside|under|within)(?: the)?\s*$", re.IGNORECASE)
+
+
+def _blank_spans(text: str) -> str:
+    """The text without its code spans."""
+    return " ".join(piece.text for piece in split_spans(text) if not piece.code)
+
+
+def _command_at(pieces: Sequence[Piece], number: int, is_program: IsProgram) -> str:
+    """The span's text if it is a command. A single word counts only where the words before it tell to run it."""
+    command = pieces[number].text
+    around = (_before(pieces, number), _after(pieces, number) if _RUN.match(_after(pieces, number)) else "")
+    return "" if _find_fault(command, around, is_program) else command
+
+
+def _after(pieces: Sequence[Piece], number: int) -> str:
+    """The text that stands directly behind a piece."""
+    return pieces[number + 1].text if number + 1 < len(pieces) and not pieces[number + 1].code else ""
 
 
 def _before(pieces: Sequence[Piece], number: int) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Plan, Problem, Reading, Step
+from drumline.core.plan import Acceptance, Marks, Plan, Problem, Reading, Step
 from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
@@ -44,6 +44,7 @@ class Parsed(Record):
     autonomy: str = ""
     complexity: str = ""
     express: bool = False
+    acceptance: tuple[Acceptance, ...] = ()
 
 
 class Dialect(Protocol):

@@ -10,14 +10,18 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from drumline.core.plan import Problem, Status, Step
+from drumline.core.outlook import todo
+from drumline.core.plan import Acceptance, Problem, Reading, Status, Step
 from drumline.planfiles.checklist import chain, find_file
+from drumline.planfiles.document import Parsed
 from drumline.planfiles.kiro_graph import read_graph
 from drumline.planfiles.outline import Entry, Outline, read_outline
+from drumline.planfiles.sidecar import Sidecar
 from drumline.planfiles.source import decode, read_bytes
 from drumline.planfiles.tasklist import Order, TaskList
 from drumline.planfiles.tasklist_files import TaskListFiles, read_document
 from drumline.planfiles.tasklist_names import Named, take_name
+from drumline.record import replace
 
 FILE = "tasks.md"
 REQUIREMENTS = "requirements.md"
@@ -72,21 +76,34 @@ class KiroFiles(TaskListFiles):
     def text(self, step: Step) -> str:
         """The step's part of the document, and the criteria of the requirements that it names."""
         own = super().text(step)
-        file = self._file.with_name(REQUIREMENTS)
-        data = read_bytes(file, REQUIREMENTS)
-        beside = data if isinstance(data, Problem) else decode(data, REQUIREMENTS)
-        if isinstance(beside, Problem):
-            return own
-        criteria = list(_find_criteria(own, beside))
+        criteria = list(_find_criteria(own, read_requirements(self._requirements())))
         if not criteria:
             return own
         listed = "\n".join(f"- {number}: {words}" for number, words in criteria)
         return f"{own}\nAcceptance criteria from {REQUIREMENTS}:\n\n{listed}\n"
 
+    def _reading(self, doc: Parsed, notes: Sidecar | Problem, digests: Mapping[str, str]) -> Reading:
+        """The reading, with each criterion as the acceptance of the last step that names it."""
+        reading = super()._reading(doc, notes, digests)
+        known = read_requirements(self._requirements())
+        last: dict[str, Acceptance] = {}
+        for step in (step for step in todo(reading) if known and step.id in doc.texts):
+            for number, words in _find_criteria(doc.texts[step.id], known):
+                last[number] = Acceptance(step=step.id, name=f"criterion {number}", words=words)
+        return replace(reading, acceptance=tuple(last.values()))
 
-def _find_criteria(task: str, requirements: str) -> Iterator[tuple[str, str]]:
+    def _supplement(self) -> bytes:
+        """The requirements: editing a criterion is an edit of the plan."""
+        return self._requirements().encode()
+
+    def _requirements(self) -> str:
+        data = read_bytes(self._file.with_name(REQUIREMENTS), REQUIREMENTS)
+        text = data if isinstance(data, Problem) else decode(data, REQUIREMENTS)
+        return "" if isinstance(text, Problem) else text
+
+
+def _find_criteria(task: str, known: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The criteria that the task's text names by number, each once."""
-    known = read_requirements(requirements)
     for number in dict.fromkeys(n for found in _NAMED.findall(task) for n in _NUMBER.findall(found)):
         if number in known:
             yield number, known[number]

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from drumline.core.plan import Problem, Reading, Step
+from drumline.core.outlook import todo
+from drumline.core.plan import Acceptance, Problem, Reading, Step
 from drumline.planfiles.checklist import ChecklistGrammar, find_file
 from drumline.planfiles.document import Parsed
 from drumline.planfiles.outline import read_outline
@@ -70,11 +71,18 @@ class OpenspecFiles(TaskListFiles):
 
     def _reading(self, doc: Parsed, notes: Sidecar | Problem, digests: Mapping[str, str]) -> Reading:
         """The reading, with the scenarios as what a person verifies after the last task."""
-        items = tuple(f"Scenario {scenario.name}: {scenario.words}" for scenario in self._scenarios())
-        if doc.steps and items:
-            last = replace(doc.steps[-1], manual=(*doc.steps[-1].manual, *items))
-            doc = replace(doc, steps=(*doc.steps[:-1], last))
-        return super()._reading(doc, notes, digests)
+        scenarios = self._scenarios()
+        if not doc.steps or not scenarios:
+            return super()._reading(doc, notes, digests)
+        items = tuple(f"Scenario {one.name}: {shorten(one.words, most=MOST_ITEM)}" for one in scenarios)
+        last = replace(doc.steps[-1], manual=(*doc.steps[-1].manual, *items))
+        reading = super()._reading(replace(doc, steps=(*doc.steps[:-1], last)), notes, digests)
+        left = todo(reading)
+        if not left:
+            return reading
+        judged = left[-1].id
+        acceptance = (Acceptance(step=judged, name=f"scenario {one.name}", words=one.words) for one in scenarios)
+        return replace(reading, acceptance=tuple(acceptance))
 
     def _supplement(self) -> bytes:
         """The specs of the change: editing a scenario is an edit of the plan."""
@@ -109,6 +117,6 @@ def read_scenarios(spec: str, text: str) -> Iterator[Scenario]:
         yield Scenario(
             spec=spec,
             name=f"{spec}: {name}",
-            words=shorten(" ".join(told.get(number, ())), most=MOST_ITEM),
+            words=" ".join(told.get(number, ())) or " ".join(section.split("\n")[1:]),
             text=section,
         )

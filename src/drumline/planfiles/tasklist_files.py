@@ -19,7 +19,8 @@ from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, read_bytes
 from drumline.planfiles.stepfile import replace_spans
 from drumline.planfiles.tasklist import DONE_MARK, OPEN_MARK, Grammar, Task, TaskList, find_tasks, read_mark
-from drumline.planfiles.tasklist_text import Texts, find_checks, find_files
+from drumline.planfiles.tasklist_groups import Group, hand_down
+from drumline.planfiles.tasklist_text import Texts, find_checks, find_files, find_group_checks
 from drumline.planfiles.weaving import weave_beside
 from drumline.planfiles.writing import match_checks
 from drumline.ports.planfiles import Account, Correction
@@ -50,15 +51,16 @@ class TaskListDialect:
         """Read the document; never raises on bad input, but lists what is wrong with it."""
         outline, tasks = self._take_apart(text, path)
         order = self.grammar.order(tasks, outline, path)
-        steps = [_step(task, text, outline, path) for task in tasks.tasks]
+        steps = [
+            replace(_step(task, text, outline, path), needs=needs, manual=order.manual.get(task.id, ()))
+            for task, needs in zip(tasks.tasks, order.needs, strict=True)
+        ]
+        checked, unchecked = hand_down(steps, _find_groups(tasks, outline), path)
         return TasksParsed(
-            steps=tuple(
-                replace(step, needs=needs, manual=order.manual.get(step.id, ()))
-                for step, needs in zip(steps, order.needs, strict=True)
-            ),
+            steps=checked,
             marks={task.id: self._marks(task) for task in tasks.tasks},
             texts=Texts(text, outline, tasks),
-            problems=(*tasks.problems, *order.problems),
+            problems=(*tasks.problems, *order.problems, *unchecked),
             title=outline.title(),
             optional=frozenset(task.id for task in tasks.tasks if task.optional),
         )
@@ -160,6 +162,25 @@ def read_document(place: Path) -> str:
     data = read_bytes(place, "", most=DOCUMENT_BYTES)
     text = data if isinstance(data, Problem) else decode(data, "", most_lines=DOCUMENT_LINES)
     return "" if isinstance(text, Problem) else text
+
+
+def _find_groups(tasks: TaskList, outline: Outline) -> list[Group]:
+    """The groups that name checks in items of their own."""
+    checks = find_group_checks(tasks, outline)
+    members: dict[int, list[StepId]] = {number: [] for number in checks}
+    for task in tasks.tasks:
+        for number in task.groups:
+            if number in members and not task.optional:
+                members[number].append(task.id)
+    return [
+        Group(
+            name=f"the group {tasks.groups[number].id or tasks.groups[number].title}",
+            members=tuple(members[number]),
+            checks=found,
+            line=outline.entries[number].line,
+        )
+        for number, found in checks.items()
+    ]
 
 
 def _step(task: Task, text: str, outline: Outline, path: str) -> Step:

@@ -45,6 +45,18 @@ def find_checks(task: Task, outline: Outline) -> tuple[Check, ...]:
     return tuple(found)
 
 
+def find_group_checks(tasks: TaskList, outline: Outline) -> Mapping[int, tuple[Check, ...]]:
+    """The commands that groups name as checks in items of their own, by the number of the group."""
+    steps = {task.number for task in tasks.tasks}
+    found: dict[int, tuple[Check, ...]] = {}
+    for number in tasks.groups:
+        own = (child for child in outline.children.get(number, ()) if child not in steps and child not in tasks.groups)
+        checks = [(label_command(entry.words), entry.line) for entry in (outline.entries[child] for child in own)]
+        if any(command for command, _ in checks):
+            found[number] = tuple(Check(command=command, line=line) for command, line in checks if command)
+    return found
+
+
 def label_command(words: str) -> str:
     """The command of an item that consists of a label and one command; "" if it is anything else."""
     label = _LABEL.match(words)

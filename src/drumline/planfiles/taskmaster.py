@@ -18,7 +18,7 @@ from drumline.planfiles.document import Parsed, Span
 from drumline.planfiles.jsonfile import read_json
 from drumline.planfiles.sidecar import SUFFIX, Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, read_bytes
-from drumline.planfiles.taskmaster_tasks import Item, Items, find_tags, read_items, to_steps
+from drumline.planfiles.taskmaster_tasks import Item, Items, find_acceptance, find_tags, read_items, to_steps
 from drumline.planfiles.weaving import weave_beside
 from drumline.ports.planfiles import Account, Correction
 
@@ -57,6 +57,7 @@ class TaskmasterDialect:
             texts={item.id: item.text for item in reversed(found.leaves)},
             problems=(*found.problems, *problems),
             title=found.title,
+            acceptance=find_acceptance(found, steps),
         )
 
     def edit(self, text: str, step: Step, marks: Marks, ticked: Sequence[int]) -> list[Span]:

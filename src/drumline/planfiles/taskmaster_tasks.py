@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Check, Problem, Status, Step
+from drumline.core.plan import Acceptance, Check, Problem, Status, Step
 from drumline.core.validation import legal_id, normal_path
 from drumline.planfiles.datatree import Flaw, Kind, Node, plain, read_data
 from drumline.planfiles.jsonfile import encodable, read_json
 from drumline.planfiles.source import BOM, NEWLINE, digest, line_at, line_starts
 from drumline.planfiles.tasklist import warning
+from drumline.planfiles.tasklist_groups import Group, find_last, hand_down
 from drumline.planfiles.tasklist_names import shorten
 from drumline.planfiles.tasklist_text import find_files, label_command
 from drumline.record import Record
@@ -30,7 +31,8 @@ READS: Mapping[str, Status] = {
     "canceled": Status.SKIPPED,
 }
 _PROSE = (("description", "Description"), ("details", "Details"), ("testStrategy", "Test strategy"))
-_LISTS = (("acceptanceCriteria", "Acceptance criteria"), ("checks", "Checks"))
+_CRITERIA = "acceptanceCriteria"
+_LISTS = ((_CRITERIA, "Acceptance criteria"), ("checks", "Checks"))
 
 
 class Item(Record):
@@ -181,7 +183,44 @@ def to_steps(found: Items, path: str) -> tuple[tuple[Step, ...], list[Problem]]:
             needs.update(dict.fromkeys(direct[item.parent]))
         flat = (leaf for need in needs for leaf in last.get(need, (need,)))
         steps.append(_step(item, tuple(dict.fromkeys(need for need in flat if need != item.id)), path))
-    return tuple(steps), problems
+    groups = [group for group in _find_groups(found, children) if group.checks]
+    checked, unchecked = hand_down(steps, groups, path)
+    return checked, [*problems, *unchecked]
+
+
+def find_acceptance(found: Items, steps: Sequence[Step]) -> tuple[Acceptance, ...]:
+    """What tasks must satisfy by their criteria and their test strategy; a group's is that of the step that ends it."""
+    children: dict[StepId, list[Item]] = {}
+    for item in found.leaves:
+        children.setdefault(item.parent, []).append(item)
+    last = find_last(steps, _find_groups(found, children))
+    judged = {
+        **{item.id: item.id for item in found.leaves},
+        **{group.id: last.get(_name(group)) for group in found.groups},
+    }
+    told = [
+        (judged[item.id], name, words)
+        for item in (*found.groups, *found.leaves)
+        for name, lines in (("test strategy", _strategy(item)), ("criterion", _texts(item.node.pairs.get(_CRITERIA))))
+        for words in lines
+    ]
+    return tuple(Acceptance(step=step, name=name, words=encodable(words)) for step, name, words in told if step)
+
+
+def _find_groups(found: Items, children: Mapping[StepId, Sequence[Item]]) -> list[Group]:
+    return [
+        Group(
+            name=_name(item),
+            members=tuple(child.id for child in children.get(item.id, ())),
+            checks=_checks(item),
+            line=item.line,
+        )
+        for item in found.groups
+    ]
+
+
+def _name(group: Item) -> str:
+    return f"task {group.id}"
 
 
 def _resolve(item: Item, known: set[StepId], path: str, problems: list[Problem]) -> tuple[StepId, ...]:
@@ -208,19 +247,28 @@ def _step(item: Item, needs: tuple[StepId, ...], path: str) -> Step:
     words = " ".join(item.node.text(key) for key, _ in _PROSE)
     listed = [normal_path(file) for file in _texts(item.node.pairs.get("files"))]
     files = tuple(file for file in listed if file) or find_files(encodable(words))
-    lines = (label_command(line.lstrip("-* \t")) for line in NEWLINE.split(item.node.text("testStrategy")))
-    commands = [*_texts(item.node.pairs.get("checks")), *(command for command in lines if command)]
     return Step(
         id=item.id,
         title=item.title,
         needs=needs,
         files=tuple(encodable(file) for file in files),
-        checks=tuple(Check(command=encodable(command)) for command in dict.fromkeys(commands)),
+        checks=_checks(item),
         binding=False,
         path=path,
         line=item.line,
         text_digest=digest(_neutral(item.node).encode("utf-8", "replace")),
     )
+
+
+def _checks(item: Item) -> tuple[Check, ...]:
+    """The commands that a task or subtask names as checks."""
+    lines = (label_command(line) for line in _strategy(item))
+    commands = [*_texts(item.node.pairs.get("checks")), *(command for command in lines if command)]
+    return tuple(Check(command=encodable(command)) for command in dict.fromkeys(commands))
+
+
+def _strategy(item: Item) -> list[str]:
+    return [line.strip().lstrip("-* \t") for line in NEWLINE.split(item.node.text("testStrategy"))]
 
 
 def _neutral(node: Node) -> str:

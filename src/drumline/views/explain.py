@@ -6,43 +6,104 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from drumline.core.ids import StepId
-from drumline.core.outlook import count_proved
+from drumline.core.outlook import Outlook, todo
 from drumline.core.plan import Marks, Reading, Status, Step
 from drumline.core.profile import Profile
+from drumline.record import Record
 from drumline.views.cells import flatten
 
-NOTES: Mapping[str, str] = {
-    "dag": "one file per step; status, claims and ticked boxes are written into it",
-    "phased": "one file per step; status and claims go into its frontmatter; a complete handoff counts as done",
-    "speckit": "tasks with ids in phases; [P] runs side by side, stories after the phases above them; boxes are ticked",
-    "taskmaster": "tasks and subtasks of one tag; dependencies as written; status is written there, claims beside it",
-    "superpowers": "tasks in sections, each needs the one before; what must pass is the check; boxes are ticked there",
-    "kiro": "numbered tasks; the order or the graph in the file counts, starred ones are optional; boxes are ticked",
-    "openspec": "tasks of a change, each needs the one before; boxes are ticked, scenarios are verified at the end",
-    "checklist": "every box is a step and needs the one before; boxes are ticked there, the rest is kept beside it",
-    "implement": "steps in one document, each needs the one before; status is written there, claims beside it",
-    "maestro": "phases with roles; a state file is kept current in its own style, other plans get a file beside them",
-    "waves": "each wave needs all of the one before; the file is only read, status goes into a file beside it",
+
+class Note(Record):
+    """How one format is read: what its steps and their order are, what counts as a check, what is written back."""
+
+    read: str
+    check: str
+    ticked: str
+
+
+_VERIFICATION = "a command in backticks below Automated Verification"
+_ITEM = "an item below a task that is a label and one command, as in Run: `make test`"
+_BESIDE = "claims and reasons are kept in a file beside it"
+_BOXES = f"the box of a task that has landed, and those of its items; {_BESIDE}"
+_GROUPS = f"the box of a task that has landed, its items', and a group's with its last task; {_BESIDE}"
+NOTES: Mapping[str, Note] = {
+    "dag": Note(
+        read="one file per step; depends_on is the order",
+        check=_VERIFICATION,
+        ticked="status, claims and boxes of checks, in the step's file",
+    ),
+    "phased": Note(
+        read="one file per step; depends_on is the order; a complete handoff counts as done",
+        check="a command below Test commands",
+        ticked="status and claims, in the frontmatter of the step's file",
+    ),
+    "speckit": Note(
+        read="boxes with ids in phases; [P] runs side by side, stories after the phases above them",
+        check=_ITEM,
+        ticked=_GROUPS,
+    ),
+    "taskmaster": Note(
+        read="tasks and subtasks of one tag; dependencies as written",
+        check="a line of testStrategy that is a label and one command, or an entry of checks",
+        ticked=f"status, a group's with its last subtask; {_BESIDE}",
+    ),
+    "superpowers": Note(
+        read="tasks in sections, each needs the one before",
+        check="a Run: command that is expected to pass; expected to fail, it must fail without the work",
+        ticked=f"all boxes of a task that has landed; {_BESIDE}",
+    ),
+    "kiro": Note(
+        read="numbered boxes; the order or the graph in the file counts, starred ones are optional",
+        check=_ITEM,
+        ticked=_GROUPS,
+    ),
+    "openspec": Note(
+        read="boxes of a change, each needs the one before; scenarios are verified at the end",
+        check=_ITEM,
+        ticked=_GROUPS,
+    ),
+    "checklist": Note(read="every box is a step and needs the one before", check=_ITEM, ticked=_GROUPS),
+    "implement": Note(
+        read="steps in one document, each needs the one before",
+        check="a command in backticks below Test or Verification",
+        ticked=f"the status of a step and the boxes of its checks; {_BESIDE}",
+    ),
+    "maestro": Note(
+        read="phases with roles; blocked_by is the order",
+        check="an entry of checks, or a command below Validation",
+        ticked="a state file is kept current in its own style; other plans get a file beside them",
+    ),
+    "waves": Note(
+        read="each wave needs all of the one before",
+        check="an entry of checks",
+        ticked="nothing: status goes into a file beside it",
+    ),
 }
+LINEAR = Note(
+    read="phases in one document, each needs the one before",
+    check=_VERIFICATION,
+    ticked=f"the boxes of the checks of a phase that has landed; {_BESIDE}",
+)
 MOST = 6
 
 
-def explain(reading: Reading, shape: Profile, configured: Sequence[str] = ()) -> list[str]:
-    """At most a screen of sentences; a line says one thing. `configured` are checks that are run for every step."""
+def explain(reading: Reading, shape: Profile, outlook: Outlook) -> list[str]:
+    """At most a screen of sentences; a line says one thing."""
     plan = reading.plan
-    note = NOTES.get(plan.format, "read and written in its own words")
-    if plan.format == "dag" and plan.path.endswith(".md"):
-        note = "phases in one document, each needs the one before; boxes are ticked there, the rest is kept beside it"
+    note = LINEAR if plan.format == "dag" and plan.path.endswith(".md") else NOTES[plan.format]
     here = [step for step in plan.steps if not step.elsewhere]
     lines = [
         f"{plan.title or plan.name} ({plan.path})",
-        f"  format: {plan.format} — {note}",
+        f"  format: {plan.format} — {note.read}",
+        f"  a check is: {note.check}",
+        f"  written back: {note.ticked}",
         f"  steps: {_progress(here, reading.marks)}",
         *_elsewhere(plan.steps),
         f"  order: {_count(len(shape.batches), 'batch', 'batches')}, at most {_count(shape.width, 'step')} in one; "
         f"longest chain {_some(shape.critical_path, ' → ')}",
-        f"  checks: {_checks(here)}",
-        f"  {count_proved(reading, configured)}",
+        f"  checks: {_checks(todo(reading), outlook)}",
+        f"  {outlook.in_words()}",
+        *_caveats(outlook, shape),
         *_agents(here),
         *_roles(here),
         *_by_hand(here),
@@ -76,9 +137,10 @@ def _elsewhere(steps: Sequence[Step]) -> Iterable[str]:
         yield f"  not run here, other repositories have to do them: {_some(others)}"
 
 
-def _checks(steps: Sequence[Step]) -> str:
+def _checks(steps: Sequence[Step], outlook: Outlook) -> str:
+    """The commands of the steps still to do."""
     commands = list(dict.fromkeys(check.command for step in steps for check in step.checks))
-    bare = [step.id for step in steps if not step.checks]
+    bare = [step.id for step in outlook.unproved]
     ignored = sum(len(step.not_run) for step in steps)
     how_many = "1 command decides" if len(commands) == 1 else f"{len(commands)} different commands decide"
     text = f"{how_many} ({_some(commands)})" if commands else "none in the plan"
@@ -86,6 +148,14 @@ def _checks(steps: Sequence[Step]) -> str:
         text += f"; nothing proves {_some(bare)}"
     prose = "1 item is" if ignored == 1 else f"{ignored} items are"
     return text + (f"; {prose} prose and not run" if ignored else "")
+
+
+def _caveats(outlook: Outlook, shape: Profile) -> Iterable[str]:
+    """When a step that is counted is not proved after all."""
+    if outlook.proved:
+        yield "    a check proves a step only if it fails without the step's work"
+    if len(outlook.proved) > 1 and shape.mode == "parallel":
+        yield "    a step that lands by a merge is not proved: side by side that can happen, with --mode sequential not"
 
 
 def _agents(steps: Sequence[Step]) -> Iterable[str]:

@@ -1,0 +1,88 @@
+"""What is said of a plan before its first run, and by a dry run: how it was read, and which checks could be added.
+
+The rule: nothing is written without a yes, and without a terminal nothing is asked; what would have been is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import click
+
+from drumline.app.detection import detect_at_head
+from drumline.app.proposing import Proposal, as_checks, propose
+from drumline.cli.output import say
+from drumline.core.ids import StepId
+from drumline.core.outlook import look_ahead
+from drumline.core.plan import Reading
+from drumline.core.profile import profile
+from drumline.errors import InvalidInput
+from drumline.views.cells import flatten
+from drumline.views.explain import explain
+from drumline.wiring import Site
+
+MOST_SHOWN = 8
+"""How many proposals are listed: with the explanation of the plan they fit on one screen."""
+
+
+def introduce(
+    site: Site, reading: Reading, selection: Collection[StepId] | None, *, first: bool, asks: bool
+) -> Reading:
+    """Say how the plan is read; before its first run propose checks, and keep them on a yes. Returns the plan as it is
+    then.
+    """
+    if not first:
+        say(f"{reading.plan.path}: format {reading.plan.format}, {_count_proved(site, reading, selection)}")
+        return reading
+    proposals = propose_checks(site, reading)
+    explain_plan(site, reading, selection, proposals, tell=say)
+    if not proposals:
+        return reading
+    if not asks:
+        say(f"  next time with them: drumline checks {reading.plan.path} --accept")
+        return reading
+    planfiles = site.open_plan(reading.plan.path, reading.plan.format)
+    try:
+        if not click.confirm("Keep them beside the plan and run them", default=False, err=True):
+            return reading
+        say(f"wrote {planfiles.keep_checks(as_checks(proposals))}")
+    except InvalidInput as refused:
+        say(f"{refused}: {refused.hint}")
+        return reading
+    reading = planfiles.read()
+    say(_count_proved(site, reading, selection))
+    return reading
+
+
+def propose_checks(site: Site, reading: Reading) -> list[Proposal]:
+    """Checks that could be added to the plan."""
+    return propose(reading, detect_at_head(site.repository), site.settings.checks)
+
+
+def explain_plan(
+    site: Site,
+    reading: Reading,
+    selection: Collection[StepId] | None,
+    proposals: Sequence[Proposal],
+    *,
+    tell: Callable[[str], None],
+) -> None:
+    """At most a screen: the format and how it was read, how much would be proved, what could be added."""
+    outlook = look_ahead(reading, site.settings.checks, selection)
+    for line in [*explain(reading, profile(reading.plan.steps), outlook), *list_proposals(proposals, most=MOST_SHOWN)]:
+        tell(line)
+
+
+def list_proposals(proposals: Sequence[Proposal], *, most: int | None = None) -> list[str]:
+    """One line for each proposal."""
+    places = [f"step {one.step}" if one.step else "every step without a check" for one in proposals]
+    lines = [
+        f"proposed for {place}: {flatten(one.command)} (from {one.why})"
+        for place, one in zip(places, proposals, strict=True)
+    ]
+    left = 0 if most is None else len(lines) - most
+    return [*lines[:most], f"and {left} more: drumline checks PLAN"] if left > 0 else lines
+
+
+def _count_proved(site: Site, reading: Reading, selection: Collection[StepId] | None) -> str:
+    return look_ahead(reading, site.settings.checks, selection).in_words()
