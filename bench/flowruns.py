@@ -22,8 +22,8 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Commit, RunId, Stream
 from drumline.engine.flow.upkeep import open_flow_driver
-from drumline.engine.flow.visit import Visit
 from drumline.engine.kit import FlowServices, Kit, Tools
+from drumline.engine.nodes.visit import Visit
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.ports.journal import Addition
 from drumline.ports.library import Callee

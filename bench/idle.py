@@ -16,8 +16,9 @@ from drumline.core.ids import Commit, DriverId, RunId, StepId, Tree
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState
-from drumline.engine.acts import Acts, Note
 from drumline.engine.kit import FlowServices, Kit, Tools
+from drumline.engine.nodes.stepwork import Note, StepWork
+from drumline.engine.performer import StepPerformer
 from drumline.engine.walk import Walk
 from drumline.store.sqlite import SqliteStore
 from drumline.testing.workspaces import FakeWorkspaces
@@ -50,7 +51,7 @@ class IdleWorkspaces(FakeWorkspaces):
         """Nothing to take away."""
 
 
-class IdleActs(Acts):
+class IdlePerformer(StepPerformer):
     """Real intents; every act succeeds at once and changes nothing."""
 
     async def intend(self, command: cmd.Command, state: StepState) -> Note:
@@ -134,13 +135,9 @@ def claim_walks(
         token = store.take(run.id, step.id, DRIVER)
         if token is None:
             raise AssertionError(f"{step.id} is claimed although nobody else is here")
-        acts = IdleActs(
-            kit=kit,
-            tools=cast(Tools, None),
-            orders=orders_for(run, step),
-            run=run,
-        )
-        found.append((Walk(kit=kit, acts=acts, run=run, driver=DRIVER, token=token), opening(step)))
+        work = StepWork(kit=kit, tools=cast(Tools, None), orders=orders_for(run, step), run=run)
+        walk = Walk(work=work, driver=DRIVER, token=token, open_performer=IdlePerformer.of)
+        found.append((walk, opening(step)))
     return found
 
 

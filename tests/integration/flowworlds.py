@@ -22,9 +22,9 @@ from drumline.core.ids import FLOW, Commit, DriverId, Stream
 from drumline.core.state import RunState
 from drumline.engine.driver import Driver
 from drumline.engine.flow.upkeep import open_flow_driver
-from drumline.engine.flow.visit import Visit
 from drumline.engine.flow.walk import Perform
 from drumline.engine.kit import FlowServices, Kit, Tools, Worker
+from drumline.engine.nodes.visit import Visit
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Store
 from drumline.ports.library import Callee

@@ -20,11 +20,11 @@ from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Stream
 from drumline.core.state import RunState
 from drumline.engine.driver import Driver
-from drumline.engine.flow.acts import FlowActs
+from drumline.engine.flow.performer import NodePerformer
 from drumline.engine.flow.upkeep import open_flow_driver
-from drumline.engine.flow.visit import Visit
 from drumline.engine.flow.walk import Perform
 from drumline.engine.kit import FlowServices, Kit, Tools, Worker
+from drumline.engine.nodes.visit import Visit
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening
 from drumline.ports.agents import Outcome as Concluded
@@ -63,7 +63,7 @@ class Crew(FlowWorld):
         return replace(super().services(), fallback={name: Callee(agent=name) for name in self.fallback})
 
     def _performing(self, kit: Kit, tools: Tools) -> Perform:
-        life, acts = self.life, FlowActs(kit=kit, flows=self.services(), tools=tools)
+        life, acts = self.life, NodePerformer(kit=kit, flows=self.services(), tools=tools)
 
         async def perform(command: RunNode, visit: Visit) -> Outcome:
             await anyio.lowlevel.checkpoint()

@@ -15,7 +15,7 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Stream
 from drumline.core.state import RunState
-from drumline.engine.flow.visit import Visit
+from drumline.engine.nodes.visit import Visit
 from drumline.ports.journal import Message
 from drumline.record import replace
 

@@ -18,10 +18,9 @@ from drumline.core.flow.state import Key
 from drumline.core.flow.values import overlay
 from drumline.core.ids import DriverId, RunId
 from drumline.core.taxonomy import MOST_KILLS
-from drumline.engine.flow.checks import Scene, run_checks
-from drumline.engine.flow.interpreters import NODE_ABILITIES
-from drumline.engine.flow.script import INLINE_LIMIT, run_script
-from drumline.engine.flow.visit import Visit
+from drumline.engine.nodes.check import Scene, run_checks
+from drumline.engine.nodes.script import INLINE_LIMIT, NODE_ABILITIES, run_script
+from drumline.engine.nodes.visit import Visit
 from drumline.ports.processes import PRINTED_LIMIT, Ended, Job
 from drumline.processes import census
 from drumline.processes.kill import sweep

@@ -26,7 +26,7 @@ from drumline.core.flow.walk import RunNode
 from drumline.core.ids import Commit, RunId
 from drumline.engine import wakeup
 from drumline.engine.flow.upkeep import open_flow_driver
-from drumline.engine.flow.visit import Visit
+from drumline.engine.nodes.visit import Visit
 from drumline.ports.journal import Message, Store
 from drumline.record import replace
 from drumline.store.sqlite import SqliteStore

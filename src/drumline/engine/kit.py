@@ -9,7 +9,7 @@ from pathlib import Path
 from drumline.core.ids import DriverId, StepId
 from drumline.core.plan import Step
 from drumline.core.redaction import Redaction
-from drumline.engine.flow.leftovers import NoWatch, Watch
+from drumline.engine.nodes.leftovers import NoWatch, Watch
 from drumline.isolation.transcripts import OWN, begin_log
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock

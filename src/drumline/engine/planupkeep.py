@@ -16,12 +16,12 @@ from drumline.core.ids import DriverId, RunId, StepId, Token
 from drumline.core.plan import Marks, Problem, Step
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
-from drumline.engine.acts import Acts
 from drumline.engine.books import Books
 from drumline.engine.branchwatch import BranchWatch
 from drumline.engine.driver import Driver
 from drumline.engine.kills import repeat_killed
 from drumline.engine.kit import Kit, Observer, Tools
+from drumline.engine.nodes.stepwork import StepWork
 from drumline.engine.outbox import Outbox, block_unmarked, parse_iso
 from drumline.engine.planwatch import OtherRuns, PlanWatch
 from drumline.engine.tidying import tidy_up
@@ -62,13 +62,8 @@ class PlanUpkeep:
 
     def open_walk(self, run: RunState, step: Step, token: Token) -> Walk:
         """The usual life of a step."""
-        acts = Acts(
-            kit=self.kit,
-            tools=self._tools,
-            orders=orders_for(run, step),
-            run=run,
-        )
-        return Walk(kit=self.kit, acts=acts, run=run, driver=self._me, token=token, recover=self.recover)
+        work = StepWork(kit=self.kit, tools=self._tools, orders=orders_for(run, step), run=run)
+        return Walk(work=work, driver=self._me, token=token, recover=self.recover)
 
     def note(self, recorded: Sequence[Recorded]) -> None:
         """Keep books."""

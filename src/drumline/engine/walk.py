@@ -19,13 +19,12 @@ from drumline.core.commands import Command, Defer, Finish, Land, Park, Release
 from drumline.core.ids import DriverId, StepId, Stream, Token
 from drumline.core.life import Phase
 from drumline.core.spending import count_usage
-from drumline.core.state import RunState
 from drumline.core.stepstate import StepState, fold_step
 from drumline.core.taxonomy import MOST_KILLS
-from drumline.engine.acts import Acts, Note
 from drumline.engine.figures import add_figures
 from drumline.engine.kills import KILL_WAIT, repeat_killed
-from drumline.engine.kit import Kit
+from drumline.engine.nodes.stepwork import Note, StepWork
+from drumline.engine.performer import StepPerformer
 from drumline.engine.refusals import explain_refusal, find_refusal
 from drumline.engine.salvage import read_work
 from drumline.errors import ChildKilled, Conflict, GitError, GitKilled, InvalidInput
@@ -40,9 +39,7 @@ Recover = Callable[[StepState, DriverId], list[ev.Event]]
 class Walk:
     """One driver's hold on one step."""
 
-    kit: Kit
-    acts: Acts
-    run: RunState
+    work: StepWork
     driver: DriverId
     token: Token
     recover: Recover = recover
@@ -50,14 +47,17 @@ class Walk:
     recorded: int = 0
     pending: Note = field(default_factory=Note)
     kills: int = 0
+    open_performer: Callable[[StepWork], StepPerformer] = StepPerformer.of
 
     def __post_init__(self) -> None:
-        self.acts = replace(self.acts, note=self._note)
+        self.kit, self.run = self.work.kit, self.work.run
+        self.work = replace(self.work, note=self._note)
+        self._performer = self.open_performer(self.work)
 
     @cached_property
     def step(self) -> StepId:
         """The step this walk is about."""
-        return self.acts.orders.step.id
+        return self.work.orders.step.id
 
     @cached_property
     def stream(self) -> Stream:
@@ -159,7 +159,7 @@ class Walk:
         await self._after(command)
 
     async def _go_on(self, command: Command) -> Command:
-        pending = await self.acts.perform(command, self.state)
+        pending = await self._performer.perform(command, self.state)
         self.kills = 0
         fold_step(self.state, pending.step)
         return await self._begin(pending)
@@ -167,8 +167,8 @@ class Walk:
     async def _begin(self, pending: Note) -> Command:
         """Decide what comes next and record it together with what came of the last."""
         self.pending = pending
-        command = advance(self.acts.orders, self.state, self.run)
-        intent = await self.acts.intend(command, self.state)
+        command = advance(self.work.orders, self.state, self.run)
+        intent = await self._performer.intend(command, self.state)
         self.pending = Note()
         await self._record(pending.then(intent))
         fold_step(self.state, intent.step)

@@ -17,8 +17,8 @@ from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.flow.templates import render_strict
 from drumline.core.flow.walk import RunNode, begin_flow
-from drumline.engine.flow.candidates import find_worker, list_callees
 from drumline.engine.kit import FlowServices
+from drumline.engine.nodes.agent import find_worker, list_callees
 from drumline.errors import InvalidInput
 from drumline.ports.library import Callee
 from drumline.record import replace

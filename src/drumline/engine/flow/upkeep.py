@@ -16,7 +16,7 @@ from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
 from drumline.core.taxonomy import WAITS
 from drumline.engine.driver import Driver
-from drumline.engine.flow.acts import FlowActs
+from drumline.engine.flow.performer import NodePerformer
 from drumline.engine.flow.walk import FlowWalk, Perform
 from drumline.engine.kit import Kit, Observer
 from drumline.engine.upkeep import StepWalk
@@ -41,8 +41,8 @@ class FlowUpkeep:
     def equip(self, driver: DriverId) -> None:
         """Open agents, models and processes for this driver."""
         self._me = driver
-        acts = FlowActs(kit=self.kit, flows=self._flows, tools=self.kit.equip(driver), warn=self.warn)
-        self._act = self.perform or acts.perform
+        performer = NodePerformer(kit=self.kit, flows=self._flows, tools=self.kit.equip(driver), warn=self.warn)
+        self._act = self.perform or performer.perform
 
     def open_walk(self, run: RunState, step: Step, token: Token) -> FlowWalk:
         """The walk of the flow."""

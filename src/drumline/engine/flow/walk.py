@@ -28,12 +28,12 @@ from drumline.core.state import RunState
 from drumline.core.taxonomy import WAITS
 from drumline.engine.flow.calls import FlowCalls
 from drumline.engine.flow.delivery import Delivery
-from drumline.engine.flow.leftovers import NO_WATCH, Watch
 from drumline.engine.flow.rests import Rests
 from drumline.engine.flow.stack import Move, Question, Stack
-from drumline.engine.flow.visit import Visit
 from drumline.engine.flow.worktime import WorkTime
 from drumline.engine.kit import FlowServices, Kit
+from drumline.engine.nodes.leftovers import NO_WATCH, Watch
+from drumline.engine.nodes.visit import Visit
 from drumline.engine.refusals import find_sole
 from drumline.errors import Conflict, DrumlineError, InvalidInput, NotAllowed
 from drumline.isolation.scratch import take_over_logs

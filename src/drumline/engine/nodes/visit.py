@@ -14,7 +14,7 @@ from drumline.core.flow.relay import Relay
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
 from drumline.core.ids import RunId
-from drumline.engine.flow.leftovers import NO_WATCH, Watch
+from drumline.engine.nodes.leftovers import NO_WATCH, Watch
 from drumline.isolation.transcripts import begin_log
 
 LONGEST = 160

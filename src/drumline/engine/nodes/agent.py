@@ -17,23 +17,39 @@ from drumline.core.flow.questions import introduce
 from drumline.core.flow.relay import Relay, find_block, suspend
 from drumline.core.flow.templates import list_references
 from drumline.core.flow.values import render
-from drumline.core.ids import StepId
-from drumline.core.routing import Candidate
+from drumline.core.ids import FLOW
+from drumline.core.routing import USUAL, Candidate, list_candidates
 from drumline.core.spending import COST, add_up
 from drumline.core.taxonomy import RULES, Failure
 from drumline.engine.agent_call import MOST_MESSAGE, MOST_NOTICES, AgentCall, cut_notices
-from drumline.engine.flow.asking import add_usage, keep_within, settle, shorten
-from drumline.engine.flow.prompts import write_assignment
-from drumline.engine.flow.visit import Visit
 from drumline.engine.kit import Price, know_no_price
+from drumline.engine.nodes.answers import add_usage, keep_within, settle, shorten
+from drumline.engine.nodes.prompts import write_assignment
+from drumline.engine.nodes.visit import Visit
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Agent, Assignment
 from drumline.ports.agents import Outcome as Concluded
+from drumline.ports.library import Callee
 from drumline.ports.models import Answer
 from drumline.ports.schemas import Schemas
 from drumline.record import Record, replace
 
-FLOW_STEP = StepId("flow")
+OWN = ""
+"""The name of the agent that a node names: in the journal it has none, the others have theirs from the settings."""
+
+
+def list_callees(own: Callee, fallback: Mapping[str, Callee]) -> tuple[Candidate, ...]:
+    """Every agent that may act in a visit, in order."""
+    others = {name: one for name, one in fallback.items() if (one.agent, one.model) != (own.agent, own.model)}
+    return list_candidates(
+        Candidate(name=OWN, tier=own.tier or USUAL),
+        (Candidate(name=name, tier=one.tier or own.tier or USUAL) for name, one in others.items()),
+    )
+
+
+def find_worker(name: str, own: Callee, fallback: Mapping[str, Callee]) -> Callee:
+    """The agent behind a candidate's name; the node's own if that name is gone from the settings."""
+    return own if name == OWN else fallback.get(name, own)
 
 
 class Terms(Record):
@@ -60,20 +76,20 @@ async def ask_agent(
         prompt = write_assignment(node, visit)
     except InvalidInput as error:
         return Outcome(failure=str(error), failure_class=Failure.PERMANENT.value)
-    errand = _Errand(node=node, visit=visit, agent=agent, terms=terms or Terms())
+    asked = _AgentVisit(node=node, visit=visit, agent=agent, terms=terms or Terms())
 
     async def repair(text: str) -> Answer:
-        return await errand.send(text, read_only=True)
+        return await asked.send(text, read_only=True)
 
     async def work() -> Outcome:
-        return await settle(await errand.send(prompt), node.output_schema, schemas=schemas, repair=repair)
+        return await settle(await asked.send(prompt), node.output_schema, schemas=schemas, repair=repair)
 
-    outcome = await keep_within(errand.limit, work, failure=Failure.VALIDATION)
-    unchanged = errand.last is not None and errand.last.unchanged and not outcome.failure
+    outcome = await keep_within(asked.limit, work, failure=Failure.VALIDATION)
+    unchanged = asked.last is not None and asked.last.unchanged and not outcome.failure
     outcome = replace(
-        outcome, usage=errand.usage, relayed=errand.relay(outcome), notices=errand.notices, unchanged=unchanged
+        outcome, usage=asked.usage, relayed=asked.relay(outcome), notices=asked.notices, unchanged=unchanged
     )
-    failure, last = find_block(node, outcome), errand.last
+    failure, last = find_block(node, outcome), asked.last
     if failure is None:
         return outcome
     said = last.message if last is not None and last.failure else outcome.failure
@@ -96,7 +112,7 @@ def hears_report(node: AgentNode, flow: Flow) -> bool:
 
 
 @dataclass(kw_only=True, slots=True)
-class _Errand:
+class _AgentVisit:
     """All assignments of one attempt; the first of a visit has the visit's number, each further one more."""
 
     node: AgentNode
@@ -181,7 +197,7 @@ class _Errand:
         prompt_file.write_text(prompt, encoding="utf-8", errors="backslashreplace")
         return Assignment(
             run=visit.run,
-            step=FLOW_STEP,
+            step=FLOW,
             node=self.node.id,
             attempt=visit.key.visit + number - 1,
             scope=visit.key.scope,

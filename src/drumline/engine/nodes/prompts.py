@@ -13,7 +13,7 @@ from drumline.core.flow.inspection import listed
 from drumline.core.flow.model import AgentNode, Flow, Json, LlmNode
 from drumline.core.flow.noderules import MCP
 from drumline.core.flow.templates import list_references, render_strict
-from drumline.engine.flow.visit import Visit
+from drumline.engine.nodes.visit import Visit
 from drumline.errors import InvalidInput
 from drumline.ports.skills import Skills
 from drumline.record import Record, field, replace

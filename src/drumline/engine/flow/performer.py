@@ -11,19 +11,18 @@ from drumline.core.routing import USUAL
 from drumline.core.taxonomy import Failure
 from drumline.engine.agent_call import open_worker
 from drumline.engine.brought import list_node_commands
-from drumline.engine.flow.asking import ask_model
-from drumline.engine.flow.candidates import OWN, find_worker, list_callees
-from drumline.engine.flow.checks import Scene, run_checks
-from drumline.engine.flow.errand import Terms, ask_agent
-from drumline.engine.flow.prompts import drop_unknown
-from drumline.engine.flow.script import run_script
-from drumline.engine.flow.visit import Visit
 from drumline.engine.kit import FlowServices, Kit, Tools
+from drumline.engine.nodes.agent import OWN, Terms, ask_agent, find_worker, list_callees
+from drumline.engine.nodes.check import Scene, run_checks
+from drumline.engine.nodes.llm import ask_model
+from drumline.engine.nodes.prompts import drop_unknown
+from drumline.engine.nodes.script import run_script
+from drumline.engine.nodes.visit import Visit
 from drumline.record import Record
 
 
-class FlowActs(Record):
-    """The hands of one driver."""
+class NodePerformer(Record):
+    """Who acts for the visits of one driver."""
 
     kit: Kit
     flows: FlowServices

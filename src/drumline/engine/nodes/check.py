@@ -1,29 +1,122 @@
-"""Check nodes: the engine runs commands and judges by their exit codes. What cannot run here has neither passed nor
-failed: it is repeated once, or until it was killed from outside three times in a row; then the run is blocked.
+"""Checks: the engine runs commands and judges by their exit codes, the same way for a step and for a node of a flow.
+
+What cannot run here has neither passed nor failed: it is repeated once, or until it was killed from outside three times
+in a row; then the run is blocked.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 
+from drumline.core import commands as cmd
+from drumline.core import events as ev
 from drumline.core.advance import explain_kills
-from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, explain, is_work
+from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, FailedCheck, classify, explain, is_work
 from drumline.core.flow.model import CheckNode, Json
 from drumline.core.flow.outcome import Outcome
-from drumline.core.leftovers import tell_left
+from drumline.core.leftovers import sort_changes, tell_left
+from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
-from drumline.engine.checking import Checked, run_check
-from drumline.engine.flow.leftovers import find_leftovers
-from drumline.engine.flow.visit import Visit
+from drumline.engine.finishing import spell_path
 from drumline.engine.kills import KILL_WAIT
-from drumline.ports.processes import Processes
-from drumline.record import Record, field
+from drumline.engine.nodes.leftovers import find_leftovers
+from drumline.engine.nodes.stepwork import Note, StepWork, known
+from drumline.engine.nodes.visit import Visit
+from drumline.errors import ChildKilled
+from drumline.ports.processes import Job, Processes
+from drumline.record import Record, field, replace
 
+MOST_OUTPUT = 8_000
+TIMED_OUT = 124
+"""The exit code of a check that took too long, as the program `timeout` has it."""
 LEAST_TIME = 0.1
 """Seconds that a check is given at least, however little is left to its node."""
 
 Sleep = Callable[[float], Awaitable[None]]
+
+
+class Checked(Record):
+    """How a check ended; `cause` is None if it passed, `left` names processes of it that could not be ended."""
+
+    exit_code: int | None
+    output: str
+    seconds: float
+    cause: Cause | None
+    left: str = ""
+
+
+async def run_check(
+    command: str,
+    processes: Processes,
+    *,
+    folder: Path,
+    log: Path,
+    timeout: float | None,
+    files: Sequence[str] = (),
+    env: Mapping[str, str] = MappingProxyType({}),
+) -> Checked:
+    """Run the command in the folder. `files` are those that the work is about, `env` is added to our environment."""
+    job = Job(argv=["bash", "-c", command], cwd=folder, log=log, timeout=timeout, env=env)
+    ended = await processes.run(job)
+    output = ended.output or ended.message
+    if ended.timed_out:
+        output += f"\n(stopped after {timeout:g} s)"
+    exit_code = TIMED_OUT if ended.timed_out else ended.exit_code
+    names = tuple(dict.fromkeys(PurePosixPath(file).name for file in files))
+    failed = FailedCheck(command=command, exit_code=exit_code, output=output, folder=str(folder), names=names)
+    failed = replace(failed, killed=ended.killed)
+    return Checked(
+        exit_code=exit_code,
+        output=output[-MOST_OUTPUT:],
+        seconds=ended.seconds,
+        cause=None if exit_code == 0 else classify(failed),
+        left=ended.left,
+    )
+
+
+def intend(command: cmd.RunCheck, state: StepState) -> Note:
+    """Which check is run on which tree."""
+    started = ev.CheckStarted(check=command.number, command=command.check.command, tree=known(state.tree))
+    return Note(step=[started])
+
+
+async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
+    """Run the check in the step's workspace, which has the tree of the work again afterwards."""
+    step, tree = work.orders.step.id, known(state.tree)
+    log = work.kit.log(step, f"check-{state.attempts}-{command.number + 1}.log")
+    if command.delay:
+        await work.kit.clock.sleep(command.delay)
+    found = await run_check(
+        command.check.command,
+        work.tools.processes,
+        folder=work.kit.workspaces.path(step),
+        log=log,
+        timeout=work.kit.check_timeout,
+        files=work.orders.step.files,
+    )
+    if found.cause is not None and found.cause.failure is CheckFailure.KILLED:
+        raise ChildKilled(f"the check {command.check.command}")
+    changes = await work.kit.workspaces.clean(step, tree, base=known(state.base))
+    left = sort_changes((spell_path(path), kind) for path, kind in changes.items())
+    ended = ev.CheckEnded(
+        check=command.number,
+        command=command.check.command,
+        tree=tree,
+        tree_after=tree,
+        exit_code=found.exit_code,
+        seconds=round(found.seconds, 3),
+        output=found.output,
+        log=log.name,
+        failure=found.cause.failure.value if found.cause else "",
+        evidence=found.cause.evidence if found.cause else "",
+        created=left.created,
+        altered=left.altered,
+        left=found.left,
+    )
+    return Note(step=[ended])
 
 
 class Scene(Record):

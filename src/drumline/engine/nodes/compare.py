@@ -10,18 +10,39 @@ from collections.abc import Sequence
 
 import anyio
 
+from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.advance import Orders
 from drumline.core.baseline import paint
 from drumline.core.ids import Commit, Tree
 from drumline.core.judge import Touched, find_touched, is_mixed, judges_differ, list_reverted
 from drumline.core.proof import Against, Compared
-from drumline.engine.checking import run_check
+from drumline.core.stepstate import StepState
 from drumline.engine.kit import Kit
+from drumline.engine.nodes.check import run_check
+from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.isolation.scratch import open_scratch
 from drumline.ports.processes import Processes
 from drumline.ports.workspaces import Workspaces
 from drumline.record import Record
+
+
+def intend(command: cmd.Compare) -> Note:
+    """With which tree the work is compared."""
+    return Note(step=[ev.ComparisonStarted(against=command.against)])
+
+
+async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
+    """What the checks say about the other tree."""
+    comparison = Comparison(
+        kit=work.kit,
+        processes=work.tools.processes,
+        orders=work.orders,
+        before=known(state.ready),
+        after=known(state.tree),
+        touched=state.touched,
+    )
+    return Note(step=[await comparison.make(command.against, command.checks)])
 
 
 class Comparison(Record):

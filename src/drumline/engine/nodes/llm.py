@@ -6,7 +6,7 @@ its schema one of two repairs, and the node's timeout holds for all of it togeth
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -14,14 +14,13 @@ import anyio
 import anyio.to_thread
 
 from drumline.core.flow.events import NodeUsed
-from drumline.core.flow.extraction import extract_json, write_extraction_prompt
-from drumline.core.flow.model import Json, LlmNode
+from drumline.core.flow.model import LlmNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.relay import find_block
-from drumline.core.ids import StepId
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction, waits
-from drumline.engine.flow.prompts import Brief, Toolbox, choose_tools, write_brief
-from drumline.engine.flow.visit import Visit
+from drumline.engine.nodes.answers import add_usage, keep_within, settle, shorten
+from drumline.engine.nodes.prompts import Brief, Toolbox, choose_tools, write_brief
+from drumline.engine.nodes.visit import Visit
 from drumline.errors import Conflict, InvalidInput, StaleToken
 from drumline.ports.clock import Clock
 from drumline.ports.models import Answer, Models, Question
@@ -29,17 +28,10 @@ from drumline.ports.schemas import Schemas
 from drumline.ports.skills import Skills
 from drumline.record import replace
 
-REPAIRS = 2
-EXTRACTION = "structured-extraction"
-FLOW_STEP = StepId("flow")
 MOST_NOTICES = 20
-MOST_REPAIRED = 100_000
-"""Characters of an answer that are shown again when it does not fit."""
 
 PASSING = ("timed out", "rate limit", "429", "Connection reset", "Connection refused", "produced no output")
 """Words by which the format knows a failure that passes by itself."""
-
-Ask = Callable[[str], Awaitable[Answer]]
 
 
 async def ask_model(
@@ -125,40 +117,6 @@ class _Inquiry:
         )
 
 
-async def settle(answer: Answer, schema: Mapping[str, Json] | None, *, schemas: Schemas, repair: Ask) -> Outcome:
-    """What an answer comes to: text as it is, or a value that fits, if need be after repairs."""
-    if answer.failure:
-        return Outcome(failure=answer.message or answer.failure, failure_class=answer.failure)
-    if schema is None:
-        return Outcome(output=answer.text)
-    said, problem = answer.text, ""
-    for repaired in range(REPAIRS + 1):
-        value, problem = _judge(said, schema, schemas)
-        if not problem:
-            return Outcome(output=value)
-        if repaired < REPAIRS:
-            again = await repair(write_extraction_prompt(schema, answer.text[:MOST_REPAIRED], problem=problem))
-            if again.failure:
-                return Outcome(failure=again.message or again.failure, failure_class=again.failure, stage=EXTRACTION)
-            said = again.text
-    why = f"no answer fitted the schema, {REPAIRS} repairs included; the last: {problem}"
-    return Outcome(failure=why, failure_class=Failure.VALIDATION.value, stage=EXTRACTION)
-
-
-def add_usage(total: dict[str, float], usage: Mapping[str, float]) -> None:
-    """Add what was used to a total."""
-    for name, count in usage.items():
-        total[name] = total.get(name, 0.0) + count
-
-
-def _judge(said: str, schema: Mapping[str, Json], schemas: Schemas) -> tuple[Json, str]:
-    try:
-        value = extract_json(said)
-    except InvalidInput as error:
-        return None, str(error)
-    return value, "; ".join(schemas.find_faults(value, schema))
-
-
 def _passes(answer: Answer) -> bool:
     """Whether a failure may pass by itself: by its class, or by the format's words unless a person has to act."""
     if not answer.failure:
@@ -173,17 +131,3 @@ def _refuse_silence(answer: Answer) -> Answer:
     if answer.failure or answer.text.strip():
         return answer
     return Answer(failure=Failure.TRANSIENT.value, message="the model produced no output", usage=answer.usage)
-
-
-async def keep_within(limit: float | None, work: Callable[[], Awaitable[Outcome]], *, failure: Failure) -> Outcome:
-    """What the work comes to, or a failure of this class if it takes longer."""
-    if limit is None:
-        return await work()
-    with anyio.move_on_after(limit):
-        return await work()
-    return Outcome(failure=f"timed out after {limit:g} s", failure_class=failure.value)
-
-
-def shorten(*limits: float | None) -> float | None:
-    """The shortest limit; None if there is none."""
-    return min((limit for limit in limits if limit is not None), default=None)

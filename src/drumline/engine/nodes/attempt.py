@@ -1,0 +1,186 @@
+"""Attempts of agents at a step. The rule: what an agent leaves is kept, whatever came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import uuid4
+
+from drumline.core import commands as cmd
+from drumline.core import events as ev
+from drumline.core import gates
+from drumline.core.ids import Tree
+from drumline.core.judge import Touched
+from drumline.core.prompt import Brief, write_prompt
+from drumline.core.roles import Capability, Role, find_role
+from drumline.core.routing import plan_rest, spell_agent
+from drumline.core.schedule import list_remarks
+from drumline.core.spending import add_up, count_attempt, count_usage
+from drumline.core.stepstate import StepState
+from drumline.core.taxonomy import Failure
+from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, open_worker
+from drumline.engine.kit import Worker
+from drumline.engine.nodes.compare import look_for_judges
+from drumline.engine.nodes.stepwork import Note, StepWork, known
+from drumline.engine.salvage import explain_unreadable, list_ignored, read_work
+from drumline.errors import ChildKilled
+from drumline.ports.agents import Assignment, Outcome
+from drumline.record import Record, replace
+
+SHORT = 12
+"""Digits of a commit that are told: git finds it by them."""
+
+
+def intend(command: cmd.Attempt, state: StepState) -> Note:
+    """The attempt as it begins; a session that is begun with it gets its id here, so that a crash leaves it known."""
+    started = ev.AttemptStarted(
+        node=command.node,
+        attempt=command.attempt,
+        tree=known(state.tree),
+        tier=command.tier,
+        delay=command.delay,
+        agent=command.agent,
+        session=command.session,
+        new_session="" if command.session else str(uuid4()),
+        budget=command.budget,
+    )
+    return Note(step=[started])
+
+
+async def act(work: StepWork, command: cmd.Attempt, state: StepState) -> Note:
+    """Let an agent work, and keep what it left."""
+    return await _Attempt(work=work).make(command, state)
+
+
+class _Attempt(Record):
+    work: StepWork
+
+    async def make(self, command: cmd.Attempt, state: StepState) -> Note:
+        """Let an agent work, and keep what it left, whatever came of it."""
+        step, base, before = self.work.orders.step.id, known(state.base), state.tree
+        if command.delay:
+            await self.work.kit.clock.sleep(command.delay)
+        began = self.work.kit.clock.now()
+        outcome = await self._ask(command, state)
+        if outcome.failure == Failure.KILLED.value:
+            await self._keep_usage(outcome.usage, round(max(0.0, self.work.kit.clock.now() - began), 3))
+            raise ChildKilled(f"the agent: {outcome.message[:MOST_MESSAGE]}")
+        work = await read_work(self.work.kit.workspaces, step, base=base)
+        tree = work.tree
+        kept = await self.work.kit.workspaces.keep(step, str(command.attempt), tree, base=base)
+        if work.unreadable:
+            message = explain_unreadable(work.unreadable, kept=kept[:SHORT])
+            outcome, tree = await self._undo(message, outcome, state), known(before)
+        if outcome.failure and tree != before:
+            left = f"what attempt {command.attempt} had changed is kept: git show {kept[:SHORT]}"
+            outcome = replace(outcome, notices=(left, *outcome.notices))
+        role = find_role(self.work.orders.step.role)
+        writes = role is None or role.capability.writes
+        if role is not None and not writes and tree != before:
+            message = f"the role {role.name} may only read, but files were changed; the changes were undone"
+            outcome, tree = await self._undo(message, outcome, state), known(before)
+        ended = ev.AttemptEnded(
+            node=command.node,
+            attempt=command.attempt,
+            tree=tree,
+            failure=outcome.failure,
+            message=outcome.message[:MOST_MESSAGE],
+            seconds=round(max(0.0, self.work.kit.clock.now() - began), 3),
+            usage=outcome.usage,
+            source=outcome.source,
+            session=outcome.session,
+            question="" if outcome.failure else outcome.question[:MOST_MESSAGE],
+            resets_at=self._rest(outcome, state),
+            unchanged=writes and tree == before and not outcome.failure and not outcome.question,
+            notices=cut_notices(outcome.notices),
+            touched=await self._look_for_judges(state, tree),
+            ignored=await list_ignored(self.work.kit.workspaces, step, before=state.ignored),
+        )
+        return Note(step=[ended], run=self._count(command, state, ended))
+
+    async def _ask(self, command: cmd.Attempt, state: StepState) -> Outcome:
+        worker = open_worker(self.work.tools.open_agent, spell_agent(self.work.run, command.agent))
+        call = AgentCall(
+            agent=worker.agent,
+            model=worker.model,
+            price=self.work.kit.price,
+            now=self.work.kit.clock.now,
+            keep=self._keep_usage,
+            name_session=self._name_session,
+        )
+        return await call.make(self._assignment(command, state, worker))
+
+    async def _name_session(self, session: str) -> None:
+        await self.work.note(ev.SessionOpened(session=session))
+
+    async def _keep_usage(self, usage: Mapping[str, float], seconds: float) -> None:
+        await self.work.note(ev.AttemptUsed(usage=usage, seconds=seconds))
+
+    def _rest(self, outcome: Outcome, state: StepState) -> float | None:
+        """When an agent out of quota is asked again."""
+        if outcome.failure != Failure.QUOTA.value:
+            return None
+        return plan_rest(outcome.resets_at, rests=state.rests, now=self.work.kit.clock.now())
+
+    def _count(self, command: cmd.Attempt, state: StepState, ended: ev.AttemptEnded) -> list[ev.Event]:
+        total = add_up((state.spent.get(command.agent, {}), count_attempt(ended.usage)))
+        return [*count_usage(self.work.orders.step.id, command.agent, total)]
+
+    async def _undo(self, message: str, outcome: Outcome, state: StepState) -> Outcome:
+        """What was changed cannot stay: it is kept by ref, and undone; the agent's session knows not."""
+        await self.work.kit.workspaces.restore(self.work.orders.step.id, known(state.tree))
+        return replace(outcome, failure=Failure.VALIDATION.value, message=message, session="")
+
+    def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker) -> Assignment:
+        step = self.work.orders.step
+        role = find_role(step.role)
+        prompt = self._write_prompt(command, state, role)
+        prompt_file = self.work.kit.log(step.id, f"prompt-{command.attempt}.md")
+        prompt_file.write_text(prompt, encoding="utf-8")
+        return Assignment(
+            run=self.work.run.id,
+            step=step.id,
+            node=command.node,
+            attempt=command.attempt,
+            prompt=prompt,
+            prompt_file=prompt_file,
+            workspace=self.work.kit.workspaces.path(step.id),
+            log=self.work.kit.log(step.id, f"attempt-{command.attempt}.log"),
+            tier=command.tier,
+            model=worker.model,
+            timeout=_shorter(self.work.kit.agent_timeout, role.minutes * 60.0 if role else None),
+            read_only=role is not None and role.capability is Capability.READ_ONLY,
+            session=command.session,
+            new_session=known(state.asked).new_session,
+            idle=self.work.kit.agent_idle,
+            budget=command.budget,
+            answers=tuple((asked.removeprefix(gates.introduce(step)), said) for asked, said in command.answers),
+        )
+
+    def _write_prompt(self, command: cmd.Attempt, state: StepState, role: Role | None) -> str:
+        step = self.work.orders.step
+        brief = Brief(
+            step=step,
+            text=self.work.kit.read_pinned(step),
+            plan_title=self.work.run.plan.title or self.work.run.plan.name,
+            checks=self.work.orders.checks,
+            attempt=command.attempt,
+            context=self.work.run.begun.context,
+            feedback=state.feedback,
+            complaint=state.complaint,
+            comment=command.comment,
+            role=role.briefing if role else "",
+            fresh=state.fresh,
+            answers=command.answers,
+            cut_short=state.cut_short,
+            remarks=list_remarks(self.work.run),
+        )
+        return write_prompt(brief)
+
+    async def _look_for_judges(self, state: StepState, tree: Tree) -> tuple[Touched, ...]:
+        base, ready = known(state.base), known(state.ready)
+        return await look_for_judges(self.work.orders, self.work.kit.workspaces, base=base, tree=tree, ready=ready)
+
+
+def _shorter(one: float | None, other: float | None) -> float | None:
+    given = [limit for limit in (one, other) if limit is not None]
+    return min(given, default=None)

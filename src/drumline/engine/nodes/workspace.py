@@ -1,0 +1,49 @@
+"""The workspace of a step: a worktree at the head of the run branch, with what the setup command makes in it."""
+
+from __future__ import annotations
+
+from drumline.core import events as ev
+from drumline.core.products import MOST_WALKED
+from drumline.core.stepstate import StepState
+from drumline.engine.nodes.stepwork import Note, StepWork, known
+from drumline.engine.salvage import list_ignored
+from drumline.errors import ChildKilled
+from drumline.ports.processes import Job
+
+SETUP = "setup"
+
+
+async def intend(work: StepWork) -> Note:
+    """Where it will be, and at which commit."""
+    # A slow setup must not let an edit slip in under the old text's name.
+    work.kit.read_pinned(work.orders.step)
+    base = await work.kit.workspaces.head()
+    path = str(work.kit.workspaces.path(work.orders.step.id))
+    return Note(step=[ev.WorkspaceAssigned(path=path, base=base)])
+
+
+async def act(work: StepWork, state: StepState) -> Note:
+    """Make it, or say why it cannot be made."""
+    step, workspaces = work.orders.step.id, work.kit.workspaces
+    base = known(state.base)
+    tree = await workspaces.prepare(step, base)
+    setup = work.run.begun.setup
+    if not setup:
+        return Note(step=[ev.WorkspaceReady(tree=tree)])
+    ended = await work.tools.processes.run(
+        Job(
+            argv=["bash", "-c", setup],
+            cwd=workspaces.path(step),
+            log=work.kit.log(step, f"{SETUP}.log"),
+            timeout=work.kit.check_timeout,
+        )
+    )
+    if ended.killed:
+        raise ChildKilled(f"the setup command {setup}")
+    if ended.exit_code != 0:
+        why = ended.message or f"exit code {ended.exit_code}"
+        return Note(step=[ev.WorkspaceFailed(reason=f"setup command failed ({why}): {setup}")])
+    made = await workspaces.snapshot(step, base=base)
+    if made != tree:  # what is on no branch is gone once the user prunes the repository
+        await workspaces.keep(step, SETUP, made, base=base)
+    return Note(step=[ev.WorkspaceReady(tree=made, ignored=await list_ignored(workspaces, step, most=MOST_WALKED))])
