@@ -125,7 +125,7 @@ HONEST: dict[str, tuple[Deed, str, Mapping[str, str], str]] = {
         {"write": {"cli.py": "import sys\n\nprint('hello', *sys.argv[1:])\n"}},
         "python3 cli.py Ada | grep -q Ada",
         {**FILES, "cli.py": "print('hello')\n"},
-        "kept",
+        "proved",
     ),
     "writes the program that its check executes": (
         {"write": {"bin/app.sh": "echo 1.0\n"}},
@@ -137,7 +137,7 @@ HONEST: dict[str, tuple[Deed, str, Mapping[str, str], str]] = {
         {"write": {"Makefile": f"test:\n\t{UNITTEST}\nhello:\n\techo hello\n"}},
         "make hello",
         FILES,
-        "kept",
+        "proved",
     ),
     "begins a project with its tests and their configuration": (
         {
@@ -149,7 +149,7 @@ HONEST: dict[str, tuple[Deed, str, Mapping[str, str], str]] = {
         },
         "python3 -m pytest -p no:cacheprovider",
         {".gitignore": "__pycache__/\n"},
-        "kept",
+        "proved",
     ),
     "fixes what a test shows": ({"write": {"calc.py": RIGHT}}, "make test", FILES, "proved"),
     "adds a test with its code": (

@@ -7,11 +7,11 @@ import pytest
 from drumline.core.judge import (
     JudgeKind,
     Touched,
+    compare_judges,
     find_touched,
     is_doubtful,
     is_grave,
     is_mixed,
-    judges_differ,
     list_reverted,
     names_new_test,
 )
@@ -19,9 +19,9 @@ from drumline.core.judge import (
 T, C, S = JudgeKind.TEST, JudgeKind.CONFIG, JudgeKind.SCRIPT
 
 
-def classify(path: str, *commands: str, parts: bool = False) -> JudgeKind | None:
+def classify(path: str, *commands: str, parts: str | None = None, files: tuple[str, ...] = ()) -> JudgeKind | None:
     """The kind of one changed file."""
-    found = find_touched({path: "modified"}, commands, {path: parts})
+    found = find_touched({path: "modified"}, commands, {} if parts is None else {path: parts}, files)
     return found[0].kind if found else None
 
 
@@ -53,6 +53,9 @@ def classify(path: str, *commands: str, parts: bool = False) -> JudgeKind | None
         ("src/contest.py", None),
         ("src/latest.ts", None),
         ("docs/testing.md", None),
+        ("specs/001-login/tasks.md", None),
+        ("openspec/changes/a/specs/login/spec.md", None),
+        ("spec/support/login.rb", T),
         ("attest/a.py", None),
         ("Makefile", None),
     ],
@@ -71,6 +74,10 @@ def test_a_file_is_judge_or_work_by_its_name(path: str, kind: JudgeKind | None) 
         ("justfile", "just check", S),
         ("scripts/check.sh", "bash ./scripts/check.sh --all", S),
         ("check.py", "python3 check.py; true", S),
+        ("cli.py", "python3 cli.py", S),
+        ("cli.py", "python3 cli.py Ada | grep -q Ada", None),
+        ("check.py", "python3 check.py | grep -q OK", S),
+        ("all.sh", "sh all.sh | grep -q OK", S),
         ("tests/test_a.py", "pytest tests/test_a.py::test_x", T),
         ("calc.py", "make test", None),
     ],
@@ -79,32 +86,55 @@ def test_a_script_that_a_check_names_is_judge(path: str, command: str, kind: Jud
     assert classify(path, command) is kind
 
 
+def test_a_program_that_the_step_is_to_write_is_work() -> None:
+    assert classify("cli.py", "python3 cli.py --version", files=("./cli.py",)) is None
+    assert classify("check.sh", "bash check.sh", files=("check.sh",)) is S
+
+
+TWO = "test: build\n\tpytest\nbuild:\n\ttrue\n"
+
+
 @pytest.mark.parametrize(
-    ("path", "before", "after", "differ"),
+    ("path", "before", "after", "change"),
     [
-        ("pyproject.toml", "[project]\ndependencies = []\n", "[project]\ndependencies = ['x']\n", False),
+        ("pyproject.toml", "[project]\ndependencies = []\n", "[project]\ndependencies = ['x']\n", ""),
         (
             "pyproject.toml",
             "[tool.pytest.ini_options]\naddopts = ''\n",
             "[tool.pytest.ini_options]\naddopts = '-k no'\n",
-            True,
+            "modified",
         ),
-        ("pyproject.toml", None, "[project]\nname = 'x'\n", False),
-        ("pyproject.toml", "[project]\n", "[project\n", True),
-        ("package.json", '{"dependencies": {}}', '{"dependencies": {"a": "1"}}', False),
-        ("web/package.json", '{"scripts": {"test": "jest"}}', '{"scripts": {"test": "true"}}', True),
-        ("package.json", '{"jest": {}}', "{}", True),
+        ("pyproject.toml", None, "[project]\nname = 'x'\n", ""),
+        ("pyproject.toml", None, "[tool.pytest.ini_options]\n", "created"),
+        ("pyproject.toml", "[project]\n", "[project\n", "modified"),
+        ("package.json", '{"dependencies": {}}', '{"dependencies": {"a": "1"}}', ""),
+        ("web/package.json", '{"scripts": {"test": "jest"}}', '{"scripts": {"test": "true"}}', "modified"),
+        ("package.json", '{"jest": {}}', "{}", "deleted"),
+        ("Makefile", TWO, TWO + "lint:\n\truff check\n", ""),
+        ("Makefile", TWO, TWO.replace("pytest", "true"), "modified"),
+        ("Makefile", TWO, TWO.replace("\ttrue", "\tfalse"), "modified"),
+        ("Makefile", TWO, "SHELL = /bin/true\n" + TWO, "modified"),
+        ("Makefile", ".PHONY: test\n" + TWO, TWO, "modified"),
+        ("Makefile", "build:\n\ttrue\n", TWO, "created"),
+        ("Makefile", None, TWO, "created"),
+        ("Makefile", TWO, "build:\n\ttrue\n", "deleted"),
     ],
 )
-def test_a_mixed_file_judges_by_its_parts(path: str, before: str | None, after: str | None, differ: bool) -> None:
-    assert is_mixed(path)
+def test_a_mixed_file_judges_by_its_parts(path: str, before: str | None, after: str | None, change: str) -> None:
+    assert is_mixed(path, ["make test"])
 
-    assert judges_differ(path, before, after) is differ
+    assert compare_judges(path, before, after, ["make test"]) == change
+
+
+@pytest.mark.parametrize("command", ["make -C sub test", "env make test", "make -f other.mk test", "pytest"])
+def test_a_makefile_that_is_not_surely_the_one_that_is_read_judges_as_a_whole(command: str) -> None:
+    assert not is_mixed("Makefile", [command])
 
 
 def test_a_mixed_file_whose_part_differs_is_configuration() -> None:
-    assert classify("pyproject.toml", parts=True) is C
-    assert classify("pyproject.toml", parts=False) is None
+    assert classify("pyproject.toml", parts="modified") is C
+    assert classify("pyproject.toml", parts="") is None
+    assert classify("Makefile", "make test", parts="") is None
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,20 @@ _ELSEWHERE = re.compile(
     r"address already in use|\bEADDRINUSE\b|no space left on device|\bENOSPC\b|too many open files|\bEMFILE\b",
     re.IGNORECASE,
 )
+_NOTHING = re.compile(
+    r"^(?:=+ )?no tests ran in |^NO TESTS RAN|^collected 0 items$|^ERROR: (?:file or directory )?not found: "
+    r"|No rule to make target[^\n]*|Missing script: |^No tests? (?:files )?found\b"
+    r"|[Nn]o (?:justfile|test files) found|does not contain recipe",
+    re.MULTILINE,
+)
+_NEEDED = re.compile(r"needed by")
+"""A file that a target needs is not a target that is missing."""
+
+
+def finds_nothing(output: str) -> bool:
+    """Whether a check failed because there are no tests or there is no target that it could run."""
+    found = _NOTHING.search(output)
+    return found is not None and not _NEEDED.search(found[0])
 
 
 def paint(exit_code: int | None, failure: str, output: str) -> tuple[Colour, str]:
@@ -95,9 +109,11 @@ def list_rejudged(checks: Sequence[Check], state: StepState) -> tuple[int, ...]:
 
 
 def list_overruled(state: StepState) -> list[Compared]:
-    """The checks that pass with the judge of the work and fail with that of the base."""
+    """The checks that pass with the judge of the work and fail with that of the base, where the base has one."""
     asked = state.compared.get(Against.BASE_JUDGE, {}).values()
-    return [found for found in asked if found.colour is Colour.RED]
+    before = state.compared.get(Against.BASE, {})
+    silent = {found.check for found in before.values() if found.absent}
+    return [found for found in asked if found.colour is Colour.RED and found.check not in silent]
 
 
 def list_doubted(state: StepState) -> tuple[int, ...]:
@@ -111,7 +127,7 @@ def list_doubted(state: StepState) -> tuple[int, ...]:
 def _list_suspects(checks: Sequence[Check], state: StepState) -> list[int]:
     """The failing checks, if the step may have found them so: none is its own, and all judge the work."""
     failing = [number for number, verdict in sorted(state.verdicts.items()) if verdict.ended.exit_code != 0]
-    own = not {*list_counting(checks)}.isdisjoint(failing)
+    own = any(checks[number].source != CONFIGURED for number in failing)
     return [] if own or len(state.faults()) < len(failing) else failing
 
 

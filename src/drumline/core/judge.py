@@ -1,7 +1,7 @@
 """The judge of a step: the files that decide whether its work passes, told from the work by tables of names.
 
-Tests with their fixtures and snapshots, the configuration of test runners, and the scripts that a check names. The
-rule: a file that may be both is work, unless the part of it that judges has changed.
+Tests with their fixtures and snapshots, the configuration of test runners, and the scripts and targets that a check
+names. The rule: a file that may be both is work, unless the part of it that judges has changed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from enum import Enum
 from posixpath import basename, normpath
 from typing import Any
 
+from drumline.core.targets import cut_targets
 from drumline.record import Record
 
-CREATED, DELETED = "created", "deleted"
+CREATED, MODIFIED, DELETED = "created", "modified", "deleted"
 
 
 class JudgeKind(Enum):
@@ -40,7 +41,10 @@ _TESTS = re.compile(
     r"test_[^/]*\.py|[^/]*_test\.(?:py|go|exs|rb|dart)|tests?\.py|[^/]*_spec\.rb"
     r"|[^/]*\.(?:test|spec)\.[cm]?[jt]sx?|[^/]*\.snap|[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs)"
 )
-_TEST_FOLDERS = frozenset({"tests", "test", "spec", "specs", "__tests__", "__snapshots__", "testdata", "fixtures"})
+_TEST_FOLDERS = frozenset({"tests", "test", "__tests__", "__snapshots__", "testdata", "fixtures"})
+_SPEC_FOLDERS = frozenset({"spec", "specs"})
+"""Folders of test runners, and of documents that say what is wanted."""
+_CODE = (".rb", ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".exs")
 _CONFIGS = re.compile(
     r"conftest\.py|pytest\.ini|\.pytest\.ini|tox\.ini|setup\.cfg|noxfile\.py|\.coveragerc|sitecustomize\.py"
     r"|usercustomize\.py|[^/]*\.pth|\.mocharc[^/]*|\.?(?:jest|vitest|karma|playwright|cypress|ava|nyc)\.(?:config|conf|setup)"
@@ -62,34 +66,76 @@ _PARTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
 """Files that are work but for these parts."""
 
 
-def is_mixed(path: str) -> bool:
+_MAKES = ("make", "gmake")
+_JUDGING = re.compile(
+    r"(?:^|[._-])(?:check|test|spec|verif|valid|lint|ci|suite|smoke|e2e|assert)|(?:test|check)s?\.|\.(?:ba|z|k)?sh$"
+)
+"""Names of scripts that judge, whatever is done with what they print."""
+
+
+class _Part(Record):
+    """One command of a command line; `piped` says that what it prints goes to the next one."""
+
+    words: tuple[str, ...]
+    piped: bool = False
+
+
+def is_mixed(path: str, commands: Sequence[str]) -> bool:
     """Whether only a part of a file judges, so that its text has to be looked at."""
-    return basename(path) in _PARTS
+    name = basename(path)
+    return name in _PARTS or (_RUNNERS["make"].fullmatch(name) is not None and bool(_list_goals(path, commands)))
 
 
-def find_touched(changed: Mapping[str, str], commands: Sequence[str], parts: Mapping[str, bool]) -> tuple[Touched, ...]:
+def find_touched(
+    changed: Mapping[str, str], commands: Sequence[str], parts: Mapping[str, str], files: Sequence[str] = ()
+) -> tuple[Touched, ...]:
     """The files of the judge among those that the work changed, in order.
 
-    `parts` says of mixed files whether the part that judges has changed.
+    `parts` says of mixed files how the part that judges has changed, empty if it has not; `files` are those that the
+    step is about.
     """
     parts_of = [part for command in commands for part in _split(command)]
-    scripts = [_RUNNERS[basename(word)] for part in parts_of for word in part if basename(word) in _RUNNERS]
-    named = {script for part in parts_of for script in _find_scripts(part)}
+    runners = [_RUNNERS[basename(word)] for part in parts_of for word in part.words if basename(word) in _RUNNERS]
+    named = {script for part in parts_of for script in _find_judges(part, files)}
     found = []
     for path, change in sorted(changed.items()):
-        kind = _classify(path, named, scripts) or (JudgeKind.CONFIG if parts.get(path) else None)
-        if kind is not None:
-            found.append(Touched(path=path, kind=kind, change=change))
+        how = parts.get(path, change)
+        kind = _classify(path, named, runners)
+        if kind is None and how and basename(path) in _PARTS and path in parts:
+            kind = JudgeKind.CONFIG
+        if kind is not None and how:
+            found.append(Touched(path=path, kind=kind, change=how))
     return tuple(found)
 
 
-def judges_differ(path: str, before: str | None, after: str | None) -> bool:
-    """Whether the part of a mixed file that judges differs between two texts; a text that cannot be read differs."""
+def compare_judges(path: str, before: str | None, after: str | None, commands: Sequence[str]) -> str:
+    """How the part of a mixed file that judges has changed; empty if it has not. What cannot be read has changed."""
+    if basename(path) in _PARTS:
+        return _compare_parts(path, before, after)
+    changes = {_compare_targets(before, after, goals) for goals in _list_goals(path, commands)} - {""}
+    return changes.pop() if len(changes) == 1 else MODIFIED if changes else ""
+
+
+def _compare_parts(path: str, before: str | None, after: str | None) -> str:
     try:
         old, new = (_read(path, text) for text in (before, after))
     except ValueError:
-        return before != after
-    return any(_pick(old, part) != _pick(new, part) for part in _PARTS[basename(path)])
+        return "" if before == after else MODIFIED
+    names = _PARTS[basename(path)]
+    return _name_change([_pick(old, part) for part in names], [_pick(new, part) for part in names])
+
+
+def _compare_targets(before: str | None, after: str | None, goals: Sequence[str]) -> str:
+    old, new = (None if text is None else cut_targets(text, goals) for text in (before, after))
+    return _name_change([old], [new])
+
+
+def _name_change(old: Sequence[object], new: Sequence[object]) -> str:
+    if old == new:
+        return ""
+    if all(part is None for part in old):
+        return CREATED
+    return DELETED if all(part is None for part in new) else MODIFIED
 
 
 def list_reverted(touched: Sequence[Touched]) -> list[str]:
@@ -110,7 +156,7 @@ def is_grave(touched: Sequence[Touched]) -> bool:
 
 def names_new_test(command: str, touched: Sequence[Touched]) -> bool:
     """Whether a command names a test that was not there before: without it, it cannot run."""
-    named = {normpath(word) for part in _split(command) for word in part}
+    named = {normpath(word) for part in _split(command) for word in part.words}
     return any(normpath(file.path) in named for file in touched if file.change == CREATED)
 
 
@@ -118,38 +164,79 @@ def _classify(path: str, named: set[str], scripts: Sequence[re.Pattern[str]]) ->
     name = basename(path)
     if _CONFIGS.fullmatch(name):
         return JudgeKind.CONFIG
-    if _TESTS.fullmatch(name) or not _TEST_FOLDERS.isdisjoint(path.split("/")[:-1]):
+    folders = path.split("/")[:-1]
+    if _TESTS.fullmatch(name) or not _TEST_FOLDERS.isdisjoint(folders):
+        return JudgeKind.TEST
+    if name.endswith(_CODE) and not _SPEC_FOLDERS.isdisjoint(folders):
         return JudgeKind.TEST
     if path in named or any(script.fullmatch(name) for script in scripts):
         return JudgeKind.SCRIPT
     return None
 
 
-def _split(command: str) -> list[list[str]]:
-    """The words of each command that stands between shell operators; of the node ids of pytest only the file."""
+def _split(command: str) -> list[_Part]:
+    """The commands that stand between shell operators; of the node ids of pytest only the file."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
         words = list(lexer)
     except ValueError:
         words = command.split()
-    parts: list[list[str]] = [[]]
-    for word in words:
+    parts: list[_Part] = []
+    here: list[str] = []
+    for word in [*words, ";"]:
         if set(word) <= set("();<>|&"):
-            parts.append([])
+            parts += [_Part(words=tuple(here), piped=word in ("|", "|&"))] if here else []
+            here = []
         else:
-            parts[-1].append(word.partition("::")[0])
-    return [part for part in parts if part]
+            here.append(word.partition("::")[0])
+    return parts
+
+
+def _find_judges(part: _Part, files: Sequence[str]) -> list[str]:
+    """The scripts whose verdict is that of a command.
+
+    A program of which only the output is looked at, or that the step is to write, is work, unless its name says that
+    it judges.
+    """
+    own = {normpath(file) for file in files}
+    return [
+        script
+        for script in _find_scripts(part.words)
+        if _JUDGING.search(basename(script)) or not (part.piped or script in own)
+    ]
 
 
 def _find_scripts(part: Sequence[str]) -> list[str]:
-    """The files that a command executes: itself, or the first argument of an interpreter that is no option."""
-    words = [word for word in part if not _ASSIGNMENT.match(word)]
+    """The files that a command executes: itself, or the first argument of an interpreter that is not an option."""
+    words = _drop_assignments(part)
     if not words:
         return []
     if not _INTERPRETER.fullmatch(basename(words[0])):
         return [normpath(words[0])]
     return [normpath(word) for word in words[1:] if not word.startswith("-")][:1]
+
+
+def _list_goals(path: str, commands: Sequence[str]) -> list[list[str]]:
+    """What each call of make in the commands makes, if it is known that it reads this file; none if one is unclear."""
+    found: list[list[str]] = []
+    for words in (_drop_assignments(part.words) for command in commands for part in _split(command)):
+        calls = [place for place, word in enumerate(words) if basename(word) in _MAKES]
+        if calls and (calls[0] or not _is_plain(words[1:]) or "/" in path or path.endswith(".mk")):
+            return []
+        found += [[word for word in words[1:] if word[0] != "-" and "=" not in word]] if calls else []
+    return found
+
+
+def _is_plain(options: Sequence[str]) -> bool:
+    """Whether none of the options of make takes it to another file or folder."""
+    return all(
+        word and not re.match(r"-[a-zA-Z]*[CfIW]|--(?:dir|file|makefile|eval|include)", word) for word in options
+    )
+
+
+def _drop_assignments(words: Sequence[str]) -> list[str]:
+    return [word for word in words if not _ASSIGNMENT.match(word)]
 
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")

@@ -55,7 +55,10 @@ class Colour(Enum):
 
 
 class Compared(Record):
-    """A check on a tree that the work is compared with; `evidence` is the line that leaves its colour unknown."""
+    """A check on a tree that the work is compared with; `evidence` is the line that leaves its colour unknown.
+
+    `absent` says that it fails because there is nothing to judge by: no tests, no such target.
+    """
 
     check: int
     command: str
@@ -63,6 +66,7 @@ class Compared(Record):
     evidence: str = ""
     seconds: float = 0.0
     log: str = ""
+    absent: bool = False
 
 
 class Proof(Record):

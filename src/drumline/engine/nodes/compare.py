@@ -13,10 +13,10 @@ import anyio
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.advance import Orders
-from drumline.core.baseline import paint
+from drumline.core.baseline import finds_nothing, paint
 from drumline.core.ids import Commit, Tree
-from drumline.core.judge import Touched, find_touched, is_mixed, judges_differ, list_reverted
-from drumline.core.proof import Against, Compared
+from drumline.core.judge import Touched, compare_judges, find_touched, is_mixed, list_reverted
+from drumline.core.proof import Against, Colour, Compared
 from drumline.core.stepstate import StepState
 from drumline.engine.kit import Kit
 from drumline.engine.nodes.check import run_check
@@ -95,6 +95,7 @@ class Comparison(Record):
             )
         failure = checked.cause.failure.value if checked.cause else ""
         colour, evidence = paint(checked.exit_code, failure, checked.output)
+        absent = colour is Colour.RED and finds_nothing(checked.output)
         return Compared(
             check=number,
             command=command,
@@ -102,6 +103,7 @@ class Comparison(Record):
             evidence=evidence,
             seconds=round(checked.seconds, 3),
             log=log.name,
+            absent=absent,
         )
 
 
@@ -112,8 +114,10 @@ async def look_for_judges(
     if tree == ready:
         return ()
     changed = await workspaces.changed(base, tree)
+    commands = [check.command for check in orders.checks]
     parts = {}
-    for path in filter(is_mixed, changed):
-        texts = [await workspaces.read_text(place, path) for place in (base, tree)]
-        parts[path] = judges_differ(path, *texts)
-    return find_touched(changed, [check.command for check in orders.checks], parts)
+    for path in changed:
+        if is_mixed(path, commands):
+            before, after = [await workspaces.read_text(place, path) for place in (base, tree)]
+            parts[path] = compare_judges(path, before, after, commands)
+    return find_touched(changed, commands, parts, orders.step.files)
