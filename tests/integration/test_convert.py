@@ -44,10 +44,51 @@ IMPLEMENT = """# Implementation Plan: X
 """
 
 
+LINEAR = """# P
+
+## Phase 1: One
+
+### Success Criteria:
+
+#### Automated Verification:
+
+- [x] `make one`
+
+#### Automated QA:
+
+#### Manual Verification:
+
+## Phase 2: Two
+
+### Success Criteria:
+
+#### Automated Verification:
+
+- [ ] `make two`
+- [ ] it looks good
+
+#### Automated QA:
+
+#### Manual Verification:
+
+- [ ] Look at it
+"""
+PLACES = {"plans/steps/01-one.md": "plans", "p/step-1.md": "p"}
+"""What is opened as the plan where that is not the file itself."""
+PHASED = "---\nstep: 1\ntitle: One\nstatus: pending\ndepends_on: []\n---\n# One\n\n## Test commands\n\n- `make one`\n"
+DAG = (
+    "---\nid: step-1\nname: One\nfiles: [a.py]\ntier: strong\nagent: other\nestimate: 2\nalone: true\n"
+    "checks: [make all]\nred_first: [make one, make more]\nstatus: ready\n---\n# One\n\n"
+    "#### Automated Verification:\n\n- [ ] `make one`\n- [ ] `make lint`\n"
+)
+
+
 def converted(folder: Path, name: str, text: str) -> tuple[Reading, Reading]:
     """The plan as it was read, and the native one made of it as that is read."""
-    (folder / name).write_text(text, encoding="utf-8")
-    files = open_plan(folder / name, repo=folder)
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    files = open_plan(folder / PLACES.get(name, name), repo=folder)
     before = files.read()
     write_pages(folder / "native", convert(files, before, date="2026-01-01"))
     return before, open_plan(folder / "native", repo=folder).read()
@@ -55,15 +96,22 @@ def converted(folder: Path, name: str, text: str) -> tuple[Reading, Reading]:
 
 def essence(step: Step) -> Step:
     """The step without what depends on where it is written."""
-    checks = tuple(Check(command=check.command) for check in step.checks)
+    checks = tuple(Check(command=check.command, red_first=check.red_first) for check in step.checks)
     ordered = step.ordered and bool(step.needs)
     return replace(step, checks=checks, path="", line=0, text_digest="", binding=True, ordered=ordered)
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("plan.json", json.dumps(PHASES)), ("chunks.json", json.dumps(CHUNKS)), ("implement.md", IMPLEMENT)],
-    ids=["maestro", "waves", "implement"],
+    [
+        ("plan.json", json.dumps(PHASES)),
+        ("chunks.json", json.dumps(CHUNKS)),
+        ("implement.md", IMPLEMENT),
+        ("linear.md", LINEAR),
+        ("plans/steps/01-one.md", PHASED),
+        ("p/step-1.md", DAG),
+    ],
+    ids=["maestro", "waves", "implement", "linear", "phased", "dag"],
 )
 def test_a_converted_plan_means_the_same(tmp_path: Path, name: str, text: str) -> None:
     before, after = converted(tmp_path, name, text)
@@ -73,6 +121,13 @@ def test_a_converted_plan_means_the_same(tmp_path: Path, name: str, text: str) -
         map(essence, before.plan.steps), key=lambda s: s.id
     )
     assert after.marks == before.marks
+
+
+def test_what_must_be_red_before_the_work_is_a_field_of_the_native_format(tmp_path: Path) -> None:
+    before, _ = converted(tmp_path, "p/step-1.md", DAG)
+
+    checks = {check.command: check.red_first for check in before.plan.steps[0].checks}
+    assert checks == {"make one": True, "make lint": False, "make all": False, "make more": True}
 
 
 def test_roles_and_steps_that_run_alone_stay_what_they_are(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from drumline.core.plan import Marks, Plan, Reading, Status, Step
 from drumline.errors import DrumlineError
 from drumline.planfiles import open_plan
 from drumline.ports.planfiles import PlanFiles
+from drumline.record import replace
 
 FORMATS = ("checklist", "kiro", "openspec", "speckit", "superpowers", "taskmaster")
 SAMPLES: Mapping[str, Mapping[str, Sample]] = {
@@ -69,8 +70,14 @@ def told(reading: Reading) -> list[str]:
 def essence(plan: Plan) -> list[tuple[object, ...]]:
     """What a plan means, without places and digests."""
     return [
-        (step.id, step.title, step.needs, tuple(c.command for c in step.checks), step.manual) for step in plan.steps
+        (step.id, step.title, step.needs, step.files, checks_of(step), step.not_run, step.manual, step.ordered)
+        for step in (replace(step, ordered=step.ordered and bool(step.needs)) for step in plan.steps)
     ]
+
+
+def checks_of(step: Step) -> list[tuple[str, bool]]:
+    """The commands that prove a step, and which of them must be red before the work; in any order."""
+    return sorted((check.command, check.red_first) for check in step.checks)
 
 
 @pytest.mark.parametrize("format", FORMATS)

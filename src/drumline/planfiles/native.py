@@ -71,6 +71,9 @@ def _head(step: Step, marks: Marks) -> Iterable[str]:
     hidden = tuple(check.command for check in step.checks if "\n" in check.command)
     if hidden:
         yield f"checks: {yaml_list(hidden)}"
+    red_first = tuple(check.command for check in step.checks if check.red_first)
+    if red_first:
+        yield f"red_first: {yaml_list(red_first)}"
     tier = "" if step.tier == "standard" and not step.role else step.tier
     for key, value in (("tier", tier), ("agent", step.agent), ("review", step.review), ("role", step.role)):
         if value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -17,7 +17,7 @@ from drumline.core.validation import normal_path
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
 from drumline.planfiles.markdown import BUCKETS, Body, Bucket, read_body
 from drumline.planfiles.source import digest
-from drumline.record import Record
+from drumline.record import Record, replace
 
 ENGINE_KEYS = ("status", "assignee", "claimed_at", "reason")
 
@@ -215,7 +215,6 @@ def step_checks(body: Body) -> tuple[Check, ...]:
 def _step(fields: Fields, body: Body, text: str) -> Step:
     step_id = fields.text("id").strip()
     front = fields.front
-    listed = tuple(Check(command=command) for command in fields.texts("checks"))
     checks = step_checks(body)
     runnable = {check.line for check in checks}
     role = fields.role()
@@ -224,7 +223,7 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         title=" ".join(fields.text("name").split()) or body.title or step_id,
         needs=tuple(StepId(need) for need in fields.texts("depends_on")),
         files=tuple(normal_path(path) or path for path in fields.texts("files")),
-        checks=checks + listed,
+        checks=_add_listed(checks, fields.texts("checks"), fields.texts("red_first")),
         not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         manual=manual_items(body),
         tier=fields.text("tier").strip() or (role.tier if role else "standard"),
@@ -238,6 +237,14 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         line=front.line("id"),
         text_digest=neutral_digest(text, front, body),
     )
+
+
+def _add_listed(checks: Sequence[Check], more: Sequence[str], red_first: Sequence[str]) -> tuple[Check, ...]:
+    """The checks with those of the frontmatter; commands that must be red first are checks wherever they stand."""
+    known = {check.command for check in checks} | {*more}
+    listed = [*more, *(command for command in dict.fromkeys(red_first) if command not in known)]
+    every = [*checks, *(Check(command=command) for command in listed)]
+    return tuple(replace(check, red_first=True) if check.command in red_first else check for check in every)
 
 
 def structure(text: str, body: Body, marks: Marks | None, path: str) -> Iterator[Problem]:
