@@ -190,12 +190,48 @@ def run_once(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert code in (0, 1, 2), err
 
 
-def test_without_a_run_only_what_the_head_lacks_is_drift(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = say(capsys, "validate", "tasks.md", "--drift", "--strict")
+def find_drift(capsys: pytest.CaptureFixture[str], plan: str = "tasks.md") -> tuple[list[str], str]:
+    """What has drifted, and what is said about it."""
+    _, out, err = say(capsys, "validate", plan, "--drift", "--json")
+    problems = json.loads(out)["problems"]
+    return [problem["message"] for problem in problems if problem["code"] == "drift"], err
 
-    assert "[drift]" not in err
-    assert "no run has recorded the commit" in err
-    assert code == 3  # T003 and T004 have no check
+
+def test_before_the_first_run_a_plan_is_compared_with_the_commit_that_has_it(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = git(repo, "rev-parse", "HEAD")
+    before = find_drift(capsys)[0]
+    (repo / "src" / "sums.py").write_text("def total(): ...\n")
+    git(repo, "rm", "-q", "src/old.py")
+    commit(repo, "other work")
+
+    after, told = find_drift(capsys)
+
+    assert before == []
+    assert f"compared with {written[:12]}, the last commit that changed it" in told
+    assert after == [
+        "step T002: src/sums.py has changed since the plan was last committed",
+        "step T004: src/old.py is gone; it was there when the plan was last committed",
+        "step T002: the symbol 'add_up' is gone; it was there when the plan was last committed",
+    ]
+
+
+def test_a_plan_in_no_commit_says_so_and_what_it_takes_for_granted_is_looked_for_in_the_head(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / "TODO.md").write_text(
+        "# P\n\n- [ ] T001 Create `src/new.py` with `make_new()`\n- [ ] T002 Update `src/new.py`, call `make_new()`\n"
+        "- [ ] T003 Modify `src/lost.py`: fix `find_lost()` and `add_up()`\n- [ ] T004 Look at `src/free.py`\n"
+    )
+
+    after, told = find_drift(capsys, "TODO.md")
+
+    assert "nothing is recorded of this plan yet: it has no run and is in no commit" in told
+    assert after == [
+        "step T003: src/lost.py is not there, and no step creates it",
+        "step T003: the symbol 'find_lost' is not there, and no step creates it",
+    ]
 
 
 def test_paths_and_symbols_that_went_away_since_the_first_run_are_drift(
@@ -212,7 +248,7 @@ def test_paths_and_symbols_that_went_away_since_the_first_run_are_drift(
     told = out + err
     assert "step T002: src/sums.py has changed since the plan was first run" in told
     assert "step T002: the symbol 'add_up' is gone" in told
-    assert "step T004: src/old.py is gone" in told
+    assert "step T004: src/old.py is gone; it was there when the plan was first run" in told
 
 
 def test_nothing_drifts_while_the_head_stands_still(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:

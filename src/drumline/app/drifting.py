@@ -1,6 +1,7 @@
-"""What a plan takes for granted and the head no longer has: paths and symbols its steps name, since it was read first.
+"""What a plan takes for granted and the head does not have: paths and symbols that its steps name.
 
-A plan is written against some commit: the base of its first run. Work that its own runs landed is not drift.
+A plan is written against some commit: the base of its first run, and before that the one that has its files as they
+are. Work that its own runs landed is not drift.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ MOST_SYMBOLS = 100
 _CODE = re.compile(r"`([^`\n]{3,120})`")
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _TELLING = re.compile(r"_[a-z0-9]|[a-z0-9][A-Z]")
-_CREATED = re.compile(r"\b(?:create|creates|new|add)\b[^`\n]{0,30}:?\s*$", re.IGNORECASE)
+_CREATES = r"creates?|new|adds?|writes?|introduces?|defines?|implements?|generates?"
+_ASSUMES = (
+    "modify|modifies|updates?|edits?|changes?|fix(?:es)?|removes?|deletes?|renames?|moves?|refactors?|extends?"
+    "|replaces?|rewrites?|migrates?|reuses?|calls?|uses?|existing"
+)
+_VERB = re.compile(rf"\b(?:(?P<creates>{_CREATES})|{_ASSUMES})\b", re.IGNORECASE)
+_REACH = 80
+"""How many letters before a name a verb may stand that is about it."""
+_SPAN = re.compile(r"`[^`]*`")
 _GLOB = re.compile(r"[*?\[\]{}]|/$")
 
 
@@ -40,56 +49,101 @@ class History(Protocol):
 
 
 class Ground(Record):
-    """What a plan is compared with: the head, the commit of its first run if there was one, what its runs landed."""
+    """What a plan is compared with: the head, the commit it was written against if one is known, what its runs landed.
+
+    `since` says which commit that is: when the plan "was first run" or "was last committed".
+    """
 
     head: Commit
     base: Commit | None = None
+    since: str = "was first run"
     landed: frozenset[Commit] = frozenset()
 
 
 def find_drift(reading: Reading, text_of: Callable[[Step], str], history: History, ground: Ground) -> list[Problem]:
-    """A warning for each thing that a step still to do names and the head has changed or lost."""
+    """A warning for each thing that a step still to do names and the head has changed, lost or never had."""
     now = history.paths_at(ground.head)
     before = history.paths_at(ground.base) if ground.base else now
     if ground.base and not before:
-        message = f"the commit {ground.base[:12]} that the plan was first run on is not in this repository"
+        message = f"the commit {ground.base[:12]} at which the plan {ground.since} is not in this repository"
         return [_warning(reading.plan.path, 1, message)]
     changed = history.changed_since(ground.base, besides=ground.landed) if ground.base else ()
     found: list[Problem] = []
     symbols: dict[str, Step] = {}
-    for step in todo(reading):
-        text = text_of(step)
-        found += [_at(step, message) for message in _paths(step, text, now=now, before=before, changed=changed)]
+    assumed: set[str] = set()
+    told = [(step, text_of(step)) for step in todo(reading)]
+    made = {path for step, text in told for path in step.files if _is_created(path, text)}
+    for step, text in told:
+        paths = _Paths(now=now, before=before, changed=changed, made=made, since=ground.since)
+        found += [_at(step, message) for message in paths.compare(step, text)]
         for symbol in _find_symbols(text):
             symbols.setdefault(symbol, step)
-    if ground.base:
-        named = list(symbols.items())[:MOST_SYMBOLS]
-        own = tuple(reading.digests)
-        lost = [symbol for symbol, _ in named if _is_lost(symbol, history, ground.base, ground.head, own=own)]
-        told = "is gone; the commit the plan was first run on had it"
-        found += [_at(symbols[symbol], f"the symbol {symbol!r} {told}") for symbol in lost]
-    return found
+            assumed |= {symbol} if _is_assumed(symbol, text) else set()
+    made = {symbol for symbol in symbols for _, text in told if _is_created(symbol, text)}
+    named = list(symbols.items())[:MOST_SYMBOLS]
+    words = _Words(history=history, ground=ground, own=tuple(reading.digests), assumed=assumed - made)
+    return found + [_at(step, message) for symbol, step in named if (message := words.compare(symbol))]
 
 
-def _paths(
-    step: Step, text: str, *, now: Collection[str], before: Collection[str], changed: Collection[str]
-) -> Iterator[str]:
-    for path in step.files:
-        if _GLOB.search(path):
-            continue
-        created = _is_created(path, text)
-        if path in now and path in changed:
-            yield f"{path} has changed since the plan was first run"
-        elif path in now and created and path not in before:
-            yield f"{path} is to be created, but is there already"
-        elif path not in now and path in before:
-            yield f"{path} is gone"
+class _Paths(Record):
+    """The files of the head and of the commit before it, what changed, and what steps say that they create."""
+
+    now: Collection[str]
+    before: Collection[str]
+    changed: Collection[str]
+    made: Collection[str]
+    since: str
+
+    def compare(self, step: Step, text: str) -> Iterator[str]:
+        """What is not as the step's text has it."""
+        for path in (path for path in step.files if not _GLOB.search(path)):
+            if path in self.now and path in self.changed and path in self.before:
+                yield f"{path} has changed since the plan {self.since}"
+            elif path in self.now and path not in self.before and _is_created(path, text):
+                yield f"{path} is to be created, but is there already"
+            elif path not in self.now and path in self.before and self.before is not self.now:
+                yield f"{path} is gone; it was there when the plan {self.since}"
+            elif path not in self.now and path not in self.made and _is_assumed(path, text):
+                yield f"{path} is not there, and no step creates it"
 
 
-def _is_created(path: str, text: str) -> bool:
-    """Whether the text says that the file is made by the step."""
-    place = text.find(path)
-    return place >= 0 and bool(_CREATED.search(text[max(0, place - 60) : place].rstrip("`")))
+class _Words(Record):
+    """Where symbols are looked for; `assumed` are those that the plan takes for granted."""
+
+    history: History
+    ground: Ground
+    own: Collection[str]
+    assumed: Collection[str]
+
+    def compare(self, symbol: str) -> str:
+        """What is wrong about a symbol; "" if nothing is. The plan's own files name it in any case."""
+        base = self.ground.base
+        if symbol not in self.assumed and base is None:
+            return ""
+        if self.history.mentions(self.ground.head, symbol, outside=self.own):
+            return ""
+        if base is not None and self.history.mentions(base, symbol, outside=self.own):
+            return f"the symbol {symbol!r} is gone; it was there when the plan {self.ground.since}"
+        return f"the symbol {symbol!r} is not there, and no step creates it" if symbol in self.assumed else ""
+
+
+def _is_created(name: str, text: str) -> bool:
+    """Whether the text says that the step makes the thing."""
+    verb = _find_verb(name, text)
+    return verb is not None and bool(verb["creates"])
+
+
+def _is_assumed(name: str, text: str) -> bool:
+    """Whether the text says that the step works with a thing that is there."""
+    verb = _find_verb(name, text)
+    return verb is not None and not verb["creates"]
+
+
+def _find_verb(name: str, text: str) -> re.Match[str] | None:
+    """The verb before the name where the text has it first: the last one on the same line that is not in backticks."""
+    place = text.find(name)
+    before = text[max(0, place - _REACH) : max(0, place)].rpartition("\n")[2]
+    return next(reversed([*_VERB.finditer(_SPAN.sub(lambda code: " " * len(code[0]), before))]), None)
 
 
 def _find_symbols(text: str) -> Iterator[str]:
@@ -100,11 +154,6 @@ def _find_symbols(text: str) -> Iterator[str]:
         words = _SYMBOL.findall(code.partition("(")[0])
         called = "(" in code
         yield from (word for word in words[-1:] if called or _TELLING.search(word))
-
-
-def _is_lost(symbol: str, history: History, base: Commit, head: Commit, *, own: Collection[str]) -> bool:
-    """Whether the base had the symbol and the head has not; the plan's own files name it in any case."""
-    return history.mentions(base, symbol, outside=own) and not history.mentions(head, symbol, outside=own)
 
 
 def _at(step: Step, message: str) -> Problem:

@@ -14,6 +14,7 @@ from drumline.cli.output import SCHEMA_VERSION, count_problems, print_json, prob
 from drumline.core.outlook import look_ahead
 from drumline.core.plan import Reading
 from drumline.core.profile import profile, profile_json
+from drumline.planfiles.sidecar import SUFFIX
 from drumline.record import replace
 from drumline.views.explain import explain
 from drumline.wiring import Site, open_site
@@ -24,9 +25,7 @@ INVALID = 3
 @click.command("validate")
 @plan_argument
 @format_option
-@click.option(
-    "--drift", is_flag=True, help="Compare what steps name with the head: paths, and symbols since the first run."
-)
+@click.option("--drift", is_flag=True, help="Compare paths and symbols that steps name with the head.")
 @click.option("--strict", is_flag=True, help="Let warnings fail, too.")
 @json_option
 def command(plan: str, format: str, *, drift: bool, strict: bool, as_json: bool) -> int:
@@ -71,15 +70,19 @@ def validation_json(reading: Reading, *, ok: bool) -> dict[str, object]:
 
 
 def _find_ground(site: Site, reading: Reading) -> Ground:
-    """What the plan is compared with: the commit of its first run, which recorded what it was read against."""
+    """What the plan is compared with: the commit of its first run, else the one at which its files were committed."""
     head = site.repository.head_commit()
     runs: list[RunBrief] = []
     if site.has_store():
         with closing(site.open_store(read_only=True)) as store:
             runs = list_runs(store, plan=reading.plan.path)
     if not runs:
-        say("no run has recorded the commit that this plan was read against; only the head is looked at")
-        return Ground(head=head)
+        written = site.repository.last_change([path for path in reading.digests if not path.endswith(SUFFIX)])
+        if written is None:
+            say("nothing is recorded of this plan yet: it has no run and is in no commit; only the head is looked at")
+        else:
+            say(f"no run of this plan is recorded; compared with {written[:12]}, the last commit that changed it")
+        return Ground(head=head, base=written, since="was last committed")
     landed = {finished.commit for brief in runs for finished in brief.state.finished.values() if finished.commit}
     return Ground(head=head, base=runs[0].state.begun.base, landed=frozenset(landed))
 

@@ -102,12 +102,21 @@ class Repository(Record):
         found = ask_git("ls-tree", "-r", "-z", "--name-only", commit, cwd=self.top, accept=(0, 128))
         return frozenset(found.items) if found.code == 0 else frozenset()
 
+    def last_change(self, paths: Sequence[str]) -> Commit | None:
+        """The newest commit of the checkout that changed one of these paths; None if no commit has them."""
+        literal = [f":(top,literal){path}" for path in paths]
+        found = ask_git("log", "-1", "--format=%H", "--", *literal, cwd=self.top).line if literal else ""
+        return Commit(found) if found else None
+
     def changed_since(self, commit: Commit, *, besides: Collection[Commit]) -> frozenset[str]:
         """The paths that commits since this one changed, without those of the commits in `besides`."""
+        if not besides:
+            told = ask_git("diff", "-z", "--name-only", "--no-renames", commit, "HEAD", cwd=self.top, accept=(0, 128))
+            return frozenset(told.items) if told.code == 0 else frozenset()
         found = ask_git("rev-list", "--no-merges", f"{commit}..HEAD", cwd=self.top, accept=(0, 128))
         others = [line for line in found.line.split("\n") if line and line not in besides] if found.code == 0 else []
-        told = (ask_git("show", "-z", "--format=", "--name-only", other, cwd=self.top) for other in others)
-        return frozenset(path for one in told for path in one.items)
+        shown = (ask_git("show", "-z", "--format=", "--name-only", other, cwd=self.top) for other in others)
+        return frozenset(path for one in shown for path in one.items)
 
     def mentions(self, commit: Commit, word: str, *, outside: Collection[str]) -> bool:
         """Whether a file of the commit has this word; the paths in `outside` are not looked at."""
