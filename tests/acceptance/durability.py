@@ -24,12 +24,13 @@ import yaml
 from tests.acceptance.userland import standing_in
 from tests.warm import RIGGED, Command, Started, run_warm, start_warm
 
-from drumline.cli.sights import open_sight
+from drumline.app.catalog import read_run
 from drumline.core.events import StepClaimed
 from drumline.core.ids import DriverId, RunId
 from drumline.core.recorded import Recorded
 from drumline.processes import census
 from drumline.store.sqlite import SqliteStore
+from drumline.views.states import run_state
 from drumline.wiring import open_site
 
 WORLD = "ACCEPTANCE_WORLD"
@@ -126,7 +127,9 @@ class World:
             store = site.open_store(read_only=True)
             try:
                 runs = store.runs()
-                return open_sight(site, store, runs[-1]).look() if runs else ""
+                if not runs:
+                    return ""
+                return run_state(site.watcher(store, read_run(store, runs[-1])).look(time.time()))
             finally:
                 store.close()
 

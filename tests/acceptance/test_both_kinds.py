@@ -333,6 +333,40 @@ def test_the_run_counts_what_its_agents_use(desk: Desk) -> None:
     assert sum(counted.values()) == 0.5
 
 
+def test_a_run_is_told_to_programs_in_one_shape(desk: Desk) -> None:
+    desk.prepare({"match": {}, "write": {"made.txt": "made\n"}, "say": "made", "usage": {"input": 7, "cost_usd": 0.25}})
+
+    *lines, summed, status = desk.begin("--json").lines
+    told = [line for line in lines if line["event"] != "warning"]
+
+    run = status["run"]
+    assert {(line["run"], type(line["seq"]), type(line["at"])) for line in told} == {(run, int, float)}
+    assert [line["seq"] for line in told] == sorted(line["seq"] for line in told)  # type: ignore[type-var]
+    assert (summed["event"], summed["state"], summed["total"]) == ("summary", "done", 1)
+    assert (status["state"], status["usage"]["cost_usd"]) == ("done", 0.25)  # type: ignore[index]
+    assert [step["state"] for step in status["steps"]] == ["done"]  # type: ignore[attr-defined]
+    assert status == {**desk.user.status(), "drivers": status["drivers"]}
+
+
+def test_what_is_known_of_a_run_is_told_without_naming_a_place(desk: Desk) -> None:
+    desk.prepare(
+        {"match": {"attempt": 1}, "ask": "Tabs or spaces?"}, {"match": {}, "run": "touch made.txt", "say": "made"}
+    )
+    desk.begin()
+
+    parked = desk.user.drumline("why")
+    gate = gates_of(desk.user.status())[0]
+    desk.user.drumline("answer", gate, "tabs", "--comment", "as ever", "--resume")
+    over, logs, attached = (desk.user.drumline(word) for word in ("why", "logs", "attach"))
+
+    assert f"run {desk.user.status()['run']} is parked: " in parked.out
+    assert "Tabs or spaces?" in parked.out
+    assert f"drumline answer {gate} TEXT --resume" in parked.err
+    assert " is done: " in over.out
+    assert ("run touch made.txt\nmade" in logs.out, "check-" in logs.out) == (True, True)
+    assert (attached.code, f"{gate} tabs by kim: as ever" in attached.out) == (0, True), attached.out
+
+
 def test_a_recorded_run_is_played_without_the_agent(desk: Desk, tmp_path: Path) -> None:
     desk.prepare()
     recording = tmp_path / "recorded.yaml"

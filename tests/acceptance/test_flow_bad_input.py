@@ -50,7 +50,7 @@ def assert_failed(user: User, ran: Ran, *words: str) -> None:
     status = user.status()
     assert status["state"] == "failed"
     assert [word for word in words if word not in str(status["reason"])] == []
-    assert f"  next: drumline logs --run {status['run']}" in ran.err
+    assert f"next:\n  drumline logs --run {status['run']}" in ran.err
 
 
 # --- files ----------------------------------------------------------------------------------------------------------

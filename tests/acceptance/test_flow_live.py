@@ -100,7 +100,7 @@ def test_a_live_run_is_cancelled_with_all_it_started(user: User) -> None:
     assert (ran.code, ran.out) == (1, "")
     assert user.status()["state"] == "cancelled"
     wait_for(lambda: not processes_of(user.folder), "everything to be ended")
-    assert f"next: drumline resume {user.status()['run']}" in ran.err
+    assert f"next:\n  drumline resume {user.status()['run']}" in ran.err
     let_go(user)
     resumed = user.drumline("resume")
     assert resumed.code == 2, resumed.text

@@ -19,9 +19,9 @@ from pathlib import Path
 import yaml
 from tests.warm import Command, Started, run_warm, start_warm
 
-from drumline.app.catalog import find_run
+from drumline.app.catalog import find_run, read_run
 from drumline.cli.main import main
-from drumline.cli.sights import open_sight
+from drumline.views.status import status_json
 from drumline.wiring import open_site
 
 PATIENCE = 120.0
@@ -134,9 +134,8 @@ class User:
             try:
                 if not store.runs():
                     return NO_RUN
-                sight = open_sight(site, store, find_run(store, run))
-                sight.look()
-                found: dict[str, object] = json.loads(json.dumps(sight.report()))
+                snapshot = site.watcher(store, read_run(store, find_run(store, run))).look(time.time())
+                found: dict[str, object] = json.loads(json.dumps(status_json(snapshot)))
             finally:
                 store.close()
         return found

@@ -11,16 +11,16 @@ from tests.integration.flowworlds import FlowWorld
 from tests.integration.test_flow_driver import answer, build
 from tests.integration.worlds import RUN, Died
 
-from drumline.app.flowlook import FlowWatcher
+from drumline.app.look import Watcher
 from drumline.core.flow.model import Flow
 from drumline.core.ids import FLOW, RunId, Stream
 from drumline.core.recorded import Recorded
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.testing.store import MemoryStore
-from drumline.views.flowstatus import flow_status_json
-from drumline.views.flowwhy import flow_why
 from drumline.views.states import run_state
+from drumline.views.status import status_json
+from drumline.views.why import why
 
 FILES = {
     "flow.yaml": """\
@@ -54,13 +54,13 @@ nodes:
 }
 
 
-def watch(world: FlowWorld) -> FlowWatcher:
+def watch(world: FlowWorld) -> Watcher:
     """A watcher of the world's run."""
 
     def recall(path: str, digest: str) -> Flow:
         return world.flows[path]
 
-    return FlowWatcher(store=world.store, roster=world.roster, recall=recall, run=RUN)
+    return Watcher(store=world.store, roster=world.roster, planfiles=None, run=RUN, stale_after=3600.0, recall=recall)
 
 
 # --- on fakes ---------------------------------------------------------------------------------------------------
@@ -80,9 +80,9 @@ def test_looking_piece_by_piece_shows_the_same_as_looking_once(tmp_path: Path) -
 
     again = often.look(5.0)
     assert run_state(once) == "done"
-    assert flow_status_json(again) == flow_status_json(once)
-    assert again.traces == once.traces
-    assert list(once.flows) == [""]
+    assert status_json(again) == status_json(once)
+    assert again.walks[FLOW].traces == once.walks[FLOW].traces
+    assert list(once.walks[FLOW].flows) == [""]
 
 
 class Listening(MemoryStore):
@@ -109,7 +109,7 @@ def test_a_look_reads_only_what_is_new(tmp_path: Path) -> None:
     watcher.look(1.0)
 
     recorded = [entry.seq for stream in (Stream(RUN), Stream(RUN, FLOW)) for entry in store.read(stream)]
-    assert store.asked == [0, max(recorded)]
+    assert store.asked == [max(recorded), max(recorded)]
 
 
 def test_the_values_are_those_of_the_journal(tmp_path: Path) -> None:
@@ -118,10 +118,11 @@ def test_the_values_are_those_of_the_journal(tmp_path: Path) -> None:
 
     snapshot = watch(world).look(0.0)
 
-    assert snapshot.root is not None
-    assert snapshot.root.values["log"] == ["first#1", "left#1", "right#1", "both#1"]
+    root = snapshot.walks[FLOW].root
+    assert root is not None
+    assert root.values["log"] == ["first#1", "left#1", "right#1", "both#1"]
     assert (run_state(snapshot), list(snapshot.run.unanswered)) == ("parked", ["review"])
-    assert flow_why(snapshot, "review").gate == "review"
+    assert why(snapshot, "review").gate == "review"
 
 
 def test_a_visit_left_open_by_a_dead_driver_is_lost_until_somebody_resumes(tmp_path: Path) -> None:
@@ -130,7 +131,7 @@ def test_a_visit_left_open_by_a_dead_driver_is_lost_until_somebody_resumes(tmp_p
     with pytest.raises((Died, BaseExceptionGroup)):
         world.drive()
 
-    found = flow_why(watch(world).look(0.0), "first")
+    found = why(watch(world).look(0.0), "first")
 
     assert (found.state, found.hint) == ("lost", f"drumline resume {RUN}")
 
@@ -240,7 +241,7 @@ def test_wait_and_attach_exit_as_the_run_did(user: User) -> None:
     assert (waited.code, attached.code) == (2, 2)
     assert waited.json["state"] == "parked"
     assert "node first started" in attached.err
-    assert "next: drumline answer review 'yes please' --resume" in attached.out
+    assert "next:\n  drumline answer review 'yes please' --resume" in attached.out
 
 
 def test_a_live_run_is_looked_at_from_outside(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tests.unit.flows import each, end, flow, name, script
 
@@ -12,11 +13,13 @@ from drumline.core.flow.events import FlowStarted
 from drumline.core.flow.model import AgentNode, ApprovalNode, Flow, InputNode, NodeId
 from drumline.core.ids import FLOW, NO_STEP, Commit, DriverId, GateId, RunId, Stream
 from drumline.core.recorded import Recorded
-from drumline.core.state import RunState
+from drumline.core.schedule import Surroundings
+from drumline.core.state import RunState, fold_run
 from drumline.errors import InvalidInput
 from drumline.record import replace
-from drumline.views.flowhistory import FlowHistory
-from drumline.views.flowsnapshot import FlowSnapshot
+from drumline.views.progress import Line, Progress
+from drumline.views.snapshot import Snapshot, Walk
+from drumline.views.walks import WalkHistory
 
 RUN = RunId("r1")
 DRIVER = DriverId("d-1")
@@ -57,9 +60,45 @@ MAIN = flow(
 CODER = flow(script("implement", "over"), end("over", "CODED")).flow
 
 
-def history_of(
-    *events: ev.Event, flows: Mapping[str, Flow] | None = None, said: Sequence[ev.Event] = ()
-) -> FlowHistory:
+@dataclass(kw_only=True)
+class History:
+    """A run of a flow, as a watcher would have read it."""
+
+    run: RunState
+    walk: WalkHistory
+    times: list[float] = field(default_factory=list)
+    asked: dict[GateId, float] = field(default_factory=dict)
+
+    def add(self, entry: Recorded) -> None:
+        """Fold in the next entry of the run, of whichever stream."""
+        self.times.append(entry.at)
+        if entry.stream.step == FLOW:
+            self.walk.add(entry.event, entry.at)
+            return
+        fold_run(self.run, (entry.event,))
+        if isinstance(entry.event, ev.GateOpened):
+            self.asked[entry.event.gate] = entry.at
+
+    def view(self, *, now: float, live: Sequence[DriverId], answers: Mapping[GateId, str]) -> Snapshot:
+        """The run at this moment."""
+        claimed = {FLOW: live[0]} if live else {}
+        around = Surroundings(claimed=frozenset(claimed), marks={}, now=now, stale_after=1.0, claim_times={})
+        snapshot = Snapshot(
+            run=self.run,
+            live=live,
+            answers=answers,
+            started_at=self.times[0],
+            last_at=self.times[-1],
+            now=now,
+            asked=self.asked,
+            steps={},
+            around=around,
+            owners=claimed,
+        )
+        return replace(snapshot, walks={FLOW: self.walk.view(snapshot)})
+
+
+def history_of(*events: ev.Event, flows: Mapping[str, Flow] | None = None, said: Sequence[ev.Event] = ()) -> History:
     """A run that began at STARTED; then the walk's events, one a second, then what belongs into the run's stream."""
     chosen = {"main": MAIN, "coder": CODER} if flows is None else flows
     known = {key: Chart(value) for key, value in chosen.items()}
@@ -69,18 +108,18 @@ def history_of(
             raise InvalidInput(f"{started.path} is gone")
         return known[started.path]
 
-    history = FlowHistory(run=RunState(id=RUN), find_chart=find_chart)
     own: list[ev.Event] = [_started(), _pinned()]
     streams = [(NO_STEP, event) for event in own]
     streams += [(FLOW, event) for event in events]
     streams += [(NO_STEP, event) for event in said]
+    history = History(run=RunState(id=RUN), walk=WalkHistory(step=FLOW, find_chart=find_chart))
     for number, (step, event) in enumerate(streams):
         at = STARTED + max(0, number - 1)
         history.add(Recorded(seq=number + 1, stream=Stream(RUN, step), version=number + 1, at=at, event=event))
     return history
 
 
-def seen(history: FlowHistory, *, live: bool = True, after: float = 100.0, answers: str = "") -> FlowSnapshot:
+def seen(history: History, *, live: bool = True, after: float = 100.0, answers: str = "") -> Snapshot:
     """The run some time after it began; `answers` are `gate=answer`, not folded in yet."""
     given = dict([answers.split("=")]) if answers else {}
     return history.view(
@@ -88,6 +127,23 @@ def seen(history: FlowHistory, *, live: bool = True, after: float = 100.0, answe
         live=(DRIVER,) if live else (),
         answers={GateId(gate): text for gate, text in given.items()},
     )
+
+
+def walk_of(snapshot: Snapshot) -> Walk:
+    """The walk that is the run."""
+    assert snapshot.sole is not None
+    return snapshot.sole
+
+
+def tell(*events: ev.Event, cancelled: bool = False) -> list[Line]:
+    """What is told of these events, ten seconds apart."""
+    run = fold_run(RunState(id=RUN), [_started(), _pinned(), *([ev.CancelRequested()] if cancelled else [])])
+    progress = Progress()
+    entries = [
+        Recorded(seq=number + 1, stream=Stream(RUN, FLOW), version=number, at=float(10 * number), event=event)
+        for number, event in enumerate(events)
+    ]
+    return progress.feed(entries, run)
 
 
 def begin_main(**given: object) -> FlowStarted:

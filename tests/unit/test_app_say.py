@@ -41,6 +41,11 @@ GATE = gate_for("g", "a")
 YES = Message(kind="answer", subject="g", value="yes", by="mary")
 
 
+def check_again(run: RunState, name: str) -> str:
+    """A retry in a run of a plan, whose steps are known without looking."""
+    return check_retry(run, name, lambda: Scene(steps=STEPS).snapshot())
+
+
 def run_of(*events: ev.Event) -> RunState:
     """A run of two steps."""
     return Scene(steps=STEPS, events=events).run()
@@ -99,7 +104,7 @@ def test_an_answer_to_an_open_gate_is_fine() -> None:
 )
 def test_a_retry_of_what_is_done_or_in_work_is_refused(events: list[ev.Event], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
-        check_retry(run_of(*events), "a")
+        check_again(run_of(*events), "a")
 
 
 @pytest.mark.parametrize(("parked", "more"), [(False, ""), (True, " --resume")])
@@ -108,16 +113,18 @@ def test_a_retry_of_a_step_that_asks_names_the_gate_and_how_to_answer(parked: bo
     run = run_of(WORKING, asks, *([ev.RunParked(gates=(asks.gate,))] if parked else []))
 
     with pytest.raises(InvalidInput, match="a waits for an answer to gate question-a") as refused:
-        check_retry(run, "a")
+        check_again(run, "a")
 
     assert refused.value.hint == f"drumline answer question-a TEXT{more}"
 
 
-def test_a_flow_has_no_steps_to_skip() -> None:
+def test_the_only_step_of_a_flow_is_not_skipped_and_its_nodes_are_no_steps() -> None:
     run = run_of(ev.FlowPinned(flow="f", path="f.yaml", digest="d", prompt="", folder="."))
 
-    with pytest.raises(InvalidInput, match="walks a flow, which has no steps"):
+    with pytest.raises(InvalidInput, match=r"has no step 'a' \(it has flow\)"):
         check_skip(run, "a")
+    with pytest.raises(InvalidInput, match="is the whole run"):
+        check_skip(run, "flow")
 
 
 def test_who_speaks_is_known_without_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +145,7 @@ def test_who_speaks_is_known_without_a_variable(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_a_retry_of_anything_else_is_fine(events: list[ev.Event]) -> None:
-    check_retry(run_of(*events), "a")
+    check_again(run_of(*events), "a")
 
 
 @pytest.mark.parametrize(
@@ -160,7 +167,7 @@ def test_a_skip_of_anything_else_is_fine(events: list[ev.Event]) -> None:
 
 
 def test_a_step_the_plan_does_not_have_is_named_with_those_it_has() -> None:
-    for check in (check_step, check_retry, check_skip):
+    for check in (check_step, check_again, check_skip):
         with pytest.raises(InvalidInput, match=r"no step 'x' \(it has a, b\)"):
             check(run_of(), "x")
 
@@ -168,7 +175,7 @@ def test_a_step_the_plan_does_not_have_is_named_with_those_it_has() -> None:
 def test_a_step_that_is_a_number_is_found_without_its_zeros() -> None:
     run = Scene(steps=[step_of("01"), step_of("02")], events=[]).run()
 
-    assert [check(run, "2") for check in (check_step, check_retry, check_skip)] == ["02"] * 3
+    assert [check(run, "2") for check in (check_step, check_again, check_skip)] == ["02"] * 3
 
 
 @pytest.mark.parametrize("state", ["done", "cancelled"])

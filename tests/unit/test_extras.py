@@ -169,7 +169,7 @@ def test_here_everything_is_installed() -> None:
 
 
 def test_who_looks_at_a_run_does_not_import_the_readers_of_plans() -> None:
-    code = "import sys, drumline.cli.sights; sys.exit('markdown_it' in sys.modules or 'yaml' in sys.modules)"
+    code = "import sys, drumline.cli.watching; sys.exit('markdown_it' in sys.modules or 'yaml' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

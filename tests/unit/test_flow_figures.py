@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.flowscenes import begin_main, history_of, seen
+from tests.unit.flowscenes import begin_main, history_of, seen, tell
 
 from drumline.core import events as ev
 from drumline.core.flow import events as fev
@@ -16,8 +16,9 @@ from drumline.core.flow.state import Key
 from drumline.core.ids import GateId
 from drumline.core.spending import ATTEMPTS, COST, UNPRICED, Leave, count_allowed
 from drumline.views.cost import describe_cost, usage_json
-from drumline.views.flowprogress import FlowProgress
-from drumline.views.flowstatus import flow_status_json, flow_summary_lines
+from drumline.views.status import status_json
+from drumline.views.summary import summary, summary_lines
+from drumline.views.usage import sum_run
 
 COUNTS = st.integers(0, 100).map(float)
 USAGES: st.SearchStrategy[Mapping[str, float]] = st.dictionaries(st.sampled_from(["input", COST]), COUNTS)
@@ -36,10 +37,10 @@ def test_a_visit_that_is_lost_has_cost_what_was_heard_of_it() -> None:
     history = history_of(*events)
     snapshot = seen(history, live=False)
 
-    assert history.flows[""].usage == {"input": 9.0, COST: 0.25}
-    assert snapshot.usage == {"input": 9.0, COST: 0.25, ATTEMPTS: 1.0}
-    assert flow_status_json(snapshot)["usage"] == usage_json(snapshot.usage)
-    assert "9 input tokens, $0.25" in flow_summary_lines(snapshot)[1]
+    assert history.walk.flows[""].usage == {"input": 9.0, COST: 0.25}
+    assert sum_run(snapshot) == {"input": 9.0, COST: 0.25, ATTEMPTS: 1.0}
+    assert status_json(snapshot)["usage"] == usage_json(sum_run(snapshot))
+    assert "9 input tokens, $0.25" in summary_lines(summary(snapshot))[1]
 
 
 def test_a_visit_that_ends_counts_once_and_by_its_end() -> None:
@@ -48,8 +49,8 @@ def test_a_visit_that_ends_counts_once_and_by_its_end() -> None:
 
     history = history_of(begin_main(), begun, used(input=9.0), ended)
 
-    assert history.flows[""].usage == {"input": 20.0}
-    assert history.meter.usage == {"input": 20.0, ATTEMPTS: 1.0, UNPRICED: 1.0}
+    assert history.walk.flows[""].usage == {"input": 20.0}
+    assert history.walk.meter.usage == {"input": 20.0, ATTEMPTS: 1.0, UNPRICED: 1.0}
 
 
 @settings(max_examples=60, deadline=None)
@@ -82,13 +83,13 @@ def test_what_a_flow_has_used_never_shrinks_and_is_the_sum_of_its_visits(data: s
 def test_the_first_visit_counts_while_it_asks() -> None:
     snapshot = seen(history_of(begin_main(), said=[ev.RunParked(gates=(GateId("g"),))]), live=False)
 
-    assert "  1 visit, " in flow_summary_lines(snapshot)[1]
+    assert "  1 visit, " in summary_lines(summary(snapshot))[1]
 
 
 def test_what_was_remarkable_about_an_agent_is_told_with_its_visit() -> None:
     ended = fev.NodeEnded(node=NODE, visit=1, notices=("it edited /etc/hosts, which is outside its workspace",))
 
-    (line,) = FlowProgress().feed([ended])
+    (line,) = tell(ended)
 
     assert line.text.endswith("; it edited /etc/hosts, which is outside its workspace")
     assert line.data["notices"] == list(ended.notices)

@@ -25,9 +25,9 @@ from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status
 from drumline.core.proof import Level
-from drumline.views.board import SPINNER, SYMBOLS, board_segments
+from drumline.views.board import board_segments
 from drumline.views.cells import cut, fit, flatten, width
-from drumline.views.states import RUN_STATES, STEP_STATES
+from drumline.views.states import RUN_STATES, SPINNER, STEP_STATES, SYMBOLS
 
 SMALL = Scene(
     steps=[

@@ -26,6 +26,7 @@ from drumline.record import replace
 from drumline.views.duration import age, duration
 from drumline.views.report import report_json, report_lines, step_report
 from drumline.views.runs import RunRow, run_row, runs_json, runs_lines
+from drumline.views.snapshot import Snapshot
 from drumline.views.summary import summary, summary_json, summary_lines
 
 STEPS = [
@@ -189,17 +190,22 @@ def test_a_report_on_a_step_that_is_not_there_is_refused() -> None:
         step_report(MIXED.snapshot(), StepId("x"))
 
 
+def row_of(snapshot: Snapshot) -> RunRow:
+    """The row of a run as the list would show it."""
+    return run_row(snapshot.run, live=bool(snapshot.live), started_at=snapshot.started_at)
+
+
 def test_a_row_counts_what_needs_no_more_work() -> None:
     snapshot = MIXED.snapshot()
 
-    row = run_row(snapshot)
+    row = row_of(snapshot)
 
     assert (row.state, row.done, row.total, row.branch) == ("blocked", 2, 4, "drumline/demo-r1")
     assert row.done == sum(satisfied(snapshot.run, step.id) for step in STEPS)
 
 
 def test_runs_are_an_aligned_table_newest_first() -> None:
-    old = run_row(MIXED.snapshot())
+    old = row_of(MIXED.snapshot())
     new = RunRow(
         run=RunId("r2"),
         plan="plans/次",
@@ -222,7 +228,7 @@ def test_no_runs_name_the_command_that_starts_one() -> None:
 
 
 def test_the_list_of_runs_is_json() -> None:
-    data = runs_json([run_row(MIXED.snapshot())])
+    data = runs_json([row_of(MIXED.snapshot())])
 
     assert json.loads(json.dumps(data)) == data
     assert data["schema_version"] == 1

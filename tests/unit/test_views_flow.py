@@ -20,6 +20,8 @@ from tests.unit.flowscenes import (
     begin_main,
     history_of,
     seen,
+    tell,
+    walk_of,
 )
 from tools.docs.contracts import FLOW_PROGRESS
 
@@ -31,16 +33,16 @@ from drumline.core.flow.state import Key
 from drumline.core.ids import FLOW, GateId, Stream
 from drumline.core.recorded import Recorded
 from drumline.errors import InvalidInput
+from drumline.views.board import board_segments
 from drumline.views.cells import width
-from drumline.views.flowboard import flow_segments
-from drumline.views.flowlogs import head_lines, match_logs, replay, state_lines
-from drumline.views.flowprogress import FlowProgress
-from drumline.views.flowsnapshot import FlowSnapshot
-from drumline.views.flowstatus import flow_status_json, flow_summary_lines
-from drumline.views.flowvisits import find_visits
-from drumline.views.flowwhy import flow_why, flow_why_json
-from drumline.views.runs import FlowBrief, count_ended, flow_row, runs_lines
+from drumline.views.places import find_visits
+from drumline.views.runs import count_visits, run_row, runs_lines
+from drumline.views.snapshot import Snapshot
 from drumline.views.states import run_state
+from drumline.views.status import status_json
+from drumline.views.summary import summary, summary_lines
+from drumline.views.visitlogs import head_lines, match_logs, replay, state_lines
+from drumline.views.why import why, why_json
 
 
 def started(node: str, scope: str = "", visit: int = 1) -> NodeStarted:
@@ -90,22 +92,22 @@ DONE = [*CODED, ended("review", "done"), FlowEnded(status="done", node=NodeId("d
 STAGES: list[list[ev.Event]] = [[], [begin_main()], BRANCHES, JOINED, ITEMS, MAPPED, CALLED, CODING, CODED, DONE]
 
 
-def look(*events: ev.Event, live: bool = True, said: list[ev.Event] | None = None, answers: str = "") -> FlowSnapshot:
+def look(*events: ev.Event, live: bool = True, said: list[ev.Event] | None = None, answers: str = "") -> Snapshot:
     """The run after these events."""
     return seen(history_of(*events, said=said or []), live=live, answers=answers)
 
 
-def parked(answers: str = "") -> FlowSnapshot:
+def parked(answers: str = "") -> Snapshot:
     """The run waits for a person."""
     return look(*CODED, live=False, said=PARKED, answers=answers)
 
 
-def done() -> FlowSnapshot:
+def done() -> Snapshot:
     """The run has ended well."""
     return look(*DONE, live=False, said=[*PARKED, ANSWERED, ev.RunEnded(state="done")])
 
 
-def failed() -> FlowSnapshot:
+def failed() -> Snapshot:
     """The run came to no end."""
     events = [begin_main(), started("plan"), ended("plan", failure="exit code 3\x1b[31m")]
     over = FlowEnded(status="failed", reason="node 'plan': exit code 3")
@@ -120,9 +122,9 @@ EVERY = [
 ]
 
 
-def draw(snapshot: FlowSnapshot, *, wide: int = 80, high: int = 24, tick: int = 0) -> list[str]:
+def draw(snapshot: Snapshot, *, wide: int = 80, high: int = 24, tick: int = 0) -> list[str]:
     """The board as lines."""
-    return join(flow_segments(snapshot, width=wide, height=high, tick=tick))
+    return join(board_segments(snapshot, width=wide, height=high, tick=tick))
 
 
 # --- the board --------------------------------------------------------------------------------------------------
@@ -186,8 +188,8 @@ def test_a_visit_that_waits_for_a_flow_with_an_open_question_is_not_lost() -> No
     snapshot = look(*CALLED, live=False, said=[asked, ev.RunParked(gates=(gate,))])
 
     lines = draw(snapshot)
-    data = flow_status_json(snapshot)
-    found = flow_why(snapshot, "coder")
+    data = status_json(snapshot)
+    found = why(snapshot, "coder")
 
     assert [line for line in lines if "lost" in line or line.startswith("!")] == []
     assert next(line.split() for line in lines if "calls flow" in line)[1:4] == ["coder", "calls", "flow"]
@@ -199,7 +201,7 @@ def test_a_visit_that_waits_for_a_flow_with_an_open_question_is_not_lost() -> No
 def test_of_a_call_that_was_cut_short_only_what_acted_in_it_is_begun_again() -> None:
     snapshot = look(*CODING, live=False)
 
-    assert flow_why(snapshot).text == "no driver is running; coder#1/implement was at work and is begun again"
+    assert why(snapshot).text == "no driver is running; coder#1/implement was at work and is begun again"
     assert [line.split(maxsplit=2)[1] for line in draw(snapshot) if "lost" in line] == ["coder#1/implement"]
 
 
@@ -207,14 +209,14 @@ def test_why_a_node_went_to_its_fallback_is_told_everywhere() -> None:
     back = NodeEnded(node=NodeId("plan"), visit=1, next=(NodeId("join"),), fell_back="timed out after 1s")
     events = [begin_main(), started("plan"), back]
     snapshot = look(*events)
-    (trace,) = snapshot.recent
+    (trace,) = walk_of(snapshot).recent
 
-    told = FlowProgress().feed(events)[-1]
-    shown = [*draw(snapshot), flow_why(snapshot, "plan").text, *head_lines(snapshot, trace, None), told.text]
+    told = tell(*events)[-1]
+    shown = [*draw(snapshot), why(snapshot, "plan").text, *head_lines(walk_of(snapshot), trace, None), told.text]
 
     assert sum("timed out after 1s" in line for line in shown) == 4
     assert told.data["fell_back"] == "timed out after 1s"
-    assert flow_status_json(snapshot)["recent"][0]["fell_back"] == "timed out after 1s"  # type: ignore[index]  # a list
+    assert status_json(snapshot)["recent"][0]["fell_back"] == "timed out after 1s"  # type: ignore[index]  # a list
 
 
 def test_the_end_shows_its_node_and_the_first_lines_of_its_output() -> None:
@@ -237,16 +239,16 @@ def test_a_failure_shows_its_reason_without_signs_a_terminal_would_obey() -> Non
 
 @given(wide=st.integers(1, 130), high=st.integers(1, 40), tick=st.integers(0, 9), snapshot=st.sampled_from(EVERY))
 def test_no_line_is_wider_and_no_board_higher_than_there_is_room_for(
-    wide: int, high: int, tick: int, snapshot: FlowSnapshot
+    wide: int, high: int, tick: int, snapshot: Snapshot
 ) -> None:
-    rows = flow_segments(snapshot, width=wide, height=high, tick=tick)
+    rows = board_segments(snapshot, width=wide, height=high, tick=tick)
 
     assert len(rows) <= max(8, high)
     assert all(width("".join(text for text, _ in row)) <= max(40, wide) for row in rows)
 
 
 @pytest.mark.parametrize("snapshot", EVERY)
-def test_every_stage_fits_into_the_smallest_terminal(snapshot: FlowSnapshot) -> None:
+def test_every_stage_fits_into_the_smallest_terminal(snapshot: Snapshot) -> None:
     lines = draw(snapshot, wide=40, high=8)
 
     assert len(lines) <= 8
@@ -256,20 +258,17 @@ def test_every_stage_fits_into_the_smallest_terminal(snapshot: FlowSnapshot) -> 
 def test_a_flow_that_cannot_be_read_does_not_keep_people_from_looking() -> None:
     snapshot = seen(history_of(*BRANCHES, flows={}))
 
-    assert snapshot.root is None
+    assert walk_of(snapshot).root is None
     assert any("the flow cannot be shown: main is gone" in line for line in draw(snapshot))
-    assert flow_why(snapshot, "right").state == "running"
-    assert flow_status_json(snapshot)["problem"] == "main is gone"
-
-
-ANSWER = "  next: drumline answer review 'ship it' --resume"
+    assert why(snapshot, "right").state == "running"
+    assert status_json(snapshot)["problem"] == "main is gone"
 
 
 # --- status -----------------------------------------------------------------------------------------------------
 
 
 def test_status_names_the_nodes_at_work_with_their_scopes() -> None:
-    data = flow_status_json(look(*CODING))
+    data = status_json(look(*CODING))
 
     assert json.loads(json.dumps(data)) == data
     assert (data["schema_version"], data["run"], data["state"], data["flow"]) == (1, RUN, "running", "sample")
@@ -283,7 +282,7 @@ def test_status_names_the_nodes_at_work_with_their_scopes() -> None:
 
 
 def test_status_of_a_parked_run_has_its_gates_and_a_hint() -> None:
-    data = flow_status_json(parked())
+    data = status_json(parked())
 
     gates = data["gates"]
     assert isinstance(gates, list)
@@ -293,7 +292,7 @@ def test_status_of_a_parked_run_has_its_gates_and_a_hint() -> None:
 
 
 def test_status_of_a_run_that_ended_has_its_status_and_output() -> None:
-    data = flow_status_json(done())
+    data = status_json(done())
 
     assert (data["state"], data["status"], data["end"], data["output"]) == (
         "done",
@@ -309,15 +308,15 @@ def test_status_of_a_run_that_ended_has_its_status_and_output() -> None:
         (
             parked(),
             "run r1 parked: waiting for an answer to review",
-            "  next: drumline answer review 'ship it' --resume",
+            "  drumline answer review 'ship it' --resume",
         ),
-        (done(), "run r1 done at done", "  next: drumline logs --run r1"),
-        (failed(), "run r1 failed: node 'plan': exit code 3", "  next: drumline logs --run r1"),
-        (look(*BRANCHES, live=False), "run r1 interrupted: no driver is running", "  next: drumline logs --run r1"),
+        (done(), "run r1 done at done", "  drumline logs --run r1"),
+        (failed(), "run r1 failed: node 'plan': exit code 3", "  drumline logs --run r1"),
+        (look(*BRANCHES, live=False), "run r1 interrupted: no driver is running", "  drumline logs --run r1"),
     ],
 )
-def test_the_summary_says_how_it_is_and_what_to_type_next(snapshot: FlowSnapshot, first: str, last: str) -> None:
-    lines = flow_summary_lines(snapshot)
+def test_the_summary_says_how_it_is_and_what_to_type_next(snapshot: Snapshot, first: str, last: str) -> None:
+    lines = summary_lines(summary(snapshot))
 
     assert (lines[0], lines[-1]) == (first, last)
 
@@ -326,14 +325,14 @@ def test_a_rejected_run_has_failed_and_says_so_once() -> None:
     over = FlowEnded(status="rejected", node=NodeId("done"))
     snapshot = look(begin_main(), over, said=[ev.RunEnded(state="failed", reason="rejected")], live=False)
 
-    assert flow_summary_lines(snapshot)[0] == "run r1 failed (rejected) at done"
-    assert flow_status_json(snapshot)["status"] == "rejected"
+    assert summary_lines(summary(snapshot))[0] == "run r1 failed (rejected) at done"
+    assert status_json(snapshot)["status"] == "rejected"
 
 
 def test_a_row_of_the_list_counts_visits_and_knows_no_total() -> None:
-    brief = FlowBrief(run=parked().run, live=(), started_at=STARTED, ended=3)
+    row = run_row(parked().run, live=False, started_at=STARTED, visits=3)
 
-    assert runs_lines([flow_row(brief)], now=STARTED + 5)[1] == "r1   parked  3/-   5.0s ago  flows/main.yaml"
+    assert runs_lines([row], now=STARTED + 5)[1] == "r1   parked  3/-   5.0s ago  flows/main.yaml"
 
 
 # --- why --------------------------------------------------------------------------------------------------------
@@ -370,30 +369,30 @@ def test_a_row_of_the_list_counts_visits_and_knows_no_total() -> None:
         (look(begin_main()), "", "running", "is about to go on"),
     ],
 )
-def test_why_says_what_a_place_waits_for(snapshot: FlowSnapshot, name: str, state: str, words: str) -> None:
-    found = flow_why(snapshot, name)
+def test_why_says_what_a_place_waits_for(snapshot: Snapshot, name: str, state: str, words: str) -> None:
+    found = why(snapshot, name)
 
     assert found.state == state
     assert words in found.sentence
     assert found.hint.startswith("drumline ")
-    assert json.loads(json.dumps(flow_why_json(snapshot, found)))["state"] == state
+    assert json.loads(json.dumps(why_json(snapshot.run.id, found)))["state"] == state
 
 
 def test_why_refuses_a_name_that_nothing_has_and_says_what_there_is() -> None:
     with pytest.raises(InvalidInput, match=r"no node or visit 'nobody' \(nodes: plan, left"):
-        flow_why(look(*BRANCHES), "nobody")
+        why(look(*BRANCHES), "nobody")
 
 
 def test_a_visit_that_was_never_made_is_refused() -> None:
     with pytest.raises(InvalidInput, match="plan#2"):
-        flow_why(look(*BRANCHES), "plan#2")
+        why(look(*BRANCHES), "plan#2")
 
 
 def test_a_map_whose_flow_has_failed_waits_for_nobody() -> None:
     over = FlowEnded(status="failed", reason="item 1 failed")
     snapshot = look(*ITEMS, ended("one", scope="each#1[1]", failure="no"), over, said=[ev.RunEnded(state="failed")])
 
-    found = flow_why(snapshot, "each")
+    found = why(snapshot, "each")
 
     assert (found.state, found.kind) == ("failed", "finished")
     assert "of 3 items had been collected" in found.text
@@ -402,8 +401,8 @@ def test_a_map_whose_flow_has_failed_waits_for_nobody() -> None:
 def test_a_visit_that_was_lost_and_waits_says_so() -> None:
     gone = NodeLost(node=NodeId("right"), visit=1, driver=DRIVER)
 
-    assert flow_why(look(*BRANCHES, gone, live=False), "right").state == "lost"
-    assert flow_why(look(*BRANCHES, gone), "right").state == "waiting"
+    assert why(look(*BRANCHES, gone, live=False), "right").state == "lost"
+    assert why(look(*BRANCHES, gone), "right").state == "waiting"
 
 
 def test_a_visit_that_was_cut_short_by_the_end_says_so() -> None:
@@ -411,7 +410,7 @@ def test_a_visit_that_was_cut_short_by_the_end_says_so() -> None:
     over = FlowEnded(status="cancelled", reason="enough")
     snapshot = look(*BRANCHES, gone, over, said=[ev.RunEnded(state="cancelled", reason="enough")], live=False)
 
-    found = flow_why(snapshot, "right")
+    found = why(snapshot, "right")
 
     assert (run_state(snapshot), found.state) == ("cancelled", "lost")
     assert "cut short" in found.sentence
@@ -421,7 +420,7 @@ def test_after_a_failure_nothing_new_begins_and_why_names_it() -> None:
     small = flow(script("a", "b c"), script("b", "end"), script("c", "end"), end(), settings=FlowSettings())
     events = [begin_main(), *did("a", "b c"), started("b"), ended("b", failure="broke")]
 
-    found = flow_why(seen(history_of(*events, flows={"main": small.flow})), "c")
+    found = why(seen(history_of(*events, flows={"main": small.flow})), "c")
 
     assert (found.state, "nothing new begins after a failure: node 'b': broke" in found.sentence) == ("waiting", True)
 
@@ -435,7 +434,7 @@ def chart_of(started: FlowStarted) -> Chart:
 
 
 def test_a_name_covers_the_visits_inside_it() -> None:
-    snapshot = look(*CODED)
+    snapshot = walk_of(look(*CODED))
 
     assert find_visits(snapshot, "coder") == [
         Key("", NodeId("coder"), 1),
@@ -500,7 +499,6 @@ def test_logs_belong_to_the_visit_in_their_name() -> None:
 
 
 def test_progress_tells_what_happens_in_the_words_of_visits() -> None:
-    progress = FlowProgress()
     events = [
         begin_main(),
         started("plan"),
@@ -514,7 +512,7 @@ def test_progress_tells_what_happens_in_the_words_of_visits() -> None:
         FlowEnded(status="failed", reason="because"),
     ]
 
-    lines = [line for number, event in enumerate(events) for line in progress.feed([event], at=float(10 * number))]
+    lines = tell(*events)
 
     assert [line.text for line in lines] == [
         "flow sample started",
@@ -525,7 +523,7 @@ def test_progress_tells_what_happens_in_the_words_of_visits() -> None:
         "coder#1/implement failed: exit code 3 and more (10s)",
         "fix#2 was cut short with its driver; it is begun again and costs no visit",
         "gate review asks: Is it good? (ship it, no or any text) → drumline answer review 'ship it'",
-        "review answered 'no' by ann: too long",
+        "gate review answered no by ann: too long",
         "flow failed: because",
     ]
     assert {line.event for line in lines} <= {name for name, _ in FLOW_PROGRESS}
@@ -536,13 +534,13 @@ def test_progress_tells_what_happens_in_the_words_of_visits() -> None:
 def test_what_is_lost_as_the_flow_ends_is_not_said_to_be_begun_again() -> None:
     lost, over = NodeLost(node=NodeId("fix"), visit=2), FlowEnded(status="cancelled")
 
-    lines = FlowProgress().feed([lost, over])
+    lines = tell(lost, over, cancelled=True)
 
     assert [line.text for line in lines] == ["fix#2 was cut short with its driver", "flow cancelled"]
 
 
 def test_a_line_as_data_names_node_scope_and_visit() -> None:
-    (line,) = FlowProgress().feed([started("implement", "coder#1")])
+    (line,) = tell(started("implement", "coder#1"))
 
     data = {key: line.data[key] for key in ("event", "node", "scope", "visit")}
     assert data == {"event": "node_started", "node": "implement", "scope": "coder#1", "visit": 1}
@@ -553,7 +551,7 @@ def test_a_question_without_options_is_answered_with_text() -> None:
         gate=GateId("who#2"), kind="input", question="Who?", options=(), free=True, rule="len(input) >= 3"
     )
 
-    (line,) = FlowProgress().feed([opened])
+    (line,) = tell(opened)
 
     assert line.text == "gate who#2 asks: Who? (any text with len(input) >= 3) → drumline answer 'who#2' TEXT"
 
@@ -563,9 +561,9 @@ def test_nodes_that_ask_are_parked_one_by_one() -> None:
     opened = ev.GateOpened(gate=GateId("who"), kind="input", question="Who?", options=(), free=True)
     history = history_of(begin_main(), *did("a", "who"), flows={"main": two.flow}, said=[opened])
 
-    assert flow_why(seen(history), "who").state == "parked"
-    assert flow_why(seen(history), "sure").state == "not reached"
-    assert flow_why(seen(history, live=False), "who").hint == "drumline answer who TEXT --resume"
+    assert why(seen(history), "who").state == "parked"
+    assert why(seen(history), "sure").state == "not reached"
+    assert why(seen(history, live=False), "who").hint == "drumline answer who TEXT --resume"
 
 
 def test_a_row_counts_the_ends_of_visits_with_those_of_end_nodes() -> None:
@@ -574,4 +572,4 @@ def test_a_row_counts_the_ends_of_visits_with_those_of_end_nodes() -> None:
         for number, event in enumerate(DONE, start=1)
     ]
 
-    assert count_ended(entries) == len(done().walked) == 13
+    assert count_visits(entries) == len(walk_of(done()).walked) == 13

@@ -10,10 +10,8 @@ from drumline.core import events as ev
 from drumline.core.flow.events import FlowEnded
 from drumline.core.ids import StepId
 from drumline.core.login import ask_login
-from drumline.views.flowstatus import flow_summary_lines
-from drumline.views.flowwhy import flow_why
 from drumline.views.progress import Progress
-from drumline.views.summary import summary
+from drumline.views.summary import summary, summary_lines
 from drumline.views.why import why
 
 TOLD = ask_login("claude auth login", "Not logged in")
@@ -54,7 +52,7 @@ def test_a_flow_is_begun_again_after_the_login(failure: str, hint: str) -> None:
     history = history_of(begin_main(), FlowEnded(status="failed", reason=reason), said=said)
     snapshot = seen(history, live=False)
 
-    lines = flow_summary_lines(snapshot)
+    lines = summary_lines(summary(snapshot))
 
-    assert lines[2].startswith(f"  next: {hint}")
-    assert flow_why(snapshot).hint.startswith(hint)
+    assert lines[3].startswith(f"  {hint}")
+    assert why(snapshot).hint.startswith(hint)

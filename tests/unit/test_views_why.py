@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import (
     DRIVER,
+    RUN,
     STARTED,
     Scene,
     attempt,
@@ -252,7 +253,7 @@ def test_a_step_the_plan_does_not_have_is_refused() -> None:
 def test_the_answer_is_json() -> None:
     found = ask(Scene(steps=CHAIN), "step-3")
 
-    data = why_json(found)
+    data = why_json(RUN, found)
 
     assert json.loads(json.dumps(data)) == data
     assert (data["schema_version"], data["chain"]) == (1, ["step-3", "step-2", "step-1"])

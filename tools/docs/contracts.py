@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tools.docs.flowsample import sample_flow_events, sample_flow_snapshot
+from tools.docs.flowsample import sample_flow_history, sample_flow_snapshot
 from tools.docs.sample import sample_history, sample_reading, sample_snapshot
 from tools.docs.tables import join, table
 
@@ -19,9 +19,6 @@ from drumline.core.ids import StepId
 from drumline.core.outlook import look_ahead
 from drumline.flowfiles import FlowReading
 from drumline.record import replace
-from drumline.views.flowprogress import FlowProgress
-from drumline.views.flowstatus import flow_status_json
-from drumline.views.flowwhy import flow_why, flow_why_json
 from drumline.views.progress import Progress
 from drumline.views.report import report_json, step_report
 from drumline.views.runs import run_row, runs_json
@@ -126,10 +123,11 @@ def contracts_page() -> str:
         _fence({"event": "summary", **summary_json(summary(snapshot))}),
         "The report of a single step:",
         _fence({"event": "report", **report_json(step_report(snapshot, StepId("step-3")))}),
-        "## drumline why STEP --json",
-        _fence(why_json(why(snapshot, StepId("step-5")))),
+        "## drumline why [STEP] --json",
+        "Of the whole run if no step is named. `visit` is the place in a run of a flow, or the run; null for a step.",
+        _fence(why_json(snapshot.run.id, why(snapshot, StepId("step-5")))),
         "## drumline runs --json",
-        _fence(runs_json([run_row(snapshot)])),
+        _fence(runs_json([run_row(snapshot.run, live=True, started_at=snapshot.started_at)])),
         *_flow_parts(),
         "## The others",
         "`answer`, `retry`, `skip` and `cancel` print `ok`, `run` and `driven`; `driven` says "
@@ -142,24 +140,27 @@ def contracts_page() -> str:
 
 def _flow_parts() -> list[str]:
     snapshot = sample_flow_snapshot()
-    lines = FlowProgress().feed(sample_flow_events())
+    lines = Progress().feed(sample_flow_history(), snapshot.run)
     return [
         "## drumline flow validate FILE --json",
         "`flow` is null if the file is too broken to show a shape. An edge's `kind` is one of "
         f"{', '.join(kind.value for kind in EdgeKind)}; its `label` is the answer, condition or verdict that chooses "
         "it.",
         _fence(flow_validation_json(FlowReading(flow=SAMPLE_FLOW, draft=SAMPLE_FLOW))),
-        "## Runs that walk a flow",
-        "`status`, `wait` and the last line of `flow run` print this; `at_work` are the visits that act, `visits` how "
-        "often each node of the flow itself was come to, `status` the word of the end node. A visit is called "
-        "`implement`, `implement#2`, in a called flow `coder#1/implement`, of an item `each#1[3]/one`.",
-        _fence(flow_status_json(snapshot)),
-        "`flow run --json` prints one line per event below, then the status. Every line has `event`, `run` and `text`.",
+        "## Runs of a flow",
+        "A run of a flow is a run of one step, `flow`: `status` and `wait` print the object above. What its walk tells "
+        "is the step's `walk`, and stands at the top, too: `at_work` are the visits that act, `visits` how "
+        "often each node of the flow itself was come to, `status` the word of the end node. `folder` is where it "
+        "works, `model` the one that answers. A visit is called `implement`, `implement#2`, in a called flow "
+        "`coder#1/implement`, of an item `each#1[3]/one`. (Its step is not shown here.)",
+        _fence({**status_json(snapshot), "steps": []}),
+        "`flow run --json` prints one line per event below, then the summary with `visits`, `end` and `status`, then "
+        "the status. Every line has the fields that those of plans have.",
         table(("event", "meaning"), [(f"`{name}`", meaning) for name, meaning in FLOW_PROGRESS]),
-        _fence({"schema_version": 1, "run": snapshot.run.id, **lines[2].data}),
+        _fence({"schema_version": 1, **lines[2].data}),
         "`why [NODE] --json`; `state` is one of running, parked, waiting, lost, over, failed, not reached, or that of "
         "the run if no node is named:",
-        _fence(flow_why_json(snapshot, flow_why(snapshot, "review"))),
+        _fence(why_json(snapshot.run.id, why(snapshot, "review"))),
         "`logs [NODE] --json` prints `visits`, each as in `recent` above with its `logs`, and with `--state` the "
         "`state` after it, null where the flow keeps none.",
     ]

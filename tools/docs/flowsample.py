@@ -10,9 +10,11 @@ from drumline.core.flow.events import FlowStarted, NodeEnded, NodeStarted
 from drumline.core.flow.model import AgentNode, ApprovalNode, CheckNode, EndNode, Flow, NodeId
 from drumline.core.ids import FLOW, NO_STEP, Commit, GateId, StepId, Stream
 from drumline.core.recorded import Recorded
-from drumline.core.state import RunState
-from drumline.views.flowhistory import FlowHistory
-from drumline.views.flowsnapshot import FlowSnapshot
+from drumline.core.schedule import Surroundings
+from drumline.core.state import RunState, fold_run
+from drumline.record import replace
+from drumline.views.snapshot import Snapshot
+from drumline.views.walks import WalkHistory
 
 IMPLEMENT, VERIFY, REVIEW, DONE = (NodeId(name) for name in ("implement", "verify", "review", "done"))
 WALKED = Flow(
@@ -43,19 +45,36 @@ EVENTS: tuple[tuple[StepId, ev.Event], ...] = (
 )
 
 
-def sample_flow_events() -> tuple[ev.Event, ...]:
-    """What the driver of the run records."""
-    return tuple(event for _, event in EVENTS)
-
-
-def sample_flow_snapshot() -> FlowSnapshot:
-    """Two nodes are over, and a person is asked."""
-    history = FlowHistory(run=RunState(id=RUN), find_chart=lambda started: Chart(WALKED))
+def sample_flow_history() -> list[Recorded]:
+    """What is in the journal of the run, an entry every ten seconds."""
     begun = [(NO_STEP, _started()), (NO_STEP, _pinned())]
-    for number, (step, event) in enumerate([*begun, *EVENTS]):
-        at = STARTED + 10 * number
-        history.add(Recorded(seq=number + 1, stream=Stream(RUN, step), version=number + 1, at=at, event=event))
-    return history.view(now=STARTED + 100)
+    return [
+        Recorded(seq=number + 1, stream=Stream(RUN, step), version=number + 1, at=STARTED + 10 * number, event=event)
+        for number, (step, event) in enumerate([*begun, *EVENTS])
+    ]
+
+
+def sample_flow_snapshot() -> Snapshot:
+    """Two nodes are over, and a person is asked."""
+    walk = WalkHistory(step=FLOW, find_chart=lambda started: Chart(WALKED))
+    recorded = sample_flow_history()
+    for entry in recorded:
+        if entry.stream.step == FLOW:
+            walk.add(entry.event, entry.at)
+    now = STARTED + 100
+    snapshot = Snapshot(
+        run=fold_run(RunState(id=RUN), [entry.event for entry in recorded if entry.stream.step == NO_STEP]),
+        steps={},
+        around=Surroundings(claimed=frozenset(), marks={}, now=now, stale_after=3600.0, claim_times={}),
+        owners={},
+        live=[],
+        answers={},
+        started_at=STARTED,
+        last_at=recorded[-1].at,
+        now=now,
+        asked={entry.event.gate: entry.at for entry in recorded if isinstance(entry.event, ev.GateOpened)},
+    )
+    return replace(snapshot, walks={FLOW: walk.view(snapshot)})
 
 
 def _started() -> ev.RunStarted:

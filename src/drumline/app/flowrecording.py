@@ -19,7 +19,7 @@ from typing import TypeVar
 import anyio
 
 from drumline.app.edits import Edits, read_edits
-from drumline.app.recording import Concluded, Recording
+from drumline.app.recording import Concluded, Recorder, Recording
 from drumline.core.ids import Commit, DriverId, Tree
 from drumline.engine.kit import Kit, Tools, Worker
 from drumline.errors import DrumlineError
@@ -40,15 +40,14 @@ EMPTY = Tree("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 """The tree without files, which git knows everywhere."""
 
 
-class FlowRecorder:
+class FlowRecorder(Recorder):
     """Looks at a folder before and after; needs a git repository around it. Close it in the end.
 
     `room` is a folder for what was seen, the same for every driver of the run.
     """
 
     def __init__(self, recording: Recording, *, room: Path) -> None:
-        self.recording = recording
-        self.problem = ""
+        Recorder.__init__(self, recording)
         self._room = room
         self._desks: dict[Path, _Desk] = {}
 
@@ -93,13 +92,10 @@ class FlowRecorder:
             self.problem = str(error)
 
     def close(self, *, over: bool) -> None:
-        """Write what is not written yet; clear away if the run is over."""
+        """Clear away if the run is over, too."""
         if over:
             shutil.rmtree(self._room, ignore_errors=True)
-        try:
-            self.recording.write()
-        except DrumlineError as error:
-            self.problem = str(error)
+        Recorder.close(self, over=over)
 
     def _take_up(self) -> None:
         """Another process may have driven and recorded since we began."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from drumline.core.codec import FLOW_KINDS
 from drumline.core.edits import compare
 from drumline.core.events import GateOpened
+from drumline.core.flow.chart import Chart
+from drumline.core.flow.events import FlowStarted
+from drumline.core.flow.model import Flow
 from drumline.core.ids import DriverId, GateId, RunId, StepId, Stream
 from drumline.core.plan import Marks, Problem
 from drumline.core.recorded import Recorded
@@ -19,19 +23,25 @@ from drumline.errors import InvalidInput
 from drumline.ports.journal import Store
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.roster import Roster
+from drumline.record import replace
 from drumline.views.snapshot import Snapshot
 from drumline.views.stopwatch import TELLING, Stopwatch
+from drumline.views.walks import WalkHistory
 
 
 @dataclass(kw_only=True)
 class Watcher:
-    """Looks at one run again and again, reading only what is new."""
+    """Looks at one run again and again, reading only what is new.
+
+    `recall` gives a flow by its path and digest, as the run first saw it.
+    """
 
     store: Store
     roster: Roster
     planfiles: PlanFiles | None
     run: RunId
     stale_after: float
+    recall: Callable[[str, str], Flow]
 
     def __post_init__(self) -> None:
         self.state = RunState(id=self.run)
@@ -40,6 +50,8 @@ class Watcher:
         self._times: list[float] = []
         self._stopwatch = Stopwatch()
         self._asked: dict[GateId, float] = {}
+        self._walks: dict[StepId, WalkHistory] = {}
+        self._charts: dict[str, Chart] = {}
         self._seen = 0
 
     def look(self, now: float, *, also: StepId | None = None) -> Snapshot:
@@ -47,7 +59,7 @@ class Watcher:
         self._catch_up(also)
         marks, problems = self._marks()
         owners = self._owners()
-        return Snapshot(
+        seen = Snapshot(
             run=self.state,
             steps=self._steps,
             latest=self._latest,
@@ -68,6 +80,13 @@ class Watcher:
             asked=self._asked,
             stopwatch=self._stopwatch,
         )
+        return replace(seen, walks={step: walk.view(seen) for step, walk in self._walks.items()})
+
+    def find_chart(self, started: FlowStarted) -> Chart:
+        """The flow that was started, as it was then; read once."""
+        if started.digest not in self._charts:
+            self._charts[started.digest] = Chart(self.recall(started.path, started.digest))
+        return self._charts[started.digest]
 
     def _catch_up(self, also: StepId | None) -> None:
         if self._seen == 0:
@@ -98,7 +117,8 @@ class Watcher:
                 before = self.store.last_at(self.run, before=entry.seq) or entry.at
                 self._stopwatch.note(entry.event, entry.at, before=before)
         reopened = [step for step in self.state.rounds if step not in self.state.finished]
-        for step in dict.fromkeys([*self.state.working, *reopened]):
+        sole = [step.id for step in self.state.plan.steps if step.flow and len(self.state.plan.steps) == 1]
+        for step in dict.fromkeys([*self.state.working, *reopened, *sole]):
             self._read_step(step)
 
     def _note(self, entry: Recorded) -> None:
@@ -107,6 +127,9 @@ class Watcher:
 
     def _read_step(self, step: StepId) -> None:
         self._steps[step] = StepState()
+        definition = self.state.plan.by_id.get(step)
+        if definition is not None and definition.flow:
+            self._walks[step] = WalkHistory(step=step, find_chart=self.find_chart)
         for recorded in self.store.read(Stream(self.run, step)):
             if recorded.seq <= self._seen:
                 self._add(recorded)
@@ -116,7 +139,10 @@ class Watcher:
         if step not in self._steps:
             self._read_step(step)  # up to and with this event: what came before it is needed to understand it
             return
-        fold_step(self._steps[step], [recorded.event])
+        if step in self._walks and type(recorded.event).__name__ in FLOW_KINDS:
+            self._walks[step].add(recorded.event, recorded.at)
+        else:
+            fold_step(self._steps[step], [recorded.event])
         self._latest[step] = recorded
 
     def _marks(self) -> tuple[Mapping[StepId, Marks], tuple[Problem, ...]]:

@@ -23,6 +23,7 @@ from drumline.core.ids import RunId, Stream
 from drumline.core.redaction import Redaction
 from drumline.core.spending import REPLAYED
 from drumline.core.taxonomy import Failure, hands_over
+from drumline.engine.kit import Kit
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.ports.journal import Journal
 from drumline.ports.journal import Recorded as Entry
@@ -255,12 +256,34 @@ def _write_patch(patch: bytes) -> str:
     return f"  patch: {kind}\n" + "\n".join(lines) + "\n"
 
 
-class PlanRecorder:
+class Recorder:
+    """What keeps a recording up to its run; `problem` says why it is not complete, if it is not."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+        self.problem = ""
+
+    def attach(self, kit: Kit) -> Kit:
+        """The kit with which a run is driven that is recorded."""
+        return kit
+
+    async def accompany(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Record while `work` goes on, and to its end. A recording that fails never stops the work."""
+        return await work()
+
+    def close(self, *, over: bool) -> None:
+        """Write what is not written yet; `over` says that the run has ended."""
+        try:
+            self.recording.write()
+        except DrumlineError as error:
+            self.problem = str(error)
+
+
+class PlanRecorder(Recorder):
     """Follows the journal of a run and keeps the recording up to it, whichever process drives."""
 
     def __init__(self, recording: Recording, *, store: Journal, run: RunId, common_dir: Path) -> None:
-        self.recording = recording
-        self.problem = ""
+        Recorder.__init__(self, recording)
         self._store = store
         self._run = run
         self._git = Git(common_dir=common_dir)
@@ -270,7 +293,7 @@ class PlanRecorder:
         self._turn = anyio.Lock()
 
     async def accompany(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Record while `work` goes on, and to its end. A recording that fails never stops the work."""
+        """Follow the journal meanwhile."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._follow)
             try:
@@ -278,7 +301,7 @@ class PlanRecorder:
             finally:
                 tasks.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
-                    await self._catch_up(final=True)
+                    await self._catch_up()
         return result
 
     async def _follow(self) -> None:
@@ -287,22 +310,14 @@ class PlanRecorder:
             with anyio.CancelScope(shield=True):  # otherwise an attempt might be lost between two looks
                 await self._catch_up()
 
-    async def _catch_up(self, *, final: bool = False) -> None:
+    async def _catch_up(self) -> None:
         async with self._turn:  # the last look waits for one under way, whose attempt would miss the last writing
-            await self._note_new(final=final)
-
-    async def _note_new(self, *, final: bool) -> None:
-        for entry in self._store.tail(self._run, after=self._seen):
-            self._seen = entry.seq
-            try:
-                await self._note(entry)
-            except DrumlineError as error:
-                self.problem = str(error)
-        if final:
-            try:
-                self.recording.write()
-            except DrumlineError as error:
-                self.problem = str(error)
+            for entry in self._store.tail(self._run, after=self._seen):
+                self._seen = entry.seq
+                try:
+                    await self._note(entry)
+                except DrumlineError as error:
+                    self.problem = str(error)
 
     async def _note(self, entry: Entry) -> None:
         match entry.event:

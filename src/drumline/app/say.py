@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from getpass import getuser
 from shlex import quote
 
 from drumline.app.catalog import read_run
 from drumline.app.naming import find_step
 from drumline.core.gates import check_reply
-from drumline.core.ids import GateId, RunId, StepId, Stream
+from drumline.core.ids import FLOW, GateId, RunId, StepId, Stream
 from drumline.core.state import RunState, fold_run
 from drumline.core.task import is_task
 from drumline.engine.figures import complete
@@ -17,8 +18,8 @@ from drumline.engine.messages import outcome_of
 from drumline.errors import Conflict, InvalidInput
 from drumline.ports.journal import Addition, Message, Store
 from drumline.ports.roster import Roster
-from drumline.views.flowsnapshot import FlowSnapshot
 from drumline.views.gates import answer_command
+from drumline.views.snapshot import Snapshot
 
 TRIES = 20
 
@@ -53,8 +54,12 @@ def check_answer(run: RunState, gate: str, choice: str, comment: str | None = No
     check_reply(found.opened, choice, comment)
 
 
-def check_retry(run: RunState, name: str) -> StepId:
-    """Return the step of this name; refuse to retry what is done, in work or unknown. One that rests is not in work."""
+def check_retry(run: RunState, name: str, look: Callable[[], Snapshot]) -> str:
+    """Return the step or visit of this name; refuse to retry what is done, in work or unknown. One that rests is not
+    in work. `look` shows where walks are.
+    """
+    if run.plan.format == FLOW and name != FLOW:
+        return _check_rest(look(), name)
     step = check_step(run, name)
     finished = run.finished.get(step)
     if finished is not None and finished.state == "done":
@@ -79,6 +84,8 @@ def _check_unasked(run: RunState, step: StepId) -> None:
 def check_skip(run: RunState, name: str) -> StepId:
     """Return the step of this name; refuse to skip what is done or unknown."""
     step = check_step(run, name)
+    if run.plan.format == FLOW:
+        raise InvalidInput(f"{step!r} is the whole run and cannot be skipped", hint=f"drumline cancel {run.id}")
     finished = run.finished.get(step)
     if finished is not None and finished.state in ("done", "skipped"):
         raise InvalidInput(f"{step} is {finished.state} already", hint=f"drumline why {step}")
@@ -154,12 +161,10 @@ async def settle(store: Store, run: RunId) -> None:
 
 def check_step(run: RunState, name: str) -> StepId:
     """Return the step of this name; refuse one the run's plan does not have."""
-    if run.flow is not None:
-        raise InvalidInput(f"run {run.id} walks a flow, which has no steps", hint=f"drumline why {quote(name)}")
     step = find_step(run.plan, name)
     if step is None:
         legal = ", ".join(s.id for s in run.plan.steps[:10])
-        raise InvalidInput(f"the plan of run {run.id} has no step {name!r} (it has {legal})", hint="drumline status")
+        raise InvalidInput(f"run {run.id} has no step {name!r} (it has {legal})", hint="drumline status")
     return step
 
 
@@ -170,21 +175,21 @@ def _begin_again(run: RunState) -> str:
     if is_task(run.plan):
         return "drumline do TEXT"
     place = quote(run.begun.plan)
-    return f"drumline flow run {place}" if run.flow is not None else f"drumline run {place} --new"
+    return f"drumline flow run {place}" if run.plan.format == FLOW else f"drumline run {place} --new"
 
 
-def check_rest(snapshot: FlowSnapshot, name: str) -> str:
+def _check_rest(snapshot: Snapshot, name: str) -> str:
     """Return the visit of this name if it waits for a time or is blocked; refuse any other with what it waits for."""
-    from drumline.views.flowplaces import list_due, list_rests
-    from drumline.views.flowvisits import find_place, visit_name
-    from drumline.views.flowwhy import flow_why
+    from drumline.views.places import find_place, list_due, list_rests, visit_name
+    from drumline.views.why import why
 
-    key = find_place(snapshot, name)
+    walk = snapshot.walks[FLOW]
+    key = find_place(walk, name)
     ended = snapshot.run.ended
-    blocked = ended is not None and ended.state == "blocked" and key in list_due(snapshot)
-    if blocked or any(rest.key == key for rest in list_rests(snapshot)):
+    blocked = ended is not None and ended.state == "blocked" and key in list_due(walk)
+    if blocked or any(rest.key == key for rest in list_rests(walk)):
         return visit_name(key)
-    found = flow_why(snapshot, name)
+    found = why(snapshot, name)
     raise InvalidInput(
         f"in a flow, only a visit that is blocked or waits for a quota can be retried; {found.sentence}",
         hint=found.hint,

@@ -27,7 +27,7 @@ def command(gate: str, choice: str, comment: str, run: str, drive_on: bool, as_j
     """Answer GATE with CHOICE; the first answer counts."""
     wish = Wish(
         message=Message(kind="answer", subject=gate, value=choice, comment=comment),
-        check=lambda state: check_answer(state, gate, choice),
+        check=lambda state, look: check_answer(state, gate, choice),
         done=f"answered {gate}: {choice}",
         complete=lambda state, message: message if as_json else _complete(state, message),
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
-from drumline.app.catalog import find_run
+from drumline.app.catalog import find_run, read_run
 from drumline.cli.options import run_argument
 from drumline.cli.output import is_terminal, print_lines, say
-from drumline.cli.sights import open_sight
-from drumline.cli.watching import watch
-from drumline.views.states import EXIT_CODES
+from drumline.cli.watching import Watch, watch
+from drumline.views.states import EXIT_CODES, run_state
+from drumline.views.summary import output_lines, summary, summary_lines
 from drumline.wiring import open_site
 
 
@@ -20,12 +22,12 @@ def command(run: str) -> int:
     site = open_site()
     store = site.open_store(read_only=True)
     found = find_run(store, run)
-    sight = open_sight(site, store, found)
+    watcher = site.watcher(store, read_run(store, found))
     try:
-        watch(store, found, sight, draw=is_terminal())
+        watch(Watch(store=store, run=found, watcher=watcher), draw=is_terminal())
     except KeyboardInterrupt:
         say(f"no longer watching; run {found} goes on")
         return 0
-    state = sight.look()
-    print_lines(sight.conclude())
-    return EXIT_CODES[state]
+    snapshot = watcher.look(time.time())
+    print_lines([*summary_lines(summary(snapshot)), *output_lines(snapshot)])
+    return EXIT_CODES[run_state(snapshot)]

@@ -16,5 +16,7 @@ from drumline.ports.journal import Message
 @json_option
 def command(run: str, reason: str, as_json: bool) -> int:
     """Stop RUN (the newest if not given): its drivers stop their steps, what landed stays. `resume` drives it on."""
-    wish = Wish(message=Message(kind="cancel", comment=reason), check=check_cancel, done="cancelled")
+    wish = Wish(
+        message=Message(kind="cancel", comment=reason), check=lambda state, look: check_cancel(state), done="cancelled"
+    )
     return tell(wish, run, drive_on=False, as_json=as_json)

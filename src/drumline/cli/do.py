@@ -29,9 +29,9 @@ from drumline.cli.options import (
     retries_option,
 )
 from drumline.cli.output import say
-from drumline.cli.plansession import PlanSession
 from drumline.cli.preview import show_preview
-from drumline.cli.recordings import check_record, record_option, record_plan
+from drumline.cli.recordings import check_record, record_option
+from drumline.cli.session import Session
 from drumline.cli.trusting import Offer, ask_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId
@@ -238,9 +238,8 @@ def _drive(job: Job, store: SqliteStore) -> int:
     site, run = job.site, _begin(job, store)
     if job.detached:
         return detach(site, run, as_json=job.as_json)
-    with record_plan(site, store, run, job.record) as recorder:
-        session = PlanSession(site=site, store=store, run=run, as_json=job.as_json, fresh=True, recorder=recorder)
-        return session.drive(resuming=False)
+    session = Session(site=site, store=store, run=run, as_json=job.as_json, fresh=True, record=job.record)
+    return session.drive(resuming=False)
 
 
 def _begin(job: Job, store: SqliteStore) -> RunId:

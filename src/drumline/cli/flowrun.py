@@ -16,10 +16,10 @@ from drumline.app.begin import new_run_id
 from drumline.app.flowcheck import list_left_out, refuse_broken
 from drumline.app.flowrun import Order, begin_flow_run, gather_variables
 from drumline.cli.detach import detach
-from drumline.cli.flowsession import FlowSession
 from drumline.cli.options import detach_option, json_option
 from drumline.cli.output import say
-from drumline.cli.recordings import check_record, record_flow, record_option
+from drumline.cli.recordings import check_record, record_option
+from drumline.cli.session import Session
 from drumline.cli.trusting import ask_flow_trust
 from drumline.cli.warning import say_unjailed
 from drumline.core.flow.model import Flow
@@ -91,9 +91,8 @@ def command(
         say(f"run {run}: walking {found.name} in {where}")
         if detached:
             return detach(site, run, as_json=as_json)
-        with record_flow(site, store, run, place) as recorder:
-            session = FlowSession(site=site, store=store, run=run, as_json=as_json, recorder=recorder, fresh=True)
-            return session.drive(resuming=False)
+        session = Session(site=site, store=store, run=run, as_json=as_json, record=place, fresh=True)
+        return session.drive(resuming=False)
     finally:
         store.close()
 

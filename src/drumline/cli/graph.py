@@ -11,8 +11,8 @@ from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.core.ids import StepId
 from drumline.core.plan import Reading, Status
 from drumline.errors import InvalidPlan
-from drumline.views.board import SYMBOLS
 from drumline.views.graph import dot, mermaid, tree
+from drumline.views.states import SYMBOLS
 from drumline.wiring import open_site
 
 _INK = {"done": "green", "running": "cyan", "blocked": "red", "failed": "red"}

@@ -1,7 +1,11 @@
-"""`drumline logs`: what agents said and what checks printed."""
+"""`drumline logs`: what agents said and what checks printed, attempt by attempt or visit by visit.
+
+The rule: what a program printed is shown, and commands no terminal.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -9,19 +13,33 @@ import click
 
 from drumline.app.catalog import find_run, read_run
 from drumline.app.say import check_step
-from drumline.cli.logfiles import print_log
 from drumline.cli.options import json_option, run_option
-from drumline.cli.output import SCHEMA_VERSION, print_json, say
+from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.core.events import Event
-from drumline.core.ids import RunId, StepId, Stream
+from drumline.core.ids import FLOW, RunId, StepId, Stream
+from drumline.core.plaintext import strip_controls
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
+from drumline.record import Record
+from drumline.store.sqlite import SqliteStore
 from drumline.views.attempts import Attempt, attempt_json, attempt_lines, list_attempts, list_lost
-from drumline.wiring import open_site
+from drumline.views.places import find_visits
+from drumline.views.snapshot import Trace, Walk
+from drumline.views.visitlogs import Moment, head_lines, match_logs, replay, state_lines, visit_json
+from drumline.wiring import Site, open_site
 
 ATTEMPTS = ("AttemptStarted", "AttemptUsed", "AttemptEnded", "WorkLost")
 WORKED = "attempt"
 """How the names of transcripts begin."""
+
+
+class Wanted(Record):
+    """What a person asked for: which attempt or visits, with their prompts or the state after them."""
+
+    attempt: int | None = None
+    prompts: bool = False
+    state: bool = False
+    as_json: bool = False
 
 
 @click.command("logs")
@@ -32,35 +50,87 @@ WORKED = "attempt"
 @run_option
 @json_option
 def command(step: str, attempt: int | None, prompts: bool, state: bool, run: str, as_json: bool) -> None:
-    """Print the transcripts and check logs of STEP, oldest first.
+    """Print the transcripts and check logs of STEP, oldest first; of all steps if STEP is not given.
 
-    In a run that walks a flow, STEP is a node (`implement`) or a visit (`implement#2`, `coder#1/implement`), and what
-    each visit wrote is shown; without it, all visits are.
+    In a run of a flow, STEP is a node (`implement`) or a visit (`implement#2`, `coder#1/implement`), and what
+    each visit wrote is shown.
     """
     site = open_site()
     store = site.open_store(read_only=True)
-    found = find_run(store, run)
-    known = read_run(store, found)
-    if known.flow is None:
-        step_id = _check_plan(known, step, state=state)
-        events = [entry.event for entry in store.read(Stream(found, step_id), kinds=ATTEMPTS)]
-        files = _files(site.logs(found) / step_id, attempt=attempt, prompts=prompts)
-        _show(files, _name_attempts(known, events), known.id, step_id, as_json=as_json)
+    known = read_run(store, find_run(store, run))
+    wanted = Wanted(attempt=attempt, prompts=prompts, state=state, as_json=as_json)
+    if known.plan.format == FLOW:
+        show_visits(site, store, known, "" if step == FLOW else step, wanted)
         return
-    if attempt is not None:
-        raise InvalidInput("the nodes of a flow have no attempts; a visit is named", hint="drumline logs NODE#2")
-    from drumline.cli.flowlogs import Wanted, show_flow_logs
-
-    show_flow_logs(site, store, found, Wanted(name=step, prompts=prompts, state=state, as_json=as_json))
-
-
-def _check_plan(run: RunState, step: str, *, state: bool) -> StepId:
-    if not step:
-        raise InvalidInput("no step was named (legal: a step of the plan)", hint="drumline logs STEP")
-    step_id = check_step(run, step)
     if state:
         raise InvalidInput("the steps of a plan have no state; the nodes of a flow do", hint=f"drumline logs {step}")
-    return step_id
+    chosen = [check_step(known, step)] if step else [one.id for one in known.selected() if _was_begun(known, one.id)]
+    for step_id in chosen:
+        _show_step(site, store, known, step_id, wanted)
+    if not chosen:
+        say(f"run {known.id} has no logs yet")
+        say("  next: drumline why")
+
+
+def _was_begun(run: RunState, step: StepId) -> bool:
+    return step in run.working or step in run.finished or step in run.rounds
+
+
+def _show_step(site: Site, store: SqliteStore, run: RunState, step: StepId, wanted: Wanted) -> None:
+    events = [entry.event for entry in store.read(Stream(run.id, step), kinds=ATTEMPTS)]
+    files = _files(site.logs(run.id) / step, attempt=wanted.attempt, prompts=wanted.prompts)
+    _show(files, _name_attempts(run, events), run.id, step, as_json=wanted.as_json)
+
+
+def show_visits(site: Site, store: SqliteStore, run: RunState, name: str, wanted: Wanted) -> None:
+    """Print the visits of a flow that were asked for, in the order they began."""
+    if wanted.attempt is not None:
+        raise InvalidInput("the nodes of a flow have no attempts; a visit is named", hint="drumline logs NODE#2")
+    watcher = site.watcher(store, run)
+    walk = watcher.look(time.time()).walks[FLOW]
+    if wanted.state and walk.problem:
+        raise InvalidInput(walk.problem, hint="drumline logs NODE")
+    keys = find_visits(walk, name)
+    folder = site.logs(run.id) / FLOW
+    logs = match_logs([file.name for file in _list_files(folder)], keys, prompts=wanted.prompts)
+    events = [] if walk.problem else [entry.event for entry in store.read(Stream(run.id, FLOW))]
+    moments = {moment.key: moment for moment in replay(events, set(keys), watcher.find_chart)}
+    if wanted.as_json:
+        listed = {key: [_describe(folder / one) for one in names] for key, names in logs.items()}
+        visits = [
+            visit_json(walk.traces[key], moments.get(key), files, state=wanted.state) for key, files in listed.items()
+        ]
+        every = [file for files in listed.values() for file in files]
+        print_json({**_frame(run.id, name or None, every), "visits": visits})
+        return
+    if not keys:
+        say(f"{name or 'the flow'} has no logs yet")
+        say(f"  next: drumline why {name}".rstrip())
+    for key in keys:
+        _print_visit(walk, walk.traces[key], moments.get(key), state=wanted.state)
+        for one in logs[key]:
+            print_log(folder / one)
+
+
+def _print_visit(walk: Walk, trace: Trace, moment: Moment | None, *, state: bool) -> None:
+    title, *wrote = head_lines(walk, trace, moment)
+    click.echo(click.style(title, bold=True))
+    print_lines(wrote)
+    print_lines(state_lines(moment) if state and moment else ())
+
+
+def _frame(run: RunId, step: str | None, logs: Sequence[object]) -> dict[str, object]:
+    return {"schema_version": SCHEMA_VERSION, "run": run, "step": step, "logs": logs}
+
+
+def _describe(file: Path) -> dict[str, object]:
+    return {"name": file.name, "path": str(file), "bytes": file.stat().st_size}
+
+
+def _list_files(folder: Path) -> list[Path]:
+    """All logs, oldest first. While an agent works, it has a folder beside its log."""
+    files = [file for file in folder.iterdir() if file.is_file()] if folder.is_dir() else []
+    return sorted(files, key=lambda file: (file.stat().st_mtime_ns, file.name))
 
 
 def _name_attempts(run: RunState, events: Sequence[Event]) -> dict[str, Attempt]:
@@ -73,9 +143,8 @@ def _name_attempts(run: RunState, events: Sequence[Event]) -> dict[str, Attempt]
 
 def _show(files: Sequence[Path], told: Mapping[str, Attempt], run: RunId, step: str, *, as_json: bool) -> None:
     if as_json:
-        listed = [{"name": file.name, "path": str(file), "bytes": file.stat().st_size} for file in files]
         attempts = [attempt_json(attempt) for attempt in _list_once(told.values())]
-        print_json({"schema_version": SCHEMA_VERSION, "run": run, "step": step, "logs": listed, "attempts": attempts})
+        print_json({**_frame(run, step, [_describe(file) for file in files]), "attempts": attempts})
         return
     if not files:
         say(f"{step} has no logs yet")
@@ -96,14 +165,22 @@ def _list_once(attempts: Iterable[Attempt]) -> list[Attempt]:
 
 def _files(folder: Path, *, attempt: int | None, prompts: bool) -> list[Path]:
     kinds = ("setup", WORKED, "check", "prompt") if prompts else ("setup", WORKED, "check")
-    # While an agent works, it has a folder beside its log.
-    found = [file for file in folder.glob("*") if file.name.startswith(kinds) and file.is_file()]
-    if attempt is not None:
-        found = [file for file in found if _attempt_of(file) == attempt]
-    return sorted(found, key=lambda file: (file.stat().st_mtime_ns, file.name))
+    found = [file for file in _list_files(folder) if file.name.startswith(kinds)]
+    return [file for file in found if attempt is None or _attempt_of(file) == attempt]
 
 
 def _attempt_of(file: Path) -> int | None:
     """The attempt in a log's name: `attempt-2.log`, `check-2-1.log`, `prompt-2.md`."""
     parts = file.name.replace(".", "-").split("-")
     return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else None
+
+
+def print_log(file: Path, notes: Iterable[str] = ()) -> None:
+    """A log under its name, after some notes about it; the file itself keeps every byte."""
+    click.echo(click.style(f"==> {file.name} <==", bold=True))
+    for note in notes:
+        click.echo(click.style(f"  {note}", dim=True))
+    text = file.read_text(encoding="utf-8", errors="replace").rstrip("\n")
+    # Line by line: a code without an end must not take the rest of the log with it.
+    click.echo("\n".join(strip_controls(line) for line in text.split("\n")))
+    click.echo("")

@@ -17,14 +17,14 @@ import click
 from drumline.app.catalog import read_run
 from drumline.cli.output import say
 from drumline.core.flow.events import NodeEnded
-from drumline.core.ids import RunId
+from drumline.core.ids import FLOW, RunId
+from drumline.core.state import RunState
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring import Site
 
 if TYPE_CHECKING:
-    from drumline.app.flowrecording import FlowRecorder
-    from drumline.app.recording import PlanRecorder, Recording
+    from drumline.app.recording import Recorder, Recording
 
 record_option = click.option(
     "--record", default="", metavar="FILE", help="Write a script from which the run can be played without a model."
@@ -44,36 +44,32 @@ def check_record(site: Site, file: str) -> Path | None:
 
 
 @contextmanager
-def record_plan(site: Site, store: SqliteStore, run: RunId, place: Path | None) -> Iterator[PlanRecorder | None]:
-    """The recorder of a run of a plan, if one is wanted or was; at the end it is told what there is."""
-    recording = _settle(site, run, place)
+def record_run(site: Site, store: SqliteStore, run: RunState, place: Path | None) -> Iterator[Recorder | None]:
+    """The recorder of a run, if one is wanted or was; at the end it is told what there is."""
+    recording = _settle(site, run.id, place)
     if recording is None:
         yield None
         return
-    from drumline.app.recording import PlanRecorder
-
-    recorder = PlanRecorder(recording, store=store, run=run, common_dir=site.repository.common_dir)
-    yield recorder
-    _tell(recorder.recording, recorder.problem)
-
-
-@contextmanager
-def record_flow(site: Site, store: SqliteStore, run: RunId, place: Path | None) -> Iterator[FlowRecorder | None]:
-    """The recorder of a run of a flow, if one is wanted or was; at the end it is told what there is."""
-    recording = _settle(site, run, place)
-    if recording is None:
-        yield None
-        return
-    from drumline.app.flowrecording import FlowRecorder
-
-    recorder = FlowRecorder(recording, room=_room(site, run) / "seen")
-    if not recording.rules and any(isinstance(entry.event, NodeEnded) for entry in store.tail(run, after=0)):
-        recorder.problem = "what the run did before it was recorded is not in it"
+    recorder = _open_recorder(site, store, run, recording)
     try:
         yield recorder
     finally:
-        recorder.close(over=read_run(store, run).ended is not None)
+        recorder.close(over=read_run(store, run.id).ended is not None)
     _tell(recorder.recording, recorder.problem)
+
+
+def _open_recorder(site: Site, store: SqliteStore, run: RunState, recording: Recording) -> Recorder:
+    """Attempts at steps are in the journal with their trees; of the visits of a flow only agents and models know."""
+    if run.plan.format != FLOW:
+        from drumline.app.recording import PlanRecorder
+
+        return PlanRecorder(recording, store=store, run=run.id, common_dir=site.repository.common_dir)
+    from drumline.app.flowrecording import FlowRecorder
+
+    recorder = FlowRecorder(recording, room=_room(site, run.id) / "seen")
+    if not recording.rules and any(isinstance(entry.event, NodeEnded) for entry in store.tail(run.id, after=0)):
+        recorder.problem = "what the run did before it was recorded is not in it"
+    return recorder
 
 
 def _room(site: Site, run: RunId) -> Path:

@@ -18,11 +18,11 @@ from drumline.ports.journal import Message
 def command(step: str, run: str, drive_on: bool, as_json: bool) -> int:
     """Try STEP again with a fresh workspace and fresh budgets.
 
-    In a run that walks a flow, STEP is a node whose agent waits for a quota; it goes on at once.
+    In a run of a flow, STEP is a node that is blocked or whose agent waits for a quota; it goes on at once.
     """
     wish = Wish(
         message=Message(kind="retry", subject=step),
-        check=lambda state: check_retry(state, step),
+        check=lambda state, look: check_retry(state, step, look),
         done=f"{step} will be tried again",
     )
     return tell(wish, run, drive_on=drive_on, as_json=as_json)

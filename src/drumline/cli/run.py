@@ -40,9 +40,9 @@ from drumline.cli.options import (
     retries_option,
 )
 from drumline.cli.output import is_terminal, say
-from drumline.cli.plansession import PlanSession
 from drumline.cli.preview import show_preview
-from drumline.cli.recordings import check_record, record_option, record_plan
+from drumline.cli.recordings import check_record, record_option
+from drumline.cli.session import Session
 from drumline.cli.trusting import Offer, ask_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId, StepId
@@ -147,17 +147,16 @@ def _run(request: Request) -> int:
             fresh = run not in {brief.run for brief in earlier}
             if request.detached:
                 return detach(site, run, as_json=request.as_json)
-            with record_plan(site, store, run, request.record) as recorder:
-                session = PlanSession(
-                    site=site,
-                    store=store,
-                    run=run,
-                    as_json=request.as_json,
-                    fresh=fresh,
-                    recorder=recorder,
-                    joined=started,
-                )
-                return session.drive(resuming=resuming)
+            session = Session(
+                site=site,
+                store=store,
+                run=run,
+                as_json=request.as_json,
+                fresh=fresh,
+                record=request.record,
+                joined=started,
+            )
+            return session.drive(resuming=resuming)
     finally:
         store.close()
 

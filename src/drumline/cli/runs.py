@@ -11,7 +11,7 @@ from drumline.cli.options import json_option
 from drumline.cli.output import print_json, print_lines
 from drumline.core.ids import FLOW, Stream
 from drumline.store.sqlite import SqliteStore
-from drumline.views.runs import FlowBrief, RunRow, count_ended, flow_row, run_row, runs_json, runs_lines
+from drumline.views.runs import RunRow, count_visits, run_row, runs_json, runs_lines
 from drumline.wiring import Site, open_site
 
 
@@ -33,9 +33,8 @@ def command(as_json: bool) -> None:
 
 
 def _row(site: Site, store: SqliteStore, brief: RunBrief) -> RunRow:
-    if brief.state.flow is None:
-        return run_row(site.watcher(store, read_run(store, brief.run)).look(time.time()))
-    # A flow's own state is not needed here, and working it out for every run would take long.
+    run = read_run(store, brief.run)
+    # A walk's own state is not needed here, and working it out for every run would take long.
     ends = store.read(Stream(brief.run, FLOW), kinds=("NodeEnded", "FlowEnded"))
-    live = site.roster.drivers(brief.run)
-    return flow_row(FlowBrief(run=brief.state, live=live, started_at=brief.started_at, ended=count_ended(ends)))
+    visits = count_visits(ends) if run.plan.format == FLOW else None
+    return run_row(run, live=bool(site.roster.drivers(brief.run)), started_at=brief.started_at, visits=visits)

@@ -1,38 +1,50 @@
-"""Drives a run from a terminal or a script: shows progress, asks gates where a person is there, ends with a summary.
-
-What is the same for every run is here; what a run of a plan and one of a flow have of their own is in `plansession.py`
-and `flowsession.py`.
-"""
+"""Drives a run from a terminal or a script: shows progress, asks gates where a person is there, ends with a summary."""
 
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import click
 
 from drumline.app.catalog import read_run
-from drumline.app.drive import INTERRUPTED
+from drumline.app.drive import INTERRUPTED, drive
 from drumline.app.leftovers import clear_before_start
 from drumline.app.say import name_person
 from drumline.app.say import say as leave_message
-from drumline.cli.output import is_terminal, print_json, say
+from drumline.cli.driving import Ears, open_driver
+from drumline.cli.merging import is_merge_due, merge
+from drumline.cli.output import is_terminal, print_json, print_lines, problem_json, say
+from drumline.cli.recordings import record_run
+from drumline.cli.trusting import ask_again, open_trust
 from drumline.core.events import GateOpened
 from drumline.core.ids import GateId, RunId, Stream
+from drumline.core.plan import Problem
+from drumline.core.recorded import Recorded
 from drumline.core.state import RunState, fold_run
 from drumline.engine.driver import Driver
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
+from drumline.views.board import board_segments
 from drumline.views.cells import Row, flatten
-from drumline.views.progress import Line
-from drumline.views.snapshot import RunSnapshot
+from drumline.views.progress import Line, Progress
+from drumline.views.report import report_json, report_lines, step_report
+from drumline.views.snapshot import Snapshot
 from drumline.views.states import EXIT_CODES, run_state
+from drumline.views.status import status_json
+from drumline.views.summary import output_lines, summary, summary_json, summary_lines, warn_of_end
 from drumline.wiring import Site
+
+if TYPE_CHECKING:
+    from drumline.app.recording import Recorder
 
 FRAME = 0.25
 """Seconds between two frames of the board."""
@@ -41,8 +53,8 @@ OVER = frozenset({"done", "failed", "cancelled"})
 
 
 @dataclass(kw_only=True)
-class Session(ABC):
-    """One process at one run."""
+class Session:
+    """One process at one run; `record` is the file it is recorded to, if it is not recorded already."""
 
     site: Site
     store: SqliteStore
@@ -50,6 +62,7 @@ class Session(ABC):
     as_json: bool = False
     fresh: bool = False
     joined: Callable[[], None] = lambda: None
+    record: Path | None = None
 
     def __post_init__(self) -> None:
         own = self.store.read(Stream(self.run))
@@ -57,37 +70,33 @@ class Session(ABC):
         self._begun = fold_run(RunState(id=self.run), [recorded.event for recorded in own])
         self._started_at, last = own[0].at, own[-1].seq
         newest = next((entry.seq for entry in reversed(self.store.tail(self.run, after=last))), last)
-        self._told = 0 if self.fresh else newest
+        self._progress = Progress(after=0 if self.fresh else newest)
+        self.watcher = self.site.watcher(self.store, self._begun)
+        self._warned: set[str] = set()
         self._last_line = ""
         self._board_say: Callable[[str], None] = say
         self._driver: Driver | None = None
+        self._recorder: Recorder | None = None
 
-    @abstractmethod
-    def look(self) -> RunSnapshot:
+    def look(self) -> Snapshot:
         """The run as it is now."""
+        return self.watcher.look(time.time())
 
-    @abstractmethod
     def ask_trust(self) -> None:
         """Ask about commands that came since the run began."""
-
-    @abstractmethod
-    def _open_driver(self) -> Driver:
-        """A driver for this process, which tells this session what it does."""
-
-    @abstractmethod
-    async def _work(self, driver: Driver, *, resuming: bool) -> RunState:
-        """Drive until the run ends or parks, or a signal stops the driver."""
-
-    @abstractmethod
-    def _draw(self, width: int, height: int, tick: int) -> list[Row]:
-        """The board as it is now."""
-
-    @abstractmethod
-    def _conclude(self) -> None:
-        """Say what the run leaves its user with."""
+        ask_again(self.site, read_run(self.store, self.run), as_json=self.as_json)
 
     def drive(self, *, resuming: bool) -> int:
-        """Drive to the end, asking gates where somebody can answer; return the exit code."""
+        """Drive to the end, record and merge if that was asked for; return the exit code."""
+        with record_run(self.site, self.store, self._begun, self.record) as self._recorder:
+            code = self._drive_on(resuming=resuming)
+            run = read_run(self.store, self.run)
+            if code == 0 and is_merge_due(self.site, run):
+                merge(self.site, run, as_json=self.as_json)
+        return code
+
+    def _drive_on(self, *, resuming: bool) -> int:
+        """Drive, asking gates where somebody can answer, until there is nothing left to drive or to ask."""
         while True:
             state = self._drive_once(resuming=resuming)
             if not (state.parked and self._ask_patiently(state)):
@@ -115,7 +124,69 @@ class Session(ABC):
         for leftover in await clear_before_start(self.site.cleanup(self.store)):
             if leftover.note:
                 self._board_say(f"removed {leftover.path}; {leftover.note}")
-        return await self._work(driver, resuming=resuming)
+        work = partial(drive, driver, resuming=resuming)
+        return await (self._recorder.accompany(work) if self._recorder else work())
+
+    def _open_driver(self) -> Driver:
+        trust = open_trust(self.site, as_json=self.as_json, tell=lambda text: self._board_say(text))
+        driver = open_driver(
+            self.site,
+            self.store,
+            self._begun,
+            started_at=self._started_at,
+            trust=trust,
+            recorder=self._recorder,
+            ears=Ears(
+                observe=lambda recorded: self._observe(recorded, driver.run),
+                complain=self._complain,
+                warn=self._warn,
+                wait_told=self._tell_waiting,
+                joined=self.joined,
+            ),
+        )
+        return driver
+
+    def _draw(self, width: int, height: int, tick: int) -> list[Row]:
+        return board_segments(self.look(), width=width, height=height, tick=tick)
+
+    def _observe(self, recorded: Sequence[Recorded], run: RunState) -> None:
+        """Tell what happened; the driver has it folded in already."""
+        for line in self._progress.feed(recorded, run):
+            self._show(line)
+
+    def _complain(self, problems: Sequence[Problem]) -> None:
+        """An edit of the plan that cannot be used: the run keeps the plan as it was."""
+        said = "the plan was edited and is not valid; going on with the plan as it was:"
+        self._tell("plan_invalid", said, problems=[problem_json(problem) for problem in problems])
+        for problem in problems[:5] if not self.as_json else ():
+            self._board_say(f"  {problem.where}: {problem.message}")
+
+    def _warn(self, text: str) -> None:
+        """Say once what had to be guessed."""
+        if text not in self._warned:
+            self._warned.add(text)
+            self._tell("warning", f"warning: {text}", message=text)
+
+    def _conclude(self) -> None:
+        """Say what the run leaves its user with; of a flow, stdout has what its end put out and nothing else."""
+        snapshot = self.look()
+        if snapshot.sole is not None and (text := warn_of_end(snapshot.sole)):
+            self._warn(text)
+        chosen = snapshot.run.begun.selection
+        single = chosen[0] if chosen is not None and len(chosen) == 1 else None
+        if self.as_json:
+            if single is not None:
+                print_json({"schema_version": 1, "event": "report", **report_json(step_report(snapshot, single))})
+            print_json({"schema_version": 1, "event": "summary", **summary_json(summary(snapshot))})
+            print_json(status_json(snapshot))
+        elif single is not None:
+            print_lines(report_lines(step_report(self.watcher.look(time.time(), also=single), single)))
+        elif snapshot.sole is None:
+            print_lines(summary_lines(summary(snapshot)))
+        else:
+            for line in summary_lines(summary(snapshot)):
+                say(line)
+            print_lines(output_lines(snapshot))
 
     async def _drive_with_board(self, driver: Driver, resuming: bool, stack: ExitStack) -> RunState:
         from drumline.cli.live import LiveBoard
@@ -139,7 +210,7 @@ class Session(ABC):
     def _show(self, line: Line) -> None:
         """Say what happened."""
         if self.as_json:
-            print_json({"schema_version": 1, "run": self.run, **line.data})
+            print_json({"schema_version": 1, **line.data})
         else:
             self._last_line = line.text
             self._board_say(line.text)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import time
 
 import click
 
-from drumline.app.catalog import find_run
+from drumline.app.catalog import find_run, read_run
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import print_json, print_lines
-from drumline.cli.sights import open_sight
+from drumline.views.board import board_segments
+from drumline.views.status import status_json
 from drumline.wiring import open_site
 
 PLENTY = 10_000
@@ -22,10 +24,10 @@ def command(run: str, as_json: bool) -> None:
     """Show where RUN stands (the newest if not given)."""
     site = open_site()
     store = site.open_store(read_only=True)
-    sight = open_sight(site, store, find_run(store, run))
-    sight.look()
+    snapshot = site.watcher(store, read_run(store, find_run(store, run))).look(time.time())
     if as_json:
-        print_json(sight.report())
+        print_json(status_json(snapshot))
         return
     width = min(shutil.get_terminal_size((100, 24)).columns, 140)
-    print_lines("".join(text for text, _ in row).rstrip() for row in sight.draw(width, PLENTY, 0))
+    rows = board_segments(snapshot, width=width, height=PLENTY, tick=0)
+    print_lines("".join(text for text, _ in row).rstrip() for row in rows)

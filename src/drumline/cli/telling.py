@@ -6,71 +6,53 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import anyio
 import click
 
 from drumline.app.catalog import find_asking_run, find_run, read_run
 from drumline.app.foreign import foreign_jobs
-from drumline.app.say import check_open, check_rest, name_person, say
+from drumline.app.say import check_open, name_person, say
 from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.cli.output import say as tell_person
-from drumline.cli.plansession import PlanSession
-from drumline.cli.recordings import record_flow, record_plan
-from drumline.core.ids import StepId
+from drumline.cli.session import Session
 from drumline.core.state import RunState
 from drumline.ports.journal import Message
 from drumline.record import Record, replace
 from drumline.store.sqlite import SqliteStore
+from drumline.views.snapshot import Snapshot
 from drumline.wiring import Site, open_site
-
-if TYPE_CHECKING:
-    from drumline.cli.flowsession import FlowSession
 
 
 class Wish(Record):
     """A message, what must hold for it, and the sentence once it is said.
 
-    Where the message is about a step, the check returns its id, which may not be the name that was typed. `complete`
-    adds what the message lacks, where somebody can be asked.
+    Where the message is about a step or a visit, the check returns its whole name, which may not be what was typed; it
+    can look at the run. `complete` adds what the message lacks, where somebody can be asked.
     """
 
     message: Message
-    check: Callable[[RunState], StepId | None]
+    check: Callable[[RunState, Callable[[], Snapshot]], str | None]
     done: str
     complete: Callable[[RunState, Message], Message] = lambda run, message: message
 
 
-def open_session(site: Site, store: SqliteStore, run: RunState, *, as_json: bool = False) -> PlanSession | FlowSession:
-    """What drives a run from here: of a plan, or of a flow."""
-    if run.flow is not None:
-        from drumline.cli.flowsession import FlowSession
-
-        return FlowSession(site=site, store=store, run=run.id, as_json=as_json)
-    site = site.with_settings({}, {}, foreign=foreign_jobs(run.plan.format, os.environ))
-    return PlanSession(site=site, store=store, run=run.id, as_json=as_json)
-
-
-def _find_subject(site: Site, store: SqliteStore, run: RunState, wish: Wish) -> str:
-    """What the message is about by its whole name, or the refusal of it."""
-    if run.flow is not None and wish.message.kind == "retry":
-        return check_rest(site.flow_watcher(store, run.id).look(time.time()), wish.message.subject)
-    return wish.check(run) or wish.message.subject
+def open_session(
+    site: Site, store: SqliteStore, run: RunState, *, as_json: bool = False, record: Path | None = None
+) -> Session:
+    """What drives a run from here, with the number of jobs that its format's own tool would have."""
+    given = {"jobs": site.settings.jobs} if "jobs" in site.given else {}
+    site = site.with_settings(given, {}, foreign=foreign_jobs(run.plan.format, os.environ))
+    return Session(site=site, store=store, run=run.id, as_json=as_json, record=record)
 
 
-def drive_on_with(site: Site, store: SqliteStore, run: RunState, *, as_json: bool, record: Path | None = None) -> int:
-    """Drive a run on that nobody drives, and go on recording it if it is recorded; return the exit code."""
-    session = open_session(site, store, run, as_json=as_json)
+def drive_on_with(session: Session, *, quietly: bool = False) -> int:
+    """Drive a run on, or join those who drive it; return the exit code."""
     session.ask_trust()
-    live = bool(site.roster.drivers(run.id))
-    if live:
-        tell_person(f"joining run {run.id}, which is live")
-    if isinstance(session, PlanSession):
-        with record_plan(site, store, run.id, record) as session.recorder:
-            return session.drive(resuming=not live)
-    with record_flow(site, store, run.id, record) as session.recorder:
-        return session.drive(resuming=not live)
+    live = bool(session.site.roster.drivers(session.run))
+    if live and not quietly:
+        tell_person(f"joining run {session.run}, which is live")
+    return session.drive(resuming=not live)
 
 
 def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
@@ -84,11 +66,11 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
         state = read_run(store, found)
         check_open(state)
         wish = replace(wish, message=wish.complete(state, wish.message))
-        subject = _find_subject(site, store, state, wish)
+        subject = wish.check(state, lambda: site.watcher(store, state).look(time.time())) or wish.message.subject
         message = replace(wish.message, subject=subject, by=name_person(), channel="cli")
         settled = anyio.run(say, store, site.roster, found, message)
         if drive_on and settled:
-            return drive_on_with(site, store, state, as_json=as_json)
+            return drive_on_with(open_session(site, store, state, as_json=as_json))
         if message.kind == "cancel" and settled:
             open_session(site, store, state).wind_up()
         if as_json:

@@ -84,10 +84,18 @@ def ask_flow_trust(site: Site, flows: Sequence[Flow], *, agent: str, model: str,
 
 
 def ask_again(site: Site, run: RunState, *, as_json: bool) -> None:
-    """Ask about what came since a run of a plan began: the configuration, and its steps as their files are now.
+    """Ask about what came since a run began: the configuration, and its steps as their files are now.
 
-    Steps that nobody can be asked about here, or that were refused, are left to the driver: they wait at gates.
+    Flows are as they were, their scripts as they are now. Steps that nobody can be asked about here, or that were
+    refused, are left to the driver: they wait at gates.
     """
+    if run.flow is not None:
+        from drumline.wiring.flows import list_flows, open_library
+
+        library = open_library(site, site.logs(run.id) / "flows", override=run.flow.agent)
+        flows = list_flows(library, library.recall(run.flow.path, run.flow.digest))
+        ask_flow_trust(site, flows, agent=run.flow.agent, model=run.flow.model, as_json=as_json)
+        return
     trust = site.open_trust(asks=is_terminal() and not as_json)
     Vetting(trust=trust, base=site.repository.top).look(run)  # remembers what was answered at gates
     begun = run.begun

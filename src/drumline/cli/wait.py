@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
-from drumline.app.catalog import find_run
+from drumline.app.catalog import find_run, read_run
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import print_json, say
-from drumline.cli.sights import open_sight
 from drumline.cli.watching import Watch
-from drumline.views.states import EXIT_CODES
+from drumline.views.states import EXIT_CODES, run_state
+from drumline.views.status import status_json
 from drumline.wiring import open_site
 
 
@@ -22,14 +24,14 @@ def command(run: str, timeout: float | None, as_json: bool) -> int:
     site = open_site()
     store = site.open_store(read_only=True)
     found = find_run(store, run)
-    sight = open_sight(site, store, found)
-    over = Watch(store=store, run=found, sight=sight).follow(limit=timeout)
-    state = sight.look()
+    watched = Watch(store=store, run=found, watcher=site.watcher(store, read_run(store, found)))
+    over = watched.follow(limit=timeout)
+    snapshot = watched.watcher.look(time.time())
     if as_json:
-        print_json(sight.report())
+        print_json(status_json(snapshot))
     if not over:
         say(f"run {found} is still running after {timeout:g} s")
         return 1
     if not as_json:
-        click.echo(state)
-    return EXIT_CODES[state]
+        click.echo(run_state(snapshot))
+    return EXIT_CODES[run_state(snapshot)]

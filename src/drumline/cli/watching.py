@@ -7,10 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from drumline.app.look import Watcher
 from drumline.cli.output import say
-from drumline.cli.sights import Sight
 from drumline.core.ids import RunId
 from drumline.store.sqlite import SqliteStore
+from drumline.views.board import board_segments
+from drumline.views.progress import Progress
+from drumline.views.snapshot import Snapshot
+from drumline.views.states import run_state
 
 if TYPE_CHECKING:
     from drumline.cli.live import LiveBoard
@@ -26,33 +30,34 @@ class Watch:
 
     store: SqliteStore
     run: RunId
-    sight: Sight
+    watcher: Watcher
     tell: Callable[[str], None] | None = None
     board: LiveBoard | None = None
 
     def __post_init__(self) -> None:
         self._seen = 0
+        self._progress = Progress()
         self._idle_since: float | None = None
 
     def follow(self, limit: float | None = None) -> bool:
         """Watch until nobody drives the run any more; False if the time ran out first."""
         began = time.monotonic()
         while limit is None or time.monotonic() - began < limit:
-            state = self.sight.look()
-            self._tell()
-            if self._is_over(state):
+            self.last = self.watcher.look(time.time())
+            self._tell(self.last)
+            if self._is_over(run_state(self.last)):
                 return True
             time.sleep(POLL)
         return False
 
-    def _tell(self) -> None:
+    def _tell(self, seen: Snapshot) -> None:
         if self.tell is not None:
             recorded = self.store.tail(self.run, after=self._seen)
             self._seen = recorded[-1].seq if recorded else self._seen
-            for line in self.sight.tell(recorded):
-                self.tell(line)
+            for line in self._progress.feed(recorded, seen.run):
+                self.tell(line.text)
         if self.board is not None:
-            self.board.draw_rows(self.sight.draw)
+            self.board.draw_rows(lambda wide, high, tick: board_segments(seen, width=wide, height=high, tick=tick))
 
     def _is_over(self, state: str) -> bool:
         if state == "running":
@@ -62,12 +67,14 @@ class Watch:
         return state != "interrupted" or time.monotonic() - self._idle_since > GRACE
 
 
-def watch(store: SqliteStore, run: RunId, sight: Sight, *, draw: bool) -> None:
+def watch(watched: Watch, *, draw: bool) -> None:
     """Watch with a board or with lines until nobody drives the run any more."""
     if not draw:
-        Watch(store=store, run=run, sight=sight, tell=say).follow()
+        watched.tell = say
+        watched.follow()
         return
     from drumline.cli.live import LiveBoard
 
-    with LiveBoard() as board:
-        Watch(store=store, run=run, sight=sight, tell=board.say, board=board).follow()
+    with LiveBoard() as watched.board:
+        watched.tell = watched.board.say
+        watched.follow()

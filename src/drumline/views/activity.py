@@ -9,12 +9,13 @@ from drumline.core.life import Phase
 from drumline.core.plan import Step
 from drumline.core.stepstate import StepState
 from drumline.record import Record
-from drumline.views.cells import flatten
+from drumline.views.cells import flatten, name_some
 from drumline.views.duration import duration
-from drumline.views.snapshot import Snapshot
+from drumline.views.places import find_callee, visit_name
+from drumline.views.snapshot import Snapshot, Walk
 
 LONGEST_COMMAND = 60
-_SPOKEN = ("prepare", "wait", "check", "land")
+_SPOKEN = ("prepare", "wait", "check", "land", "walk")
 """Nodes whose text names them."""
 
 
@@ -36,6 +37,8 @@ def activity(snapshot: Snapshot, step: StepId) -> Activity | None:
     """What is being done with an owned step; None if nobody has it."""
     if step not in snapshot.owners:
         return None
+    if step in snapshot.walks:
+        return _walking(snapshot.walks[step])
     state = snapshot.steps.get(step, StepState())
     entry = snapshot.latest.get(step)
     since = entry.at if entry else None
@@ -52,6 +55,13 @@ def activity(snapshot: Snapshot, step: StepId) -> Activity | None:
             return Activity(node="land", text="landing", since=since)
         case _:
             return Activity(node="prepare", text="preparing its workspace", since=since)
+
+
+def _walking(walk: Walk) -> Activity:
+    """The visits at work; one that called a flow is at work where that is."""
+    inner = [key for key in walk.began if find_callee(walk, key) is None]
+    since = min((walk.began[key] for key in inner), default=None)
+    return Activity(node="walk", text=name_some(map(visit_name, inner)) or "about to go on", since=since)
 
 
 def attempts(snapshot: Snapshot, step: StepId) -> int:

@@ -20,22 +20,12 @@ from drumline.views.duration import duration
 from drumline.views.gates import gate_rows
 from drumline.views.proofs import describe_proof, find_proof
 from drumline.views.snapshot import Snapshot
-from drumline.views.states import STEP_STATES, elapsed, run_state, step_state
+from drumline.views.states import SPINNER, STEP_STATES, SYMBOLS, elapsed, run_state, step_state
 from drumline.views.status import step_reason
 from drumline.views.usage import sum_run
+from drumline.views.walkrows import count_words, ending_rows, next_words, path_row, place_rows
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 8
-SPINNER = "◐◓◑◒"
-SYMBOLS: Mapping[str, str] = {
-    "waiting": "·",
-    "ready": "○",
-    "running": SPINNER[0],
-    "parked": "?",
-    "done": "✓",
-    "blocked": "■",
-    "failed": "✗",
-    "skipped": "–",
-}
 _LOOKS: Mapping[Level, tuple[str, str]] = {
     Level.PROVED: ("✓", "done"),
     Level.KEPT: ("✓", "notice"),
@@ -50,19 +40,28 @@ _FRAME = 4
 
 
 def board_segments(snapshot: Snapshot, *, width: int, height: int, tick: int) -> list[Row]:
-    """The board as rows of (text, style); styles are state names, `title`, `dim`, `bar`, `notice` or nothing."""
+    """The board as rows of (text, style); styles are state names, `title`, `dim`, `bar`, `notice` or nothing.
+
+    A row is a step, and one that walks a flow is opened to its visits. A run of a flow is one open row: its own line
+    is the header.
+    """
     wide, high = max(width, LEAST_WIDTH), max(height, LEAST_HEIGHT)
-    steps = snapshot.run.selected()
-    states = {step.id: step_state(snapshot, step.id) for step in steps}
-    notices = _notices(snapshot, wide)
-    room = high - _FRAME - len(notices)
-    asked = gate_rows(snapshot, wide, room=max(2, room // 2))
+    states = {step.id: step_state(snapshot, step.id) for step in snapshot.run.selected()}
+    sole = snapshot.sole
+    last = ending_rows(sole, wide)[: high - _FRAME] if sole is not None else _notices(snapshot, wide)
+    room = high - _FRAME - len(last)
+    asked = gate_rows(snapshot, wide, room=max(2, room // 2))[: max(0, room)]
+    room -= len(asked)
     return [
         *_header(snapshot, wide),
-        _bar(states, wide),
-        *_step_rows(snapshot, states, wide, room=room - len(asked), tick=tick),
+        _bar(states, wide) if sole is None else path_row(sole, wide),
+        *(
+            _step_rows(snapshot, states, wide, room=room, tick=tick)
+            if sole is None
+            else place_rows(sole, wide, room=room, tick=tick)
+        ),
         *asked,
-        *notices,
+        *last,
         _footer(snapshot, states, wide),
     ]
 
@@ -75,8 +74,10 @@ def _header(snapshot: Snapshot, wide: int) -> list[Row]:
     state = run_state(snapshot)
     right = f"{state} {duration(elapsed(snapshot))}"
     title = fit(flatten(run.plan.title or run.begun.plan_name), wide - width(right) - 1)
-    facts = f"run {run.id} · {run.mode} · {flatten(run.begun.agent)}"
-    return [[(title, "title"), (" ", ""), (right, state)], [(cut(facts, wide), "dim")]]
+    facts = [f"run {run.id}", run.mode, flatten(run.begun.agent)]
+    if run.flow is not None:
+        facts = [facts[0], flatten(run.begun.plan), f"in {flatten(run.flow.folder)}"]
+    return [[(title, "title"), (" ", ""), (right, state)], [(cut(" · ".join(facts), wide), "dim")]]
 
 
 def _bar(states: Mapping[StepId, str], wide: int) -> Row:
@@ -89,11 +90,14 @@ def _bar(states: Mapping[StepId, str], wide: int) -> Row:
 
 
 def _footer(snapshot: Snapshot, states: Mapping[StepId, str], wide: int) -> Row:
+    cost = describe_cost(sum_run(snapshot))
+    costs = [cost] if cost else []
+    if snapshot.sole is not None:
+        return [(cut(" · ".join([*count_words(snapshot.sole), *costs, next_words(snapshot.sole)]), wide), "dim")]
     counts = Counter(states.values())
     branch = flatten(snapshot.run.begun.branch)
     there = [state for state in reversed(STEP_STATES) if counts[state]]
-    cost = describe_cost(sum_run(snapshot))
-    words = " · ".join([*(f"{counts[state]:,} {state}" for state in there), *([cost] if cost else []), branch])
+    words = " · ".join([*(f"{counts[state]:,} {state}" for state in there), *costs, branch])
     if width(words) > wide:
         words = " ".join([*(f"{SYMBOLS[state]}{counts[state]:,}" for state in there), branch])
     if run_state(snapshot) == "interrupted":
@@ -117,9 +121,21 @@ def _step_rows(snapshot: Snapshot, states: Mapping[StepId, str], wide: int, *, r
     shown = list(states) if len(states) <= room else _choose(snapshot, states, room - 1)
     names = min(max((width(step) for step in shown), default=0), wide // 3)
     by_id = snapshot.run.plan.by_id
-    rows = [_step(snapshot, by_id[step], states[step], names=names, wide=wide, tick=tick) for step in shown]
     more = len(states) - len(shown)
+    left = room - len(shown) - bool(more)
+    rows: list[Row] = []
+    for step in shown:
+        rows.append(_step(snapshot, by_id[step], states[step], names=names, wide=wide, tick=tick))
+        opened = _open(snapshot, step, wide, room=left, tick=tick) if states[step] in _PRESSING else []
+        rows += opened
+        left -= len(opened)
     return [*rows, [(f"… and {more:,} more", "dim")]] if more else rows
+
+
+def _open(snapshot: Snapshot, step: StepId, wide: int, *, room: int, tick: int) -> list[Row]:
+    """The visits of a step that walks a flow, below its row, as far as there is room."""
+    walk = snapshot.walks.get(step)
+    return [] if walk is None else [[("  ", ""), *row] for row in place_rows(walk, wide - 2, room=room, tick=tick)]
 
 
 def _choose(snapshot: Snapshot, states: Mapping[StepId, str], room: int) -> list[StepId]:

@@ -6,11 +6,10 @@ at the step and its needs only, so that a table of ten thousand steps stays line
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from math import inf
 
 from drumline.core.events import StepFinished
-from drumline.core.ids import DriverId, GateId, StepId
+from drumline.core.ids import FLOW, DriverId, GateId, StepId
 from drumline.core.login import find_login
 from drumline.core.plan import Marks, Step
 from drumline.core.proof import Level, Reason
@@ -19,14 +18,14 @@ from drumline.core.state import RunState
 from drumline.core.task import is_task
 from drumline.record import Record
 from drumline.views.activity import activity
-from drumline.views.cells import flatten
+from drumline.views.cells import flatten, name_some
 from drumline.views.duration import duration
 from drumline.views.gates import answer_command, retry_command
+from drumline.views.places import list_rests, visit_name
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import run_state, step_state
 
 OWNER, TIMER, BLOCKER, FINISHED = "owner", "timer", "blocker", "finished"
-MOST_NAMED = 5
 SHORT_COMMIT = 9
 
 
@@ -68,6 +67,8 @@ def explain_doubt(finished: StepFinished) -> str:
     proof = finished.proof
     if proof is None or proof.is_proved:
         return ""
+    if finished.step == FLOW:
+        return "walked to its end, which proves nothing by itself"
     if proof.level is Level.READ_ONLY:
         return "changed no file, as its role may only read"
     if finished.unchanged and finished.files:
@@ -92,13 +93,6 @@ def round_hint(finished: StepFinished) -> str:
     """The command that gives a step another round, after the login that it failed for."""
     login = find_login(finished.reason)
     return f"{login} && drumline retry {finished.step}" if login else f"drumline retry {finished.step}"
-
-
-def name_some(steps: Iterable[str]) -> str:
-    """The first few of many names."""
-    names = list(steps)
-    more = len(names) - MOST_NAMED
-    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _settled(snapshot: Snapshot, step: Step) -> Cause | None:
@@ -193,9 +187,12 @@ def _without_quota(snapshot: Snapshot, step: StepId, found: Obstacle) -> Cause:
     return Cause(kind=TIMER, text=f"{flatten(found.text)}; it goes on in {left}", hint=hint, until=until)
 
 
-def find_resting(snapshot: Snapshot) -> StepId | None:
-    """The step whose quota is there first, if the run is parked for that and it is not there yet."""
+def find_resting(snapshot: Snapshot) -> str | None:
+    """The step or visit whose quota resets first, if the run is parked for that and it has not reset yet."""
     run = snapshot.run
+    rests = list_rests(snapshot.sole) if snapshot.sole is not None else []
+    if rests:
+        return visit_name(rests[0].key) if rests[0].until > snapshot.now else None
     if run.parked_until is None or run.parked_until <= snapshot.now or not run.deferred:
         return None
     return min(run.deferred.values(), key=lambda deferred: deferred.until or inf).step

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 
 Segment = tuple[str, str]
 """A text and the word for its style."""
 Row = list[Segment]
 ELLIPSIS = "…"
+MOST_NAMED = 5
 
 
 def flatten(text: str, most: int = 0) -> str:
@@ -16,6 +18,13 @@ def flatten(text: str, most: int = 0) -> str:
     visible = "".join(c if not unicodedata.category(c).startswith("C") else "" for c in plain)
     line = " ".join(visible.split())
     return line if not most or len(line) <= most else line[: most - 1].rstrip() + ELLIPSIS
+
+
+def name_some(all_names: Iterable[str]) -> str:
+    """The first few of many names."""
+    names = list(all_names)
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def width(text: str) -> int:

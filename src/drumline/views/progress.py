@@ -15,7 +15,8 @@ from typing import Any
 
 from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES, CheckFailure, is_work
-from drumline.core.ids import StepId
+from drumline.core.flow.state import Key
+from drumline.core.ids import FLOW, StepId
 from drumline.core.leftovers import tell_check
 from drumline.core.plan import Marks, Plan, Status
 from drumline.core.recorded import Recorded
@@ -23,24 +24,17 @@ from drumline.core.routing import spell_agent
 from drumline.core.schedule import is_skipped
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix
-from drumline.record import Record, field
-from drumline.views.causes import SHORT_COMMIT, explain_doubt, name_some, round_hint
-from drumline.views.cells import flatten
+from drumline.views.causes import SHORT_COMMIT, explain_doubt, round_hint
+from drumline.views.cells import flatten, name_some
 from drumline.views.duration import duration
 from drumline.views.gates import tell_gate
 from drumline.views.proofs import proof_json
+from drumline.views.told import LONGEST_NOTICE, MOST_NOTICES, Line, Told, tell_notices
+from drumline.views.walkprogress import WALKED, WalkScene
+
+__all__ = ["Line", "Progress"]
 
 LONGEST_COMMAND = 80
-LONGEST_NOTICE = 200
-MOST_NOTICES = 3
-
-
-class Line(Record):
-    """One thing worth telling: its name, a plain line, and the same as data."""
-
-    event: str
-    text: str
-    data: dict[str, object]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -54,14 +48,6 @@ class Track:
     agent: str = ""
 
 
-class Told(Record):
-    """A line without its frame."""
-
-    event: str
-    text: str
-    data: Mapping[str, object] = field(default_factory=dict)
-
-
 @dataclass(kw_only=True)
 class Progress:
     """Follows one run."""
@@ -72,6 +58,7 @@ class Progress:
     skipped: set[StepId] = dataclasses.field(default_factory=set)
     tracks: dict[StepId, Track] = dataclasses.field(default_factory=dict)
     named: set[str] = dataclasses.field(default_factory=set)
+    began: dict[StepId, dict[Key, float]] = dataclasses.field(default_factory=dict)
     _plan: Plan | None = dataclasses.field(default=None, repr=False)
     _chosen: frozenset[StepId] = dataclasses.field(default=frozenset(), repr=False)
     _primed: bool = dataclasses.field(default=False, repr=False)
@@ -106,12 +93,22 @@ class Progress:
             if entry.seq <= self.seen:
                 continue
             self.seen = entry.seq
-            teller = _TELL.get(type(entry.event))
-            told = teller(_Scene(self, run, entry.stream.step, entry.at), entry.event) if teller else None
+            told = self._tell(entry, run)
             if told is not None and entry.seq > self.after:
                 data = {"event": told.event, "run": entry.stream.run, "seq": entry.seq, "at": entry.at, **told.data}
                 lines.append(Line(event=told.event, text=told.text, data={**data, "text": told.text}))
         return lines
+
+    def _tell(self, entry: Recorded, run: RunState) -> Told | None:
+        step, kind = entry.stream.step, type(entry.event)
+        if kind in WALKED:
+            over = run.cancel is not None or run.ended is not None
+            began = self.began.setdefault(step, {})
+            scene = WalkScene(began=began, at=entry.at, over=over, lead="" if step == FLOW else f"{step}: ")
+            return WALKED[kind](scene, entry.event)
+        if kind not in _TELL or (kind in _OF_STEPS and run.plan.format == FLOW):
+            return None
+        return _TELL[kind](_Scene(self, run, step, entry.at), entry.event)
 
 
 @dataclass(slots=True)
@@ -199,7 +196,7 @@ def _answered(scene: _Scene, event: ev.GateAnswered) -> Told:
     who = f" by {flatten(event.by)}" if event.by else ""
     comment = f": {flatten(event.comment)}" if event.comment else ""
     data = {"gate": event.gate, "choice": event.choice, "comment": event.comment, "by": event.by}
-    text = f"gate {event.gate} answered {flatten(event.choice)}{who}{comment}"
+    text = f"gate {event.gate} answered {flatten(event.choice, LONGEST_COMMAND)}{who}{comment}"
     return Told(event="answered", text=text, data={**data, "channel": event.channel})
 
 
@@ -325,9 +322,10 @@ def _attempt_ended(scene: _Scene, event: ev.AttemptEnded) -> Told | None:
     notices = event.told
     if not notices:
         return None
-    told = "; ".join(flatten(notice, LONGEST_NOTICE) for notice in notices[:MOST_NOTICES])
     more = len(notices) - MOST_NOTICES
-    text = f"{scene.step}: {told}{f'; and {more} more → drumline logs {scene.step}' if more > 0 else ''}"
+    text = (
+        f"{scene.step}: {tell_notices(notices)}{f'; and {more} more → drumline logs {scene.step}' if more > 0 else ''}"
+    )
     data = {"step": scene.step, "attempt": event.attempt, "notices": list(notices)}
     return Told(event="notice", text=text, data=data)
 
@@ -397,3 +395,5 @@ _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingPr
         ev.WorkLost: _lost,
     }
 )
+_OF_STEPS = (ev.StepStarted, ev.StepFinished, ev.StepDeferred, ev.StepReopened, ev.RunEnded)
+"""Not told in a run of a flow: its walk says the same."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drumline.core.flow.events import FlowEnded, NodeEnded
-from drumline.core.ids import DriverId, RunId
+from drumline.core.ids import RunId
 from drumline.core.recorded import Recorded
 from drumline.core.schedule import is_skipped, satisfied
 from drumline.core.state import RunState
 from drumline.record import Record
 from drumline.views.cells import fit, flatten, width
 from drumline.views.duration import age
-from drumline.views.snapshot import Snapshot
-from drumline.views.states import name_state, run_state
+from drumline.views.states import name_state
 
 _HEADINGS = ("RUN", "STATE", "DONE", "STARTED", "PLAN", "BRANCH")
 
@@ -35,47 +34,24 @@ class RunRow(Record):
     skipped: int = 0
 
 
-class FlowBrief(Record):
-    """A run that walks a flow at a glance, read without the flow."""
-
-    run: RunState
-    live: Sequence[DriverId]
-    started_at: float
-    ended: int
-
-
-def run_row(snapshot: Snapshot) -> RunRow:
-    """The row of one run."""
-    run = snapshot.run
+def run_row(run: RunState, *, live: bool, started_at: float, visits: int | None = None) -> RunRow:
+    """The row of one run; of a run of a flow `visits` are done, and nobody knows of how many."""
     steps = run.selected()
+    done = sum(1 for step in steps if satisfied(run, step.id) and not is_skipped(run, step.id))
     return RunRow(
         run=run.id,
         plan=run.begun.plan or run.begun.plan_name,
-        state=run_state(snapshot),
-        started_at=snapshot.started_at,
-        done=sum(1 for step in steps if satisfied(run, step.id) and not is_skipped(run, step.id)),
-        total=len(steps),
+        state=name_state(run, live=live),
+        started_at=started_at,
+        done=done if visits is None else visits,
+        total=len(steps) if visits is None else None,
         skipped=sum(1 for step in steps if is_skipped(run, step.id)),
         branch=run.begun.branch,
+        flow="" if visits is None else run.plan.title,
     )
 
 
-def flow_row(brief: FlowBrief) -> RunRow:
-    """The row of a run that walks a flow: done are the visits that ended."""
-    begun = brief.run.begun
-    return RunRow(
-        run=brief.run.id,
-        plan=begun.plan,
-        state=name_state(brief.run, live=bool(brief.live)),
-        started_at=brief.started_at,
-        done=brief.ended,
-        total=None,
-        branch=begun.branch,
-        flow=brief.run.flow.flow if brief.run.flow else "",
-    )
-
-
-def count_ended(entries: Sequence[Recorded]) -> int:
+def count_visits(entries: Sequence[Recorded]) -> int:
     """How many visits ended, with those of end nodes, which are the ends of their flows."""
     return sum(1 for entry in entries if isinstance(entry.event, NodeEnded | FlowEnded) and entry.event.node)
 

@@ -18,6 +18,18 @@ EXIT_CODES: Mapping[str, int] = MappingProxyType(
     {"done": 0, "failed": 1, "cancelled": 1, "parked": 2, "blocked": 2, "interrupted": 130, "running": 0}
 )
 
+SPINNER = "◐◓◑◒"
+SYMBOLS: Mapping[str, str] = {
+    "waiting": "·",
+    "ready": "○",
+    "running": SPINNER[0],
+    "parked": "?",
+    "done": "✓",
+    "blocked": "■",
+    "failed": "✗",
+    "skipped": "–",
+}
+
 _MARKED = (Status.BLOCKED, Status.FAILED, Status.SKIPPED)
 
 

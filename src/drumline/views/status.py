@@ -1,42 +1,51 @@
-"""`drumline status --json`: the contract that scripts read. Keys are only ever added."""
+"""`drumline status --json`: the contract that scripts read. Keys are only ever added.
+
+A run of a flow is a run of one step: what its walk tells stands at the top as well.
+"""
 
 from __future__ import annotations
 
+from drumline.core.flow.state import Key
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
 from drumline.core.routing import spell_agent
 from drumline.views.activity import activity, attempts, checks, fixes, lost
 from drumline.views.attempts import list_notices
-from drumline.views.causes import cause, name_some
+from drumline.views.causes import cause
+from drumline.views.cells import flatten, name_some
 from drumline.views.cost import usage_json
 from drumline.views.duration import duration
 from drumline.views.gates import gate_json
+from drumline.views.places import Rest, describe_node, is_lost, list_held, list_maps, list_rests, visit_name
 from drumline.views.proofs import find_proof, proof_json
-from drumline.views.snapshot import Snapshot
+from drumline.views.snapshot import Snapshot, Trace, Walk
 from drumline.views.states import EXIT_CODES, elapsed, run_state, step_state
 from drumline.views.usage import sum_agents, sum_run, sum_step
 
 __all__ = ["EXIT_CODES", "run_reason", "run_state", "status_json", "step_reason", "step_state"]
 
 SCHEMA_VERSION = 1
+LONGEST = 400
 
 
 def status_json(snapshot: Snapshot) -> dict[str, object]:
     """The run, its steps in plan order, and its open gates."""
     run = snapshot.run
     begun = run.begun
-    return {
+    data: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "run": run.id,
         "state": run_state(snapshot),
         "reason": run_reason(snapshot) or None,
         "plan": begun.plan,
         "title": run.plan.title or begun.plan_name,
-        "branch": begun.branch,
+        "branch": begun.branch or None,
+        "folder": run.flow.folder if run.flow else None,
         "mode": run.mode,
         "autonomy": begun.autonomy,
         "rigor": begun.rigor,
-        "agent": begun.agent,
+        "agent": begun.agent or None,
+        "model": run.flow.model or None if run.flow else None,
         "started_at": snapshot.started_at,
         "seconds": round(elapsed(snapshot), 3),
         "drivers": list(snapshot.live),
@@ -51,6 +60,52 @@ def status_json(snapshot: Snapshot) -> dict[str, object]:
             {"code": p.code, "severity": p.severity.value, "where": p.where, "message": p.message}
             for p in snapshot.problems
         ],
+    }
+    return data if snapshot.sole is None else data | walk_json(snapshot.sole)
+
+
+def walk_json(walk: Walk) -> dict[str, object]:
+    """A walk for programs: what is at work in it, what waits, and how it ended."""
+    end, root = walk.end, walk.root
+    return {
+        "flow": walk.run.plan.by_id[walk.step].flow,
+        "path": walk.run.begun.plan,
+        "status": end.status if end else "cancelled" if run_state(walk) == "cancelled" else None,
+        "end": end.node or None if end else None,
+        "output": end.output if end else None,
+        "at_work": [_work_json(walk, key, since) for key, since in walk.began.items()],
+        "maps": [
+            {"visit": found.name, "done": found.done, "running": found.running, "total": found.total}
+            for found in list_maps(walk)
+        ],
+        "resting": [
+            {"visit": visit_name(rest.key), "until": rest.until, "reason": rest.reason or None}
+            for rest in list_rests(walk)
+        ],
+        "held": [{"visit": visit_name(held.key), "waits_for": list(held.others)} for held in list_held(walk)],
+        "visits": dict(root.visits) if root else {},
+        "ended": len(walk.walked),
+        "unchanged": list_unchanged(walk),
+        "recent": [trace_json(trace) for trace in walk.recent],
+        "problem": walk.problem or None,
+    }
+
+
+def trace_json(trace: Trace) -> dict[str, object]:
+    """A visit for programs; what it wrote is listed by key."""
+    return {
+        "visit": visit_name(trace.key),
+        "node": trace.key.node,
+        "scope": trace.key.scope,
+        "number": trace.key.visit,
+        "began": trace.began,
+        "ended": trace.ended,
+        "next": list(trace.next),
+        "failure": trace.failure or None,
+        "fell_back": trace.fell_back or None,
+        "unchanged": trace.unchanged,
+        "wrote": list(trace.wrote),
+        "lost": trace.lost,
     }
 
 
@@ -73,10 +128,25 @@ def _parked_for(snapshot: Snapshot) -> str:
     if run.parked_for:
         return run.parked_for
     waits = [f"waiting for an answer to {name_some(run.unanswered)}"] if run.unanswered else []
-    if run.parked_until is not None:
+    rests = list_rests(snapshot.sole)[:1] if snapshot.sole else []
+    if rests:
+        waits.append(tell_rest(rests[0], snapshot.now))
+    elif run.parked_until is not None:
         left = run.parked_until - snapshot.now
         waits.append(f"waiting for a quota, {f'for another {duration(left)}' if left > 0 else 'which has reset'}")
-    return "; ".join(waits) or "waiting for an answer to an answered gate"
+    return "; ".join(waits) or "waiting to be resumed"
+
+
+def tell_rest(rest: Rest, now: float) -> str:
+    """What a visit waits for that goes on at a time, in words."""
+    left = rest.until - now
+    when = f"goes on in {duration(left)}" if left > 0 else "can go on now"
+    return f"{visit_name(rest.key)} {when}: {flatten(rest.reason, LONGEST)}"
+
+
+def list_unchanged(walk: Walk) -> list[str]:
+    """The visits whose agents called themselves done and had changed no file, by name."""
+    return [visit_name(key) for key in walk.walked if walk.traces[key].unchanged]
 
 
 def step_reason(snapshot: Snapshot, step: StepId) -> str:
@@ -115,6 +185,7 @@ def _step_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
         "node": doing.node if doing else None,
         "doing": doing.text if doing else None,
         "notices": list(list_notices(snapshot.run, step.id, snapshot.steps.get(step.id))),
+        "walk": walk_json(snapshot.walks[step.id]) if step.id in snapshot.walks else None,
     }
 
 
@@ -129,3 +200,16 @@ def _until(snapshot: Snapshot, step: Step) -> float | None:
     deferred = snapshot.run.deferred.get(step.id)
     until = deferred.until if deferred is not None else None
     return until if until is not None and until > snapshot.now else None
+
+
+def _work_json(walk: Walk, key: Key, since: float) -> dict[str, object]:
+    return {
+        "visit": visit_name(key),
+        "node": key.node,
+        "scope": key.scope,
+        "number": key.visit,
+        "doing": describe_node(walk, key) or None,
+        "since": since,
+        "seconds": round(max(0.0, walk.now - since), 3),
+        "lost": is_lost(walk, key),
+    }

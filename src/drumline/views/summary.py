@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from drumline.core import gates
 from drumline.core.events import GateAnswered, StepFinished
+from drumline.core.flow.ends import warn_of_status
+from drumline.core.flow.model import EndNode
 from drumline.core.ids import Commit, RunId, StepId
 from drumline.core.login import find_login
 from drumline.core.products import tell_ignored
@@ -16,14 +18,15 @@ from drumline.core.state import RunState
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_resting, round_hint
-from drumline.views.cells import flatten
+from drumline.views.cells import flatten, name_some
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
 from drumline.views.gates import answer_command, retry_command
 from drumline.views.proofs import proof_json
-from drumline.views.snapshot import Snapshot
+from drumline.views.snapshot import Snapshot, Walk
+from drumline.views.standing import begin_after_login, resume_after_login
 from drumline.views.states import elapsed, run_state, step_state
-from drumline.views.status import run_reason, step_reason
+from drumline.views.status import list_unchanged, run_reason, step_reason
 from drumline.views.usage import sum_agents, sum_run
 
 MOST_LISTED = 20
@@ -54,8 +57,17 @@ class Unfinished(Record):
     reason: str
 
 
+class Walked(Record):
+    """How far a run of a flow came: its visits, and the end that it reached, if it did."""
+
+    visits: int
+    end: str
+    status: str
+    unchanged: tuple[str, ...]
+
+
 class Summary(Record):
-    """The run in figures."""
+    """The run in figures; `walked` of a run of a flow."""
 
     run: RunId
     state: str
@@ -78,6 +90,7 @@ class Summary(Record):
     agents: Mapping[str, Mapping[str, float]]
     branch: str
     next: tuple[str, ...]
+    walked: Walked | None = None
 
     @property
     def proved(self) -> int:
@@ -122,6 +135,7 @@ def summary(snapshot: Snapshot) -> Summary:
         agents=sum_agents(snapshot),
         branch=run.begun.branch,
         next=_next(snapshot, anything_landed=bool(landed)),
+        walked=_measure(snapshot.sole) if snapshot.sole is not None else None,
     )
 
 
@@ -131,15 +145,52 @@ _SETTLED = ("done", "skipped")
 def summary_lines(found: Summary) -> list[str]:
     """The summary for people."""
     listed = any(found.reason == f"{one.step}: {one.reason}" for one in found.unfinished)
-    why = f": {flatten(found.reason)}" if found.reason and not listed else ""
-    lines = [f"run {found.run} {found.state}{why}", _figures(found), _effort(found), *_spending(found)]
-    lines += _listing("landed", [_landed_line(step) for step in found.landed])
-    lines += _listing("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in found.unfinished])
+    if found.walked is not None:
+        lines = _walk_lines(found, found.walked)
+    else:
+        why = f": {flatten(found.reason)}" if found.reason and not listed else ""
+        lines = [f"run {found.run} {found.state}{why}", _figures(found), _effort(found), *_spending(found)]
+        lines += _listing("landed", [_landed_line(step) for step in found.landed])
+        lines += _listing("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in found.unfinished])
     lines += _listing("for other repositories", [f"{step}: {flatten(repo)}" for step, repo in found.elsewhere])
     lines += _listing("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
     lines += _listing("said at gates", [_remark_line(answer) for answer in found.remarks])
     lines += _listing("next", found.next)
     return lines
+
+
+def _walk_lines(found: Summary, walked: Walked) -> list[str]:
+    where = f" at {walked.end}" if walked.end else ""
+    status = f" ({walked.status})" if walked.status and walked.status != found.state else ""
+    why = f": {flatten(found.reason)}" if found.reason and found.reason != walked.status else ""
+    used = [describe_usage(found.usage)] if found.usage else []
+    took = ", ".join([_count(walked.visits, "visit"), duration(found.seconds), *used])
+    lines = [f"run {found.run} {found.state}{status}{where}{why}", f"  {took}"]
+    lines += [f"  changed no file: {name_some(walked.unchanged)}"] if walked.unchanged else []
+    return lines + ([f"  branch {found.branch}"] if found.branch and found.state == "done" else [])
+
+
+def _measure(walk: Walk) -> Walked:
+    end = walk.end
+    return Walked(
+        visits=walk.visits,
+        end=end.node if end else "",
+        status=end.status if end else "",
+        unchanged=tuple(list_unchanged(walk)),
+    )
+
+
+def output_lines(snapshot: Snapshot) -> list[str]:
+    """What the end of a flow put out."""
+    end = snapshot.sole.end if snapshot.sole is not None else None
+    return end.output.removesuffix("\n").split("\n") if end is not None and end.output else []
+
+
+def warn_of_end(walk: Walk) -> str:
+    """Where the status of a walk's end was read from a word, if it was."""
+    root = walk.root
+    node = root.chart.nodes.get(root.ended.node) if root and root.ended else None
+    return warn_of_status(node, root.ended.status) if root and root.ended and isinstance(node, EndNode) else ""
 
 
 def summary_json(found: Summary) -> dict[str, object]:
@@ -179,6 +230,9 @@ def summary_json(found: Summary) -> dict[str, object]:
         "agents": {name: usage_json(usage) for name, usage in found.agents.items()},
         "branch": found.branch,
         "next": list(found.next),
+        "visits": found.walked.visits if found.walked else None,
+        "end": found.walked.end or None if found.walked else None,
+        "status": found.walked.status or None if found.walked else None,
     }
 
 
@@ -212,26 +266,42 @@ def _to_verify(run: RunState) -> tuple[tuple[StepId, str], ...]:
 
 def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     branch = snapshot.run.begun.branch
-    look = [f"drumline status {snapshot.run.id}"]
     state = run_state(snapshot)
-    match state:
-        case "parked" if snapshot.run.open_gates and not snapshot.run.parked_for:
-            look += [answer_command(gate.opened, driven=False) for gate in snapshot.run.open_gates[:1]]
-        case "parked" if resting := find_resting(snapshot):
-            look.append(retry_command(resting))
-        case "parked" | "interrupted" | "cancelled":
-            look.append(f"drumline resume {snapshot.run.id}")
-        case "failed" if find_stop(snapshot.run):
-            look.append(f"drumline resume {snapshot.run.id}")
-        case "blocked" | "failed":
-            stuck = [found for found in snapshot.run.finished.values() if found.state in ("blocked", "failed")]
-            look += [f"drumline logs {found.step}" for found in stuck[:1]]
-            look += [round_hint(found) for found in stuck if find_login(found.reason)][:1]
+    onward = list(_onward(snapshot, state))
+    if snapshot.sole is not None:
+        answers = state == "parked" and snapshot.run.open_gates
+        return tuple(onward if answers or state == "running" else [*onward, f"drumline logs --run {snapshot.run.id}"])
+    look = [f"drumline status {snapshot.run.id}", *onward]
     if anything_landed:
         look.append(f"git log --oneline {branch}")
     if anything_landed and state not in ("parked", "interrupted"):  # those are to be driven on first
         look.append(f"git merge {branch}")
     return tuple(look)
+
+
+def _onward(snapshot: Snapshot, state: str) -> Iterator[str]:
+    """The commands that let the run go on, or that say more about what it came to."""
+    run, sole = snapshot.run, snapshot.sole
+    match state:
+        case "parked" if run.open_gates and not run.parked_for:
+            most = 1 if sole is None else 3
+            yield from (answer_command(gate.opened, driven=False) for gate in run.open_gates[:most])
+        case "parked" if resting := find_resting(snapshot):
+            yield retry_command(resting)
+        case "parked" | "interrupted" | "cancelled":
+            yield f"drumline resume {run.id}"
+        case "failed" if find_stop(run):
+            yield f"drumline resume {run.id}"
+        case "running" if sole is not None:
+            yield f"drumline attach {run.id}"
+        case "blocked" if sole is not None and sole.end is None:
+            yield resume_after_login(run)
+        case _ if sole is not None:
+            yield from filter(None, [begin_after_login(run)])
+        case "blocked" | "failed":
+            stuck = [found for found in run.finished.values() if found.state in ("blocked", "failed")]
+            yield from (f"drumline logs {found.step}" for found in stuck[:1])
+            yield from [round_hint(found) for found in stuck if find_login(found.reason)][:1]
 
 
 def _figures(found: Summary) -> str:

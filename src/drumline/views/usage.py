@@ -14,21 +14,26 @@ from drumline.views.snapshot import Snapshot
 
 def sum_run(snapshot: Snapshot) -> dict[str, float]:
     """What the whole run has used."""
-    return add_up((spending.sum_run(snapshot.run), *(usage for _, _, usage in _list_open(snapshot))))
+    usage = {step: agents.values() for step, agents in snapshot.run.usage.items() if step not in snapshot.walks}
+    walked = (walk.usage for walk in snapshot.walks.values())
+    left = (usage for _, _, usage in _list_open(snapshot))
+    return add_up((*(one for agents in usage.values() for one in agents), *walked, *left))
 
 
 def sum_step(snapshot: Snapshot, step: StepId) -> dict[str, float]:
     """What one step has used."""
+    if step in snapshot.walks:
+        return dict(snapshot.walks[step].usage)
     left = (usage for name, _, usage in _list_open(snapshot) if name == step)
     return add_up((spending.sum_step(snapshot.run, step), *left))
 
 
 def sum_agents(snapshot: Snapshot) -> dict[str, dict[str, float]]:
-    """What each agent has used, by name."""
+    """What each agent has used, by name; the nodes of a flow name theirs themselves."""
     found = spending.sum_agents(snapshot.run)
     for _, agent, usage in _list_open(snapshot):
         found[agent] = add_up((found.get(agent, {}), usage))
-    return found
+    return {name: usage for name, usage in found.items() if name}
 
 
 def _list_open(snapshot: Snapshot) -> list[tuple[StepId, str, Mapping[str, float]]]:

@@ -1,60 +1,81 @@
-"""`drumline why STEP`: the owner, the timer or the blocker of a step, followed through its needs to the root."""
+"""`drumline why [PLACE]`: the owner, the timer or the blocker of a step, followed through its needs to the root, of a
+place in a step's walk, or of the whole run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drumline.core.ids import DriverId, GateId, StepId
+from drumline.core.ids import FLOW, RunId, StepId
 from drumline.core.plan import Step
-from drumline.core.proof import Proof
 from drumline.errors import InvalidInput
-from drumline.record import Record, replace
+from drumline.record import replace
 from drumline.views.attempts import note_step
-from drumline.views.causes import BLOCKER, Cause, cause, name_some
-from drumline.views.cells import flatten
-from drumline.views.gates import list_choices
+from drumline.views.causes import BLOCKER, FINISHED, OWNER, Cause, cause
+from drumline.views.cells import flatten, name_some
+from drumline.views.gates import answer_command, list_choices
 from drumline.views.proofs import find_proof, proof_json
 from drumline.views.snapshot import Snapshot
-from drumline.views.states import step_state
+from drumline.views.standing import Why, explain_place, explain_walk
+from drumline.views.states import run_state, step_state
+from drumline.views.status import run_reason
+
+__all__ = ["Why", "why", "why_json"]
 
 _WORST_FIRST = ("failed", "blocked", "parked", "waiting", "ready", "running")
 _LONGEST_CHAIN = 6
 
 
-class Why(Record):
-    """The answer: one sentence, what kind of reason it is, and the command to type next.
+def why(snapshot: Snapshot, name: str = "") -> Why:
+    """Why a step, a place of a walk or, without a name, the run is as it is; InvalidInput if there is no such thing."""
+    sole = snapshot.sole
+    if not name or (sole is not None and name == FLOW):
+        return explain_walk(sole, run_reason(snapshot)) if sole is not None else _explain_run(snapshot)
+    if sole is not None:
+        return explain_place(sole, name)
+    definition = snapshot.run.plan.by_id.get(StepId(name))
+    if definition is not None:
+        return _explain_step(snapshot, definition)
+    step, _, place = name.partition("/")
+    walk = snapshot.walks.get(StepId(step))
+    if walk is not None and place:
+        found = explain_place(walk, place)
+        return replace(found, name=f"{step}/{found.name}", step=walk.step)
+    known = name_some(snapshot.run.plan.by_id)
+    raise InvalidInput(f"the plan has no step {name!r} (it has {known})", hint="drumline status")
 
-    `chain` leads from the step through unmet needs to the one everything hangs on. `notes` are what else is known of
-    the work on it.
-    """
 
-    step: StepId
-    state: str
-    sentence: str
-    kind: str
-    owner: DriverId | None = None
-    gate: GateId | None = None
-    until: float | None = None
-    hint: str = ""
-    chain: tuple[StepId, ...] = ()
-    notes: tuple[str, ...] = ()
-    proof: Proof | None = None
+def why_json(run: RunId, answer: Why) -> dict[str, object]:
+    """The answer for programs."""
+    return {
+        "schema_version": 1,
+        "run": run,
+        "step": answer.step,
+        "visit": None if answer.step is not None and answer.name == answer.step else answer.name,
+        "state": answer.state,
+        "kind": answer.kind,
+        "sentence": answer.sentence,
+        "owner": answer.owner,
+        "gate": answer.gate,
+        "since": answer.since,
+        "until": answer.until,
+        "hint": answer.hint,
+        "chain": list(answer.chain),
+        "notes": list(answer.notes),
+        "proof": proof_json(answer.proof),
+    }
 
 
-def why(snapshot: Snapshot, step: StepId) -> Why:
-    """Why the step is as it is; InvalidInput if the plan has no such step."""
-    definition = snapshot.run.plan.by_id.get(step)
-    if definition is None:
-        known = name_some(snapshot.run.plan.by_id)
-        raise InvalidInput(f"the plan has no step {step!r} (it has {known})", hint="drumline status")
+def _explain_step(snapshot: Snapshot, definition: Step) -> Why:
+    step = definition.id
     near = cause(snapshot, definition)
     chain = _chain(snapshot, definition) if near.steps else ()
     root = _from_root(snapshot, near, chain) if chain else _with_question(snapshot, near)
-    state = step_state(snapshot, step)
     return Why(
+        name=step,
         step=step,
-        state=state,
-        sentence=f"{step} is {state}: {root.text}",
+        state=step_state(snapshot, step),
+        text=root.text,
         kind=root.kind,
         owner=root.owner,
         gate=root.gate,
@@ -66,22 +87,21 @@ def why(snapshot: Snapshot, step: StepId) -> Why:
     )
 
 
-def why_json(answer: Why) -> dict[str, object]:
-    """The answer for programs."""
-    return {
-        "schema_version": 1,
-        "step": answer.step,
-        "state": answer.state,
-        "kind": answer.kind,
-        "sentence": answer.sentence,
-        "owner": answer.owner,
-        "gate": answer.gate,
-        "until": answer.until,
-        "hint": answer.hint,
-        "chain": list(answer.chain),
-        "notes": list(answer.notes),
-        "proof": proof_json(answer.proof),
-    }
+def _explain_run(snapshot: Snapshot) -> Why:
+    """The whole run of a plan: what its drivers have in work, or what it waits for."""
+    run, state = snapshot.run, run_state(snapshot)
+    said = Why(name=f"run {run.id}", state=state, text=flatten(run_reason(snapshot)))
+    if state == "running":
+        text = f"in work: {name_some(snapshot.owners)}" if snapshot.owners else "a driver is about to go on"
+        return replace(said, text=text, kind=OWNER, owner=snapshot.live[0])
+    if state == "parked" and run.unanswered:
+        first = next(iter(run.unanswered.values())).opened
+        text = f"{said.text}: {flatten(first.question)} ({list_choices(first)})"
+        return replace(said, text=text, gate=first.gate, hint=answer_command(first, driven=bool(snapshot.live)))
+    if state in ("parked", "interrupted", "cancelled"):
+        return replace(said, hint=f"drumline resume {run.id}", until=run.parked_until)
+    done = sum(1 for step in snapshot.selected if step_state(snapshot, step) == "done")
+    return replace(said, kind=FINISHED, text=said.text or f"{done:,} of {len(snapshot.selected):,} steps are done")
 
 
 def _with_question(snapshot: Snapshot, near: Cause) -> Cause:

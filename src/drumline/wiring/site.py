@@ -6,18 +6,18 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from drumline.agents import open_agent
 from drumline.app.brought import Sources
-from drumline.app.flowlook import FlowWatcher
 from drumline.app.foreign import state_file
 from drumline.app.leftovers import Cleanup
 from drumline.app.look import Watcher
 from drumline.app.say import check_speaker
 from drumline.configfiles import read_config, read_own_config
-from drumline.core.ids import NO_DRIVER, RunId
+from drumline.core.flow.model import Flow
+from drumline.core.ids import FLOW, NO_DRIVER, RunId
 from drumline.core.plan import Step
 from drumline.core.redaction import Redaction, read_redaction
 from drumline.core.state import RunState
@@ -176,8 +176,8 @@ class Site:
         return os.path.relpath(place, self.here)
 
     def plan_of(self, run: RunState) -> PlanFiles:
-        """The plan a run was started with; that of a task, or of a flow, has no files."""
-        if is_task(run.plan) or run.flow is not None:
+        """The plan a run was started with; a task and a flow have no plan files."""
+        if is_task(run.plan) or run.plan.format == FLOW:
             return TaskFiles(run.plan)
         top, locks = self.repository.top, self.state_dir / "locks"
         return open_plan(top / run.begun.plan, repo=top, locks=locks, format=run.plan.format)
@@ -213,22 +213,21 @@ class Site:
 
     def watcher(self, store: SqliteStore, run: RunState) -> Watcher:
         """Looks at a run for the views; a plan that is gone does not keep people from looking."""
-        top = self.repository.top
-        planfiles = self.plan_of(run) if (top / run.begun.plan).exists() else None
+        place = self.repository.top / run.begun.plan
         return Watcher(
             store=store,
             roster=self.roster,
-            planfiles=planfiles,
+            planfiles=self.plan_of(run) if place.exists() else None,
             run=run.id,
             stale_after=self.settings.stale_claim,
+            recall=partial(self._recall, run.id),
         )
 
-    def flow_watcher(self, store: SqliteStore, run: RunId) -> FlowWatcher:
-        """Looks at a run that walks a flow; reading flows is paid for only then."""
+    def _recall(self, run: RunId, path: str, digest: str) -> Flow:
+        """A flow as the run first saw it; reading flows is paid for only where one is walked."""
         from drumline.flowfiles.library import FlowLibrary
 
-        library = FlowLibrary(top=self.repository.top, keep=self.logs(run) / "flows")
-        return FlowWatcher(store=store, roster=self.roster, recall=library.recall, run=run)
+        return FlowLibrary(top=self.repository.top, keep=self.logs(run) / "flows").recall(path, digest)
 
     def cleanup(self, store: SqliteStore | None, *, dry: bool = False) -> Cleanup:
         """Where leftovers of this repository are looked for; without a store only those in git and of drivers."""

@@ -17,9 +17,9 @@ from drumline.core.flow.state import FlowState, Key, fold_flows
 from drumline.record import Record, field
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
-from drumline.views.flowhistory import FindChart
-from drumline.views.flowsnapshot import FlowSnapshot, Trace
-from drumline.views.flowstatus import trace_json
+from drumline.views.snapshot import Trace, Walk
+from drumline.views.status import trace_json
+from drumline.views.walks import FindChart
 
 LONGEST_TEXT = 500
 """Characters of a text in a state that is shown to people."""
@@ -77,9 +77,9 @@ def split_log(name: str) -> tuple[str, str]:
     return f"{visit}{sign}{number}", kind
 
 
-def head_lines(snapshot: FlowSnapshot, trace: Trace, moment: Moment | None) -> list[str]:
+def head_lines(walk: Walk, trace: Trace, moment: Moment | None) -> list[str]:
     """A visit in a few lines: its name and how it ended, then what it wrote."""
-    lines = [f"{call_scope(*trace.key)}: {_outcome(snapshot, trace)}"]
+    lines = [f"{call_scope(*trace.key)}: {_outcome(walk, trace)}"]
     if moment is None or moment.values is None:
         return lines + ([f"  wrote {', '.join(trace.wrote)}"] if trace.wrote else [])
     return [*lines, *(f"  wrote {flatten(key)}: {_brief(value)}" for key, value in moment.writes.items())]
@@ -114,9 +114,9 @@ def _collected(event: NodeEnded | FlowEnded) -> Mapping[str, Json]:
     return {"output": event.output} if isinstance(event, NodeEnded) and event.scope.endswith("]") else {}
 
 
-def _outcome(snapshot: FlowSnapshot, trace: Trace) -> str:
+def _outcome(walk: Walk, trace: Trace) -> str:
     if trace.ended is None:
-        return _standing(snapshot, trace)
+        return _standing(walk, trace)
     took = f" after {duration(trace.seconds)}" if trace.seconds is not None else ""
     if trace.failure:
         return f"failed{took}: {flatten(trace.failure, LONGEST_TEXT)}"
@@ -126,11 +126,11 @@ def _outcome(snapshot: FlowSnapshot, trace: Trace) -> str:
     return f"ended{leads}{took}"
 
 
-def _standing(snapshot: FlowSnapshot, trace: Trace) -> str:
+def _standing(walk: Walk, trace: Trace) -> str:
     """How a visit stands that is not over."""
     if trace.began is not None:
-        at_work = f"at work for {duration(snapshot.now - trace.began)}"
-        return at_work if snapshot.live else "at work when its driver went"
+        at_work = f"at work for {duration(walk.now - trace.began)}"
+        return at_work if walk.live else "at work when its driver went"
     if trace.blocked:
         return f"blocked: {flatten(trace.blocked, LONGEST_TEXT)}"
     if trace.waits:

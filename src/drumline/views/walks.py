@@ -1,4 +1,4 @@
-"""A run that walks a flow, folded entry by entry into what faces show.
+"""The walk of one step, folded entry by entry into what faces show.
 
 What cannot be understood is remembered as a problem and never keeps people from looking. A flow that was called is
 forgotten once it is over; its visits are not.
@@ -6,76 +6,60 @@ forgotten once it is over; its visits are not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from drumline.core.events import Event, GateOpened
+from drumline.core.events import Event
 from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.metering import FlowMeter
 from drumline.core.flow.state import FlowState, Key, fold_flows
-from drumline.core.ids import FLOW, NO_STEP, DriverId, GateId
-from drumline.core.recorded import Recorded
-from drumline.core.state import RunState, fold_run
+from drumline.core.ids import StepId
 from drumline.errors import DrumlineError
-from drumline.views.flowsnapshot import FlowSnapshot, Trace
-from drumline.views.stopwatch import Stopwatch
+from drumline.views.snapshot import RunSnapshot, Trace, Walk
 
 FindChart = Callable[[ev.FlowStarted], Chart]
 
 
 @dataclass(kw_only=True, slots=True)
-class FlowHistory:
+class WalkHistory:
     """Everything that was recorded so far; `find_chart` gives a flow as it was when it was begun."""
 
-    run: RunState
+    step: StepId
     find_chart: FindChart
     flows: dict[str, FlowState] = field(default_factory=dict)
     traces: dict[Key, Trace] = field(default_factory=dict)
     walked: list[Key] = field(default_factory=list)
     began: dict[Key, float] = field(default_factory=dict)
-    asked: dict[GateId, float] = field(default_factory=dict)
     end: ev.FlowEnded | None = None
     problem: str = ""
-    started_at: float | None = None
-    last_at: float = 0.0
-    stopwatch: Stopwatch = field(default_factory=Stopwatch)
     meter: FlowMeter = field(default_factory=FlowMeter)
 
-    def add(self, entry: Recorded) -> None:
-        """Fold in the next entry of the run, of whichever stream."""
-        self.started_at = entry.at if self.started_at is None else self.started_at
-        self.stopwatch.note(entry.event, entry.at, before=self.last_at)
-        self.last_at = entry.at
-        if entry.stream.step == NO_STEP:
-            fold_run(self.run, (entry.event,))
-            if isinstance(entry.event, GateOpened):
-                self.asked[entry.event.gate] = entry.at
-        elif entry.stream.step == FLOW:
-            self.meter.note(entry.event)
-            self._trace(entry.event, entry.at)
-            self._fold(entry.event)
+    def add(self, event: Event, at: float) -> None:
+        """Fold in the next event of the step's stream."""
+        self.meter.note(event)
+        self._trace(event, at)
+        self._fold(event)
 
-    def view(
-        self, *, now: float, live: Sequence[DriverId] = (), answers: Mapping[GateId, str] | None = None
-    ) -> FlowSnapshot:
-        """The run at this moment."""
-        return FlowSnapshot(
-            run=self.run,
+    def view(self, seen: RunSnapshot) -> Walk:
+        """The walk at the moment of a snapshot."""
+        return Walk(
+            run=seen.run,
+            live=seen.live,
+            answers=seen.answers,
+            started_at=seen.started_at,
+            last_at=seen.last_at,
+            now=seen.now,
+            asked=seen.asked,
+            stopwatch=seen.stopwatch,
+            step=self.step,
             flows=self.flows,
-            live=live,
-            answers=answers or {},
-            started_at=now if self.started_at is None else self.started_at,
-            last_at=self.last_at,
-            now=now,
             began=self.began,
             traces=self.traces,
             walked=self.walked,
-            asked=self.asked,
             end=self.end,
             problem=self.problem,
-            stopwatch=self.stopwatch,
-            usage=self.meter.usage if live else self.meter.usage_with_open,
+            usage=self.meter.usage if seen.live else self.meter.usage_with_open,
         )
 
     def _trace(self, event: Event, at: float) -> None:

@@ -1,0 +1,32 @@
+"""One thing worth telling: its name, a plain line for people, and the same as data for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from drumline.record import Record, field
+from drumline.views.cells import flatten
+
+LONGEST_NOTICE = 200
+MOST_NOTICES = 3
+
+
+class Told(Record):
+    """A line without its frame."""
+
+    event: str
+    text: str
+    data: Mapping[str, object] = field(default_factory=dict)
+
+
+class Line(Record):
+    """A line as it is shown: `data` says also where in the journal it comes from."""
+
+    event: str
+    text: str
+    data: dict[str, object]
+
+
+def tell_notices(notices: Sequence[str]) -> str:
+    """The first of what was remarkable about an attempt."""
+    return "; ".join(flatten(notice, LONGEST_NOTICE) for notice in notices[:MOST_NOTICES])

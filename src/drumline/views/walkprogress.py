@@ -1,0 +1,133 @@
+"""A walk told as it happens. Values never go into a line: what a node wrote is listed by key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from drumline.core.events import Event
+from drumline.core.flow import events as fev
+from drumline.core.flow.state import Key
+from drumline.views.cells import flatten
+from drumline.views.duration import duration
+from drumline.views.places import visit_name
+from drumline.views.told import Told, tell_notices
+
+LONGEST_REASON = 400
+Visited = fev.NodeStarted | fev.NodeEnded | fev.NodeLost | fev.NodeBlocked | fev.AgentAsked | fev.NodeSuspended
+
+
+@dataclass(kw_only=True, slots=True)
+class WalkScene:
+    """Where an event of a walk happened: since when visits act, when it was recorded, whether the run is over.
+
+    `lead` names the step, in a run that has more than the walk.
+    """
+
+    began: dict[Key, float]
+    at: float
+    over: bool
+    lead: str
+
+
+def _node_started(scene: WalkScene, event: fev.NodeStarted) -> Told:
+    scene.began[_key(event)] = scene.at
+    return _told(scene, "node_started", f"node {visit_name(_key(event))} started", **_where(event))
+
+
+def _node_ended(scene: WalkScene, event: fev.NodeEnded) -> Told:
+    began = scene.began.pop(_key(event), None)
+    seconds = event.spent if began is None else scene.at - began
+    name = visit_name(_key(event))
+    took = f" ({duration(seconds)})" if seconds else ""
+    data = {**_where(event), "seconds": round(seconds, 3), **_list(event.notices)}
+    remarks = f"; {tell_notices(event.notices)}" if event.notices else ""
+    if event.failure:
+        reason = flatten(event.failure, LONGEST_REASON)
+        return _told(scene, "node_failed", f"{name} failed: {reason}{took}{remarks}", **data, reason=event.failure)
+    leads = f" → {', '.join(event.next)}" if event.next else ""
+    text = f"{name} ended{leads}{took}"
+    if event.fell_back:
+        text = f"{name} fell back{leads}: {flatten(event.fell_back, LONGEST_REASON)}{took}"
+        data["fell_back"] = event.fell_back
+    return _told(scene, "node_ended", text + remarks, **data, next=list(event.next), wrote=list(event.writes))
+
+
+def _node_lost(scene: WalkScene, event: fev.NodeLost) -> Told:
+    again = "" if scene.over else "; it is begun again and costs no visit"
+    return _told(scene, "node_lost", f"{visit_name(_key(event))} was cut short with its driver{again}", **_where(event))
+
+
+def _node_blocked(scene: WalkScene, event: fev.NodeBlocked) -> Told:
+    text = f"{visit_name(_key(event))} is blocked: {flatten(event.reason, LONGEST_REASON)}"
+    return _told(scene, "node_blocked", text, **_where(event), failure=event.failure, reason=event.reason)
+
+
+def _agent_asked(scene: WalkScene, event: fev.AgentAsked) -> Told | None:
+    """Only what is not usual is worth a line."""
+    name = visit_name(_key(event))
+    words = [f"{flatten(event.agent)} takes over at {name}"] if event.agent else []
+    words += [f"{name} goes on with session {flatten(event.session)}"] if event.session else []
+    if not words:
+        return None
+    data = {**_where(event), "agent": event.agent or None, "session": event.session or None}
+    return _told(scene, "agent_asked", "; ".join(words), **data)
+
+
+def _node_suspended(scene: WalkScene, event: fev.NodeSuspended) -> Told:
+    name = visit_name(_key(event))
+    scene.began.pop(_key(event), None)
+    data = {**_where(event), "failure": event.failure or None, "until": event.until, "message": event.message or None}
+    rest = f"waits for {duration(event.until - scene.at)}" if event.until is not None else "is cut short"
+    text = f"{name} {rest}: {flatten(event.message, LONGEST_REASON)}"
+    if event.question:
+        text = f"{name} waits: its agent asks a person"
+    remarks = f"; {tell_notices(event.notices)}" if event.notices else ""
+    return _told(scene, "node_suspended", text + remarks, **data, **_list(event.notices))
+
+
+def _flow_started(scene: WalkScene, event: fev.FlowStarted) -> Told:
+    name = flatten(event.flow)
+    text = f"{event.scope} calls flow {name}" if event.scope else f"flow {name} started"
+    return _told(scene, "flow_started", text, flow=event.flow, path=event.path, scope=event.scope)
+
+
+def _flow_ended(scene: WalkScene, event: fev.FlowEnded) -> Told:
+    who = f"flow of {event.scope}" if event.scope else "flow"
+    where = f" at {event.node}" if event.node else ""
+    told = not event.scope and event.reason.startswith("node '")  # as that node failed
+    why = f": {flatten(event.reason, LONGEST_REASON)}" if event.reason and not told else ""
+    data = {"scope": event.scope, "status": event.status, "node": event.node or None, "reason": event.reason or None}
+    return _told(scene, "flow_ended", f"{who} {event.status}{where}{why}", **data, wrote=list(event.writes))
+
+
+def _key(event: Visited) -> Key:
+    return Key(event.scope, event.node, event.visit)
+
+
+def _where(event: Visited) -> dict[str, object]:
+    return {"node": event.node, "scope": event.scope, "visit": event.visit, "name": visit_name(_key(event))}
+
+
+def _list(notices: tuple[str, ...]) -> dict[str, object]:
+    return {"notices": list(notices)} if notices else {}
+
+
+def _told(scene: WalkScene, event: str, text: str, **data: object) -> Told:
+    return Told(event=event, text=scene.lead + text, data=data)
+
+
+WALKED: Mapping[type[Event], Callable[[WalkScene, Any], Told | None]] = MappingProxyType(
+    {
+        fev.FlowStarted: _flow_started,
+        fev.NodeStarted: _node_started,
+        fev.NodeEnded: _node_ended,
+        fev.NodeSuspended: _node_suspended,
+        fev.NodeLost: _node_lost,
+        fev.NodeBlocked: _node_blocked,
+        fev.AgentAsked: _agent_asked,
+        fev.FlowEnded: _flow_ended,
+    }
+)
