@@ -155,7 +155,7 @@ def _leftovers(site: Site) -> Iterator[Finding]:
             yield Finding(name="leftovers", level="note", text=f"{one.kind} {one.path} stays: {one.left}")
         else:
             note = f" ({one.note})" if one.note else ""
-            yield Finding(name="leftovers", level="note", text=f"removed {one.kind} {one.path}{note}")
+            yield Finding(name="leftovers", level="note", text=f"{one.deed} {one.kind} {one.path}{note}")
 
 
 def _agents(site: Site | None) -> Iterator[Finding]:

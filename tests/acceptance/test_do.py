@@ -14,6 +14,7 @@ import pytest
 from tests.acceptance.taskland import make_repository, script
 from tests.acceptance.terminals import open_terminal
 from tests.acceptance.userland import User, leaving_nothing, wait_for
+from tests.integration.gitshim import DIES_AT_CALL, arm_shim, needs_strace, put_shim
 
 ADD = "def add(a, b):\n    return a + b\n"
 TEST = (
@@ -444,6 +445,31 @@ def test_what_was_interrupted_is_merged_by_the_resume(folder: Path) -> None:
     assert (user.repo / "a.txt").read_text(encoding="utf-8") == "1\n"
     assert again.code == 3
     assert "is done; nothing is left to do" in again.err
+
+
+@needs_strace
+@pytest.mark.parametrize("cleared_by", ["resume", "doctor"])
+def test_a_merge_that_is_killed_with_its_git_leaves_nothing_broken(folder: Path, cleared_by: str) -> None:
+    user = make_repository(folder, {"README.md": "hello\n", "b.txt": "b\n"})
+    agent = script(user, {"write": {"README.md": "more\n", "b.txt": "c\n"}})
+    put_shim(folder, DIES_AT_CALL)
+    armed = arm_shim(folder, "merge", kind="unlink", call=2)
+    armed["PATH"] = f"{folder}{os.pathsep}{user.env['PATH']}"
+    died = user.drumline("do", "Write it", "--check", "true", "--merge", "--agent", agent, env=armed)
+    locks = sorted(path.name for path in (user.repo / ".git").rglob("*.lock"))
+
+    cleared = user.type(cleared_by)
+
+    assert died.code == -signal.SIGKILL
+    assert "index.lock" in locks
+    assert not list((user.repo / ".git").rglob("*.lock"))
+    assert user.git("status", "--porcelain") == ""
+    if cleared_by == "doctor":
+        assert "index.lock" in cleared.out
+        cleared = user.type("resume")
+    assert (cleared.code, cleared.out) == (0, "merged into main\n")
+    assert user.git("rev-parse", "main") == user.git("rev-parse", user.branch())
+    assert user.git("status", "--porcelain") == ""
 
 
 def test_a_merge_that_was_refused_is_tried_again_by_a_resume(folder: Path) -> None:

@@ -7,8 +7,6 @@ or at a chosen system call with strace. Its parent, the driver, dies with it, as
 from __future__ import annotations
 
 import os
-import shutil
-import stat
 import subprocess
 import sys
 import time
@@ -16,6 +14,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.integration.gitshim import CALLS, DIES_AT_CALL, arm_shim, assert_usable, git, needs_strace, put_shim
 
 from drumline.core.ids import Commit, RunId, StepId
 from drumline.workspace.git import Git, Result
@@ -28,7 +27,6 @@ from drumline.workspace.workspaces import GitWorkspaces
 RUN = RunId("r1")
 BRANCH = "drumline/plan-r1"
 STEP = StepId("step-1")
-REAL_GIT = shutil.which("git") or "git"
 
 WORKER = """
 import sys
@@ -58,42 +56,9 @@ async def main():
 anyio.run(main)
 """
 
-SHIM = """#!/bin/bash
-# Acts on one call of the chosen subcommand, then is the real git.
-for word in "$@"; do
-  if [ "$word" = "$SHIM_COMMAND" ]; then
-    echo >> "$SHIM_FOLDER/calls"
-    if [ "$(wc -l < "$SHIM_FOLDER/calls")" -eq "$SHIM_NTH" ]; then
-      touch "$SHIM_FOLDER/used"
-      {act}
-      kill -9 $PPID $$
-    fi
-    break
-  fi
-done
-exec {git} "$@"
-"""
-
 LEAVES_LOCK = """while read -r _ word _; do
       case "$word" in refs/*) mkdir -p "$GIT_DIR/${word%/*}"; touch "$GIT_DIR/$word.lock";; esac
     done"""
-CALLS = ("write", "rename", "link", "unlink", "mkdir", "fsync")
-# One kind of call at a time: strace counts each kind by itself, so that a set would be struck at the commonest only.
-DIES_AT_CALL = (
-    "strace -f -qq -o /dev/null -e trace=$SHIM_KIND -e inject=$SHIM_KIND:signal=KILL:when=$SHIM_CALL"
-    f' {REAL_GIT} "$@"; code=$?; [ $code -eq 137 ] || {{ touch "$SHIM_FOLDER/whole"; exit $code; }}'
-)
-USER_COMMANDS = [
-    ("branch", "-a"),
-    ("log", "--all", "--oneline"),
-    ("worktree", "list"),
-    ("fsck", "--no-dangling"),
-    ("fetch", "."),
-]
-
-
-def git(where: Path, *args: str) -> str:
-    return subprocess.run([REAL_GIT, *args], cwd=where, check=True, capture_output=True, text=True).stdout.strip()
 
 
 class Bench:
@@ -117,18 +82,13 @@ class Bench:
         return [sys.executable, "-c", WORKER, str(self.top), str(self.root), self.base]
 
     def put_shim(self, act: str) -> None:
-        shim = self.shim / "git"
-        shim.write_text(SHIM.replace("{act}", act).replace("{git}", REAL_GIT))
-        shim.chmod(shim.stat().st_mode | stat.S_IXUSR)
+        put_shim(self.shim, act)
 
     def work(self, *, kill: str = "", nth: int = 1, kind: str = "", call: int = 0) -> subprocess.CompletedProcess[str]:
         """Work on the step from its start to its landing; with `kill`, die in the nth such subcommand of git."""
-        env = {**os.environ, "SHIM_COMMAND": kill, "SHIM_NTH": str(nth), "SHIM_FOLDER": str(self.shim)}
-        env |= {"SHIM_KIND": kind, "SHIM_CALL": str(call)}
+        env = {**os.environ}
         if kill:
-            for name in ("used", "calls", "whole"):
-                (self.shim / name).unlink(missing_ok=True)
-            env["PATH"] = f"{self.shim}{os.pathsep}{env['PATH']}"
+            env |= arm_shim(self.shim, kill, nth=nth, kind=kind, call=call)
         return subprocess.run(self.argv, capture_output=True, text=True, env=env, check=False, timeout=120)
 
     def forget(self) -> None:
@@ -140,8 +100,7 @@ class Bench:
 
     def assert_usable(self) -> None:
         """What the user types works, whatever died."""
-        for words in USER_COMMANDS:
-            git(self.top, *words)
+        assert_usable(self.top)
 
     def assert_landed(self) -> None:
         assert git(self.top, "rev-list", "--count", f"{self.base}..{BRANCH}") == "1"
@@ -277,12 +236,6 @@ def test_a_git_that_is_killed_alone_leaves_no_ref_lock(bench: Bench) -> None:
 COMMANDS = [("update-ref", 1), ("update-ref", 2), ("update-ref", 3), ("update-ref", 4)]
 COMMANDS += [(name, 1) for name in ("add", "read-tree", "write-tree", "commit-tree")]
 """Subcommands, and which of their calls: refs are written for the branch, a kept attempt, a candidate and a landing."""
-
-
-needs_strace = pytest.mark.skipif(
-    shutil.which("strace") is None,
-    reason="strace is missing, with which git is killed in the middle of a system call (apt-get install strace)",
-)
 
 
 def strike_git(bench: Bench, command: str, nth: int, kind: str, *, before: str = "") -> int:

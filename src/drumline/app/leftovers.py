@@ -26,9 +26,10 @@ from drumline.processes.census import marked, name_processes
 from drumline.processes.roster import FileRoster
 from drumline.record import Record
 from drumline.workspace.leftovers import clear_records, clear_ref_locks, find_broken_records, find_ref_locks
+from drumline.workspace.merging import repair_merge
 from drumline.workspace.worktrees import file_name
 
-IN_GIT = ("record", "ref lock")
+IN_GIT = ("record", "ref lock", "git lock")
 """Kinds that break the user's own git."""
 ASIDE = ".aside"
 DRAFTS = ".*.drumline-*.tmp"
@@ -40,12 +41,21 @@ OLD = 600.0
 
 
 class Leftover(Record):
-    """One thing that was found: removed, or left with the reason. `note` says what was kept of it first."""
+    """One thing that was found: removed, or left with the reason. `note` says what was kept of it first.
+
+    With `repaired`, it is the user's own, which was not removed but repaired: `note` says how.
+    """
 
     kind: str
     path: Path
     left: str = ""
     note: str = ""
+    repaired: bool = False
+
+    @property
+    def deed(self) -> str:
+        """What was done with it."""
+        return "repaired" if self.repaired else "removed"
 
 
 class Cleanup(Record):
@@ -100,6 +110,11 @@ def _clear_git(cleanup: Cleanup) -> Iterator[Leftover]:
     locks = find_ref_locks(git) if cleanup.dry else clear_ref_locks(git)
     yield from (Leftover(kind="record", path=path) for path in records)
     yield from (Leftover(kind="ref lock", path=path) for path in locks)
+    merge = repair_merge(git, dry=cleanup.dry)
+    if merge is not None:
+        yield from (Leftover(kind="git lock", path=path) for path in merge.locks)
+        if merge.done or merge.left:
+            yield Leftover(kind="checkout", path=merge.top, left=merge.left, note=merge.done, repaired=True)
 
 
 def _clear_drivers(cleanup: Cleanup) -> Iterator[Leftover]:

@@ -40,17 +40,25 @@ def command(dry_run: bool, as_json: bool) -> int:
 
 def _tell(found: Sequence[Leftover], *, dry: bool) -> list[str]:
     removed = [leftover for leftover in found if not leftover.left]
-    verb = "would remove" if dry else "removed"
-    lines = [f"{verb} {one.kind} {one.path}{f' ({one.note})' if one.note else ''}" for one in removed]
+    lines = [
+        f"{_tell_deed(one, dry=dry)} {one.kind} {one.path}{f' ({one.note})' if one.note else ''}" for one in removed
+    ]
     lines += [f"left {one.kind} {one.path}: {one.left}" for one in found if one.left]
     return lines or ["nothing is left over"]
+
+
+def _tell_deed(leftover: Leftover, *, dry: bool) -> str:
+    if not dry:
+        return leftover.deed
+    return "would repair" if leftover.repaired else "would remove"
 
 
 def _spell(leftover: Leftover, *, dry: bool) -> dict[str, object]:
     return {
         "kind": leftover.kind,
         "path": str(leftover.path),
-        "removed": not leftover.left and not dry,
+        "removed": not leftover.left and not dry and not leftover.repaired,
+        "repaired": not leftover.left and not dry and leftover.repaired,
         "reason": leftover.left,
         "note": leftover.note,
     }

@@ -15,7 +15,7 @@ from drumline.core.state import RunState
 from drumline.core.task import STEP
 from drumline.errors import InvalidInput, NeedsPerson
 from drumline.wiring import Site
-from drumline.workspace.merging import fast_forward, read_stat
+from drumline.workspace.merging import fast_forward, read_stat, repair_merge
 
 
 def choose_branch(site: Site) -> str:
@@ -24,6 +24,13 @@ def choose_branch(site: Site) -> str:
     if not branch:
         raise InvalidInput("--merge needs a branch, and none is checked out", hint="git switch BRANCH")
     return branch
+
+
+def repair_checkout(site: Site) -> None:
+    """Repair what a merge that was killed left in the checkout, and say so."""
+    repair = repair_merge(site.repository.common_dir)
+    if repair is not None and repair.done:
+        say(f"{repair.top}: {repair.done}")
 
 
 def is_merge_due(site: Site, run: RunState) -> bool:
@@ -44,7 +51,7 @@ def merge(site: Site, run: RunState, *, as_json: bool) -> None:
     _check_checkout(site, branch, by_hand)
     if run.begun.merge_asks:
         _ask(site, run, by_hand=by_hand, as_json=as_json)
-    refusal = fast_forward(site.repository.top, finished.commit)
+    refusal = fast_forward(site.repository, finished.commit)
     if refusal:
         raise NeedsPerson(f"not merged into {branch}: {refusal}", hint=by_hand)
     if as_json:

@@ -7,7 +7,7 @@ import click
 
 from drumline.app.catalog import find_run, read_run
 from drumline.app.say import check_mode, check_retry, name_person, say
-from drumline.cli.merging import is_merge_due, merge
+from drumline.cli.merging import is_merge_due, merge, repair_checkout
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.recordings import check_record, record_option
 from drumline.cli.telling import drive_on_with, open_session
@@ -40,6 +40,7 @@ def command(
     try:
         found = find_run(store, run)
         state = read_run(store, found)
+        repair_checkout(site)
         if is_merge_due(site, state):
             merge(site, state, as_json=as_json)
             return 0

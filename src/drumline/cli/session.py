@@ -123,7 +123,7 @@ class Session:
         """Work, after what dead processes of ours left in this repository was removed."""
         for leftover in await clear_before_start(self.site.cleanup(self.store)):
             if leftover.note:
-                self._board_say(f"removed {leftover.path}; {leftover.note}")
+                self._board_say(f"{leftover.deed} {leftover.path}; {leftover.note}")
         work = partial(drive, driver, resuming=resuming)
         return await (self._recorder.accompany(work) if self._recorder else work())
 

@@ -186,7 +186,7 @@ class WorkFiles:
 
     async def _drop_gone(self, links: Mapping[str, str]) -> list[str]:
         """Take submodules out of the index that are not there any more; the paths of the others."""
-        there = [path for path in links if _is_there(self.path, path)]
+        there = [path for path in links if is_there(self.path, path)]
         if gone := [f"0 {links[path]}\t{path}" for path in links if path not in there]:
             await self._run("update-index", "-z", "--index-info", text=_join(gone))
         return there
@@ -276,7 +276,7 @@ def _is_spared(path: str, spared: Sequence[str]) -> bool:
     return any(PurePosixPath(path).is_relative_to(place) for place in spared)
 
 
-def _is_there(root: Path, path: str) -> bool:
+def is_there(root: Path, path: str) -> bool:
     """Whether something is at a path, without a link on the way to it."""
     parents = list(PurePosixPath(path).parents)[:-1]
     return os.path.lexists(root / path) and not any((root / parent).is_symlink() for parent in parents)

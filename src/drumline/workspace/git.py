@@ -151,8 +151,13 @@ async def _end(process: Process) -> None:
             await process.aclose()
 
 
-def ask_git(*args: str, cwd: Path, accept: Collection[int] = (0,), given: bytes = b"") -> Result:
-    """Put a short question to git, blocking: for start-up, before there is an event loop. `given` is its input."""
+def ask_git(
+    *args: str, cwd: Path, accept: Collection[int] = (0,), given: bytes = b"", keep_open: Sequence[int] = ()
+) -> Result:
+    """Put a short question to git, blocking: for start-up, before there is an event loop. `given` is its input.
+
+    With descriptors in `keep_open`, which git inherits, it is out of reach of a Ctrl-C at the terminal.
+    """
     try:
         done = subprocess.run(
             ["git", *_OPTIONS, *args],
@@ -162,6 +167,8 @@ def ask_git(*args: str, cwd: Path, accept: Collection[int] = (0,), given: bytes 
             cwd=cwd,
             env=environment({}),
             timeout=LIMIT,
+            pass_fds=keep_open,
+            start_new_session=bool(keep_open),
         )
     except OSError as error:
         raise _explain_start(error, cwd) from error

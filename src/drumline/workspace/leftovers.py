@@ -5,7 +5,6 @@ The rule: only what is provably ours is removed, under the lock of the step that
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import time
@@ -13,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from drumline.workspace.locks import take_lock
 from drumline.workspace.refs import clear_noted, find_noted
 from drumline.workspace.worktrees import bury_record, find_aside, is_broken, list_records, read_target
 
@@ -33,7 +33,7 @@ def clear_records(common_dir: Path, root: Path) -> list[Path]:
         if worktree is None:
             continue
         with suppress(BlockingIOError):
-            lock = _lock(worktree.parent.with_name(f"{worktree.parent.name}.aside") / f"{worktree.name}.lock")
+            lock = take_lock(worktree.parent.with_name(f"{worktree.parent.name}.aside") / f"{worktree.name}.lock")
             try:
                 bury_record(common_dir, record)
                 removed.append(record)
@@ -57,7 +57,7 @@ def _visit_ref_locks(common_dir: Path, act: Callable[[Path, int], list[Path]]) -
     found = []
     for file in (common_dir / "drumline" / "locks").glob("refs-*"):
         with suppress(BlockingIOError):
-            lock = _lock(file)
+            lock = take_lock(file)
             try:
                 found += act(common_dir, lock)
             finally:
@@ -70,18 +70,6 @@ def _find_worktree(record: Path, root: Path) -> Path | None:
     target = read_target(record)
     ours = target is not None and target.is_relative_to(root) and len(target.relative_to(root).parts) == 3
     return target.parent if target is not None and ours else None
-
-
-def _lock(path: Path) -> int:
-    """Take a lock of ours; BlockingIOError if a process holds it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        raise
-    return lock
 
 
 def _clear_passing(folder: Path) -> None:

@@ -37,6 +37,18 @@ _HOPELESS = (
 )
 
 
+def take_lock(path: Path) -> int:
+    """Take the lock file at `path` at once; BlockingIOError if a process holds it. The caller closes the descriptor."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise
+    return lock
+
+
 @asynccontextmanager
 async def hold(path: Path, *, patience: float = 60.0) -> AsyncIterator[int]:
     """Hold the lock file at `path`; yield its descriptor, to be passed on to children."""

@@ -83,7 +83,7 @@ def clear_noted(common_dir: Path, held: int) -> list[Path]:
 
 def find_noted(common_dir: Path, held: int) -> list[Path]:
     """The lock files of refs that are noted in the lock we hold, and that stay."""
-    return [lock for ref in _read_note(held) if _is_left(lock := _lock_of(common_dir, ref))]
+    return [lock for ref in _read_note(held) if is_left(lock := _lock_of(common_dir, ref))]
 
 
 def _lock_of(common_dir: Path, ref: str) -> Path:
@@ -100,7 +100,7 @@ def _write_note(held: int, refs: Sequence[str]) -> None:
         os.pwrite(held, os.fsencode("".join(f"{ref}\0" for ref in refs)), 0)
 
 
-def _is_left(lock: Path) -> bool:
+def is_left(lock: Path) -> bool:
     """Whether a lock file stays; one that somebody else has just made goes away by itself."""
     found = _identify(lock)
     deadline = time.monotonic() + GRACE
