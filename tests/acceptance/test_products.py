@@ -142,6 +142,34 @@ def test_an_ignored_file_that_the_plan_asks_for_is_not_proved(user: User, named:
     assert "landed without build/out.js, which the plan asks for" in user.drumline("why", STEP).out
 
 
+NAMED = (".vscode/settings.json", "target/report.json", "coverage/x.html", "out.log", "build/zzz.js")
+
+
+def test_ignored_files_are_found_that_tools_keep_or_that_lie_behind_many_others(user: User) -> None:
+    (user.repo / ".gitignore").write_text("build/\n.vscode\ntarget/\ncoverage/\n*.log\n", encoding="utf-8")
+    text = step_text(STEP, checks=("test -f out.log",))
+    files = ".vscode/settings.json, 'target/*.json', coverage/, out.log, build/zzz.js, a.txt"
+    write_plan(user.repo / "plans/p", text.replace("status: ready", f"status: ready\nfiles: [{files}]"))
+    makes = f"mkdir -p build .vscode target coverage; touch a.txt build/{{1..400}}.js {' '.join(NAMED)}"
+
+    drive(user, "plans/p", run=makes)
+
+    told = user.drumline("why", STEP).out
+    assert landed(user) == ["a.txt"]
+    assert_unproved(user)
+    assert all(name in told.partition("landed without ")[2] for name in NAMED), told
+
+
+def test_a_named_file_that_setup_made_and_git_ignores_is_not_proved(user: User) -> None:
+    (user.repo / ".gitignore").write_text("out.bin\n", encoding="utf-8")
+    text = step_text(STEP, checks=("test -f out.bin",))
+    write_plan(user.repo / "plans/p", text.replace("status: ready", "status: ready\nfiles: [out.bin, a.txt]"))
+
+    drive(user, "plans/p", run="echo 1 > a.txt", DRUMLINE_SETUP="echo 1 > out.bin")
+
+    assert "landed without out.bin, which the plan asks for" in user.drumline("why", STEP).out
+
+
 def test_an_ignored_file_that_setup_made_is_not_the_attempts(user: User) -> None:
     (user.repo / ".gitignore").write_text("build/\n", encoding="utf-8")
 

@@ -33,6 +33,36 @@ def test_what_was_there_before_is_not_a_product_and_the_list_is_bounded() -> Non
 
 
 @pytest.mark.parametrize(
+    ("entry", "path", "chosen"),
+    [
+        ("target/report.json", "target/report.json", True),
+        ("./out.log", "out.log", True),
+        ("*.log", "out.log", True),
+        ("target/*.json", "target/report.json", True),
+        ("target", "target/report.json", True),
+        ("coverage/", "coverage/x.html", True),
+        ("src/", "src/debug.log", False),
+        ("src/", "src/__pycache__/a.pyc", False),
+        ("src/", "src/node_modules/a.js", False),
+        ("*.js", "node_modules/a.js", False),
+        ("**/*.json", "target/report.json", False),
+        ("target/*.json", "target/debug.txt", False),
+    ],
+)
+def test_a_file_that_tools_may_have_left_counts_if_the_plan_names_it(entry: str, path: str, chosen: bool) -> None:
+    many = [f"build/{number}.js" for number in range(MOST_IGNORED)]
+
+    assert (path in choose_products([*many, path], wanted=[entry])) is chosen
+
+
+def test_a_file_that_was_there_before_counts_only_if_the_plan_names_exactly_it() -> None:
+    there = ["out/a.js"]
+
+    assert choose_products(there, before=there, wanted=["out/a.js"]) == ("out/a.js",)
+    assert choose_products(there, before=there, wanted=["out/"]) == ()
+
+
+@pytest.mark.parametrize(
     ("files", "changed", "hidden"),
     [
         (("build/out.js",), ("a.txt",), ("build/out.js",)),

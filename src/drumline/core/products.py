@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from drumline.core.ids import Tree
 from drumline.core.leftovers import find_droppings, name_some
-from drumline.core.ownership import owns
+from drumline.core.ownership import owns, take_apart
 
 MOST_IGNORED = 50
 """How many ignored files of one attempt the journal keeps."""
@@ -68,13 +68,46 @@ def is_tool_folder(path: str) -> bool:
 
 
 def choose_products(
-    ignored: Iterable[str], *, before: Collection[str] = (), most: int = MOST_IGNORED
+    ignored: Iterable[str], *, before: Collection[str] = (), wanted: Sequence[str] = (), most: int = MOST_IGNORED
 ) -> tuple[str, ...]:
-    """Those of the ignored files that may be work: not what tools leave, and not what was there `before`."""
-    found = [path for path in ignored if path not in before and not path.endswith(_TOOL_FILES)]
+    """Those of the ignored files that may be work: not what tools leave, and not what was there `before`.
+
+    What the plan's entries in `wanted` ask for comes first, whatever tools leave; a file that one of them is, also if
+    it was there before.
+    """
+    listed = list(ignored)
+    named = [path for path in listed if any(asks_for(entry, path) for entry in wanted)]
+    exact = {take_apart(entry).text for entry in wanted}
+    named = [path for path in named if path not in before or path in exact]
+    found = [path for path in listed if path not in before and not path.endswith(_TOOL_FILES)]
     found = [path for path in found if not is_tool_folder(path)]
     dropped = {*find_droppings(found)}
-    return tuple([path for path in found if path not in dropped][:most])
+    usual = (path for path in found if path not in dropped)
+    return tuple([*dict.fromkeys((*named, *usual))][:most])
+
+
+def asks_for(entry: str, path: str) -> bool:
+    """Whether an entry of the plan asks for this file, even if tools leave such files: then it has to say so itself.
+
+    `target/*.json` asks for files in a tool's folder, and `*.log` for a tool's files; `**/*.json` and `src/` do not.
+    """
+    pattern = take_apart(entry)
+    if pattern.text == path:
+        return True
+    if not owns(entry, path):
+        return False
+    below = path.removeprefix(find_start(entry))
+    is_tools = path.endswith(_TOOL_FILES) and not pattern.ends.endswith(_TOOL_FILES)
+    return not is_tools and not is_tool_folder(below) and not find_droppings([path])
+
+
+def find_start(entry: str) -> str:
+    """The folder in which everything lies that an entry of the plan names, with a slash; empty for the top."""
+    pattern = take_apart(entry)
+    if not pattern.glob:
+        return f"{pattern.text}/"
+    folder, slash, _ = pattern.begins.rpartition("/")
+    return folder + slash
 
 
 def find_hidden(files: Sequence[str], ignored: Sequence[str], changed: Collection[str]) -> tuple[str, ...]:

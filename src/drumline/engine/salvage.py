@@ -9,6 +9,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from drumline.core.ids import Commit, StepId, Tree
+from drumline.core.plan import Step
 from drumline.core.products import MOST_IGNORED, choose_products
 from drumline.engine.finishing import spell_path
 from drumline.errors import GitError, GitKilled
@@ -38,12 +39,15 @@ async def read_work(workspaces: Workspaces, step: StepId, *, base: Commit) -> Wo
 
 
 async def list_ignored(
-    workspaces: Workspaces, step: StepId, *, before: Collection[str] = (), most: int = MOST_IGNORED
+    workspaces: Workspaces, step: Step, *, before: Collection[str] = (), most: int = MOST_IGNORED
 ) -> tuple[str, ...]:
-    """Work in a workspace that does not land because git ignores it; what was there `before` is not listed."""
+    """Work in a workspace that does not land because git ignores it, first what the plan asks for.
+
+    Of what was there `before`, only what the plan names itself is listed.
+    """
     with suppress(GitError, OSError):  # for lack of a list no attempt fails
-        found = await workspaces.list_ignored(step)
-        return choose_products(map(spell_path, found), before=frozenset(before), most=most)
+        found = map(spell_path, await workspaces.list_ignored(step.id, wanted=step.files))
+        return choose_products(found, before=frozenset(before), wanted=step.files, most=most)
     return ()
 
 

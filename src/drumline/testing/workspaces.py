@@ -149,7 +149,7 @@ class FakeWorkspaces:
         found = self._trees[tree].get(path)
         return None if found is None else found.decode("utf-8", "replace")
 
-    async def list_ignored(self, step: StepId) -> Sequence[str]:
+    async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Sequence[str]:
         """Files whose name, or that of a folder above them, is ignored."""
         top = self.path(step)
         found = [file.relative_to(top) for file in sorted(top.rglob("*")) if file.is_file()]

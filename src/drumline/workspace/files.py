@@ -19,7 +19,7 @@ import anyio
 
 from drumline.core.ids import Commit, Tree
 from drumline.core.leftovers import find_droppings
-from drumline.core.products import MOST_WALKED, is_tool_folder
+from drumline.core.products import MOST_WALKED, asks_for, find_start, is_tool_folder
 from drumline.errors import GitError
 from drumline.workspace.commits import find_tree
 from drumline.workspace.git import Git, Result
@@ -27,6 +27,8 @@ from drumline.workspace.readable import clear_pipes, find_pipes, open_up, refuse
 from drumline.workspace.repository import exclude_path, exclude_pattern
 from drumline.workspace.trees import LINK, is_plain, note_plain
 
+MOST_LOOKED = 20_000
+"""How many files of an ignored folder are compared with one entry of the plan."""
 SLOW = 2.0
 """Seconds after which git may be waiting for a pipe: looking for one in every call would cost more than git itself."""
 
@@ -226,17 +228,21 @@ class WorkFiles:
     async def _list_untracked(self) -> list[str]:
         return (await self._run("ls-files", "--others", "--exclude-standard", "-z")).items
 
-    async def list_ignored(self) -> list[str]:
-        """Files that are ignored, but for those of tools; of a folder that is ignored as a whole, the first ones."""
+    async def list_ignored(self, wanted: Sequence[str] = ()) -> list[str]:
+        """Files that are ignored, but for those of tools; of a folder that is ignored as a whole, the first ones.
+
+        Files that the plan's entries in `wanted` ask for are looked for in every ignored folder.
+        """
         words = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
         listed = (await self._run("ls-files", *words)).items
         found: list[str] = []
         for entry in listed:
             if entry.endswith("/"):
+                found += _find_wanted(self.path, entry, wanted)
                 found += [] if is_tool_folder(entry) else islice(_walk(self.path, entry), MOST_WALKED)
             else:
                 found.append(entry)
-        return found
+        return [*dict.fromkeys(found)]
 
     async def _find_nested(self, untracked: Sequence[str]) -> list[Path]:
         """Repositories inside the workspace that `base` does not know and `.gitmodules` does not name."""
@@ -270,6 +276,17 @@ def _walk(top: Path, folder: str) -> Iterator[str]:
         inside = os.path.relpath(place, top)
         folders[:] = sorted(name for name in folders if not is_tool_folder(name))
         yield from (f"{inside}/{name}" for name in sorted(files))
+
+
+def _find_wanted(top: Path, folder: str, wanted: Sequence[str]) -> Iterator[str]:
+    """Files below an ignored folder that the plan asks for."""
+    for entry in wanted:
+        start = find_start(entry)
+        if start.startswith(folder) and is_there(top, start.rstrip("/")) and not (top / start).is_dir():
+            yield start.rstrip("/")
+        elif start.startswith(folder) or (folder.startswith(start) and not is_tool_folder(folder.removeprefix(start))):
+            looked = islice(_walk(top, max(start, folder, key=len)), MOST_LOOKED)
+            yield from islice((path for path in looked if asks_for(entry, path)), MOST_WALKED)
 
 
 def _is_spared(path: str, spared: Sequence[str]) -> bool:

@@ -19,8 +19,9 @@ from drumline.workspace.locks import take_lock
 from drumline.workspace.repository import Repository
 
 PATIENCE = 30.0
-"""Seconds to wait for another merge of ours in the same repository, or for the lock of another git to go."""
+"""Seconds to wait for another merge of ours in the same repository."""
 BUSY_PATIENCE = 1.0
+"""Seconds to wait for the locks of other gits to go, and for one that was just killed to be gone."""
 _LOOK = 0.05
 
 
@@ -39,7 +40,7 @@ def repair_merge(common_dir: Path, *, dry: bool = False) -> Repair | None:
     if not _find_lock(common_dir).exists():
         return None
     try:
-        with _hold(common_dir, 0.0) as held:
+        with _hold(common_dir, BUSY_PATIENCE) as held:
             return repair_noted(held, dry=dry)
     except BlockingIOError:
         return None

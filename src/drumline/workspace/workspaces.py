@@ -208,10 +208,10 @@ class GitWorkspaces:
         found = await self._git.run("cat-file", "blob", f"{place}:{path}", accept=(0, 128))
         return None if found.code else found.out.decode("utf-8", "replace")
 
-    async def list_ignored(self, step: StepId) -> Sequence[str]:
-        """Files of the workspace that git ignores, but for what tools are known to keep in folders of their own."""
+    async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Sequence[str]:
+        """Files of the workspace that git ignores: what the plan asks for, and what tools are not known to keep."""
         async with self._open(step) as desk:
-            return await desk.files.list_ignored()
+            return await desk.files.list_ignored(wanted)
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
         """Make the step's commit with plumbing; the same arguments give the same commit.

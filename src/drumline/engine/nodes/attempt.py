@@ -93,7 +93,7 @@ class _Attempt(Record):
             unchanged=writes and tree == before and not outcome.failure and not outcome.question,
             notices=cut_notices(outcome.notices),
             touched=await self._look_for_judges(state, tree),
-            ignored=await list_ignored(self.work.kit.workspaces, step, before=state.ignored),
+            ignored=await list_ignored(self.work.kit.workspaces, self.work.orders.step, before=state.ignored),
         )
         return Note(step=[ended], run=self._count(command, state, ended))
 

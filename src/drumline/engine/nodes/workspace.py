@@ -46,4 +46,5 @@ async def act(work: StepWork, state: StepState) -> Note:
     made = await workspaces.snapshot(step, base=base)
     if made != tree:  # what is on no branch is gone once the user prunes the repository
         await workspaces.keep(step, SETUP, made, base=base)
-    return Note(step=[ev.WorkspaceReady(tree=made, ignored=await list_ignored(workspaces, step, most=MOST_WALKED))])
+    ignored = await list_ignored(workspaces, work.orders.step, most=MOST_WALKED)
+    return Note(step=[ev.WorkspaceReady(tree=made, ignored=ignored)])
