@@ -12,6 +12,7 @@ import secrets
 import shutil
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -23,14 +24,12 @@ from drumline.core.products import MOST_WALKED, asks_for, find_start, is_tool_fo
 from drumline.errors import GitError
 from drumline.workspace.commits import find_tree
 from drumline.workspace.git import Git, Result
-from drumline.workspace.readable import clear_pipes, find_pipes, open_up, refuse_pipe, refuse_pipes
+from drumline.workspace.readable import clear_pipes, open_up, refuse_any_pipe, refuse_pipes
 from drumline.workspace.repository import exclude_path, exclude_pattern
 from drumline.workspace.trees import LINK, is_plain, note_plain
 
 MOST_LOOKED = 20_000
 """How many files of an ignored folder are compared with one entry of the plan."""
-SLOW = 2.0
-"""Seconds after which git may be waiting for a pipe: looking for one in every call would cost more than git itself."""
 
 
 class WorkFiles:
@@ -50,28 +49,8 @@ class WorkFiles:
         (aside / "index.lock").unlink(missing_ok=True)
 
     async def _run(self, *args: str, text: bytes = b"", accept: Collection[int] = (0,)) -> Result:
-        """Run git on the files. If it takes long, look whether it waits for a pipe; then it is killed and GitError."""
-        found: list[Path] = []
-        done: list[Result | GitError] = []
-        async with anyio.create_task_group() as tasks:
-
-            async def work() -> None:
-                try:
-                    done.append(await self._git.run(*args, text=text, accept=accept))
-                except GitError as error:  # a task group would wrap it
-                    done.append(error)
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(work)
-            await anyio.sleep(SLOW)
-            found += await anyio.to_thread.run_sync(find_pipes, self.path)
-            if found:
-                tasks.cancel_scope.cancel()
-        if not done:
-            raise refuse_pipe(found[0])
-        if isinstance(done[0], GitError):
-            raise done[0]
-        return done[0]
+        """Run git on the files; GitError if it takes long because it waits for a pipe."""
+        return await self._git.run(*args, text=text, accept=accept, look=partial(refuse_any_pipe, self.path))
 
     def forget(self) -> None:
         """Drop what is remembered of the files."""

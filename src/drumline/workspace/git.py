@@ -11,13 +11,12 @@ import re
 import signal
 import subprocess
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
 
 from drumline.errors import GitError, GitKilled, GitStuck, InvalidInput
 from drumline.record import Record, field, replace
@@ -27,6 +26,8 @@ _INSTALL = "install git 2.38 or newer"
 
 LIMIT = 600.0
 """How many seconds one git may take: far more than any needs, so that one that is stopped or hangs is noticed."""
+SLOW = 2.0
+"""Seconds after which git may be waiting for something: to look for it every time would cost more than git itself."""
 _KILL_WAIT = 10.0
 
 _SETTINGS = {
@@ -87,68 +88,112 @@ async def run_git(
     accept: Collection[int] = (0,),
     keep_open: Sequence[int] = (),
     limit: float = LIMIT,
+    look: Callable[[], None] | None = None,
 ) -> Result:
     """Run git to its end, with `text` on its input; raise GitError unless its exit code is in `accept`.
 
-    When cancelled, or after `limit` seconds, git and what it started are killed and waited for.
+    When cancelled, or after `limit` seconds, git and what it started are killed and waited for. If git takes long, it
+    is killed if `look`, called in a thread, raises GitError.
 
     Descriptors in `keep_open` are inherited, so that a lock held
     on one of them lasts as long as git runs, even if this process dies first.
     """
-    with tempfile.TemporaryFile() as stdin:
-        stdin.write(text)
-        stdin.seek(0)
+    with _open_buffer(text) as given, _open_buffer() as out, _open_buffer() as err:
+        running = _start(args, (given, out, err), cwd=cwd, env=environment(env or {}), keep_open=keep_open)
         try:
-            with anyio.CancelScope(shield=True):
-                process = await anyio.open_process(
-                    ["git", *_OPTIONS, *args],
-                    stdin=stdin,
-                    cwd=cwd,
-                    env=environment(env or {}),
-                    start_new_session=True,  # a Ctrl-C at the terminal must not end git in the middle of a write
-                    pass_fds=keep_open,
-                )
-        except OSError as error:
-            raise _explain_start(error, cwd) from error
-        done = await _wait_for(process, args, limit)
+            await _wait_for(running, args, limit, look)
+        finally:
+            os.close(running.alive)
+        done = subprocess.CompletedProcess(args, running.process.returncode, _read_buffer(out), _read_buffer(err))
     return _judge(args, done, accept)
 
 
-async def _wait_for(process: Process, args: Sequence[str], limit: float) -> subprocess.CompletedProcess[bytes]:
-    """Everything git says until it ends; GitStuck if that takes too long."""
-    out, err = bytearray(), bytearray()
+class _Running(NamedTuple):
+    """A git, and a descriptor at whose end git and everything it started has ended: they hold the other side."""
+
+    process: subprocess.Popen[bytes]
+    alive: int
+
+
+def _start(
+    args: Sequence[str],
+    streams: tuple[int, int, int],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    keep_open: Sequence[int],
+) -> _Running:
+    given, out, err = streams
+    alive, life = os.pipe()
+    try:
+        process = subprocess.Popen(
+            ["git", *_OPTIONS, *args],
+            stdin=given,
+            stdout=out,
+            stderr=err,
+            cwd=cwd,
+            env=env,
+            start_new_session=True,  # a Ctrl-C at the terminal must not end git in the middle of a write
+            pass_fds=(*keep_open, life),
+        )
+    except OSError as error:
+        os.close(alive)
+        raise _explain_start(error, cwd) from error
+    finally:
+        os.close(life)
+    return _Running(process, alive)
+
+
+@contextmanager
+def _open_buffer(text: bytes = b"") -> Iterator[int]:
+    """A file without a name: git reads or writes it whole, and nobody has to look after it meanwhile."""
+    make = getattr(os, "memfd_create", None)
+    with tempfile.TemporaryFile(buffering=0) if make is None else os.fdopen(make("git"), "w+b", 0) as file:
+        if text:
+            file.write(text)
+            file.seek(0)
+        yield file.fileno()
+
+
+def _read_buffer(file: int) -> bytes:
+    return os.pread(file, os.fstat(file).st_size, 0)
+
+
+async def _wait_for(running: _Running, args: Sequence[str], limit: float, look: Callable[[], None] | None) -> None:
+    """Wait until git ends; GitStuck if that takes too long. What `look` raises, if git is slow, ends it, too."""
     ended = False
     try:
         with anyio.move_on_after(limit):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_collect, process.stdout, out)
-                tasks.start_soon(_collect, process.stderr, err)
-            await process.wait()
+            if look is not None and not await _wait_shortly(running):
+                await anyio.to_thread.run_sync(look)
+            await _wait_end(running)
             ended = True
     finally:
         if not ended:
-            await _end(process)
+            await _end(running)
     if not ended:
         raise _report_stuck(args, limit)
-    await process.aclose()
-    return subprocess.CompletedProcess(args, process.returncode or 0, bytes(out), bytes(err))
 
 
-async def _collect(stream: ByteReceiveStream | None, into: bytearray) -> None:
-    if stream is not None:
-        async for piece in stream:
-            into += piece
+async def _wait_shortly(running: _Running) -> bool:
+    with anyio.move_on_after(SLOW) as scope:
+        await _wait_end(running)
+    return not scope.cancelled_caught
 
 
-async def _end(process: Process) -> None:
+async def _wait_end(running: _Running) -> None:
+    """Wait until a git and what it has started have ended: what stays would keep our locks."""
+    await anyio.wait_readable(running.alive)
+    if running.process.poll() is None:  # it is about to end
+        await anyio.to_thread.run_sync(running.process.wait, abandon_on_cancel=True)
+
+
+async def _end(running: _Running) -> None:
     """Kill git and what it has started, which would keep our locks; one in the kernel's hands is not waited for."""
     with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+        os.killpg(running.process.pid, signal.SIGKILL)
     with anyio.move_on_after(_KILL_WAIT, shield=True):
-        await process.wait()
-    if process.returncode is not None:
-        with anyio.CancelScope(shield=True):
-            await process.aclose()
+        await _wait_end(running)
 
 
 def ask_git(
@@ -240,6 +285,7 @@ class Git(Record):
         env: Mapping[str, str] | None = None,
         text: bytes = b"",
         accept: Collection[int] = (0,),
+        look: Callable[[], None] | None = None,
     ) -> Result:
         """Run a command on the repository."""
         return await run_git(
@@ -250,6 +296,7 @@ class Git(Record):
             accept=accept,
             keep_open=self.keep_open,
             limit=self.limit,
+            look=look,
         )
 
     async def find_commit(self, ref: str) -> str:

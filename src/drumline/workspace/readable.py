@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,13 +25,17 @@ def find_pipes(folder: Path) -> list[Path]:
 
 def refuse_pipes(folder: Path) -> None:
     """Raise GitError where git would wait for ever at once: at the top, which is looked at without a search."""
-    if found := _find_here(folder):
-        raise refuse_pipe(found[0])
+    _refuse(_find_here(folder))
 
 
-def refuse_pipe(pipe: Path) -> GitError:
-    """What to raise about a pipe that git waits for."""
-    return GitError(f"{str(pipe)!r} is not a regular file", hint="drumline retry STEP")
+def refuse_any_pipe(folder: Path) -> None:
+    """The same for every folder below it, which takes long."""
+    _refuse(find_pipes(folder))
+
+
+def _refuse(pipes: Sequence[Path]) -> None:
+    if pipes:
+        raise GitError(f"{str(pipes[0])!r} is not a regular file", hint="drumline retry STEP")
 
 
 def clear_pipes(folder: Path) -> None:
