@@ -151,6 +151,12 @@ HONEST: dict[str, tuple[Deed, str, Mapping[str, str], str]] = {
         {".gitignore": "__pycache__/\n"},
         "proved",
     ),
+    "builds what its check looks at, in an ignored folder": (
+        {"write": {"calc.py": RIGHT, "build/calc.txt": "5\n"}},
+        "test -f build/calc.txt || python3 -c 'import calc; assert calc.add(2, 3) == 5'",
+        FILES,
+        "proved",
+    ),
     "fixes what a test shows": ({"write": {"calc.py": RIGHT}}, "make test", FILES, "proved"),
     "adds a test with its code": (
         {"write": {"calc.py": RIGHT + SUB, "tests/test_sub.py": SUB_TESTS.replace("calc", "calc")}},

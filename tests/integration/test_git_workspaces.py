@@ -1043,3 +1043,19 @@ def test_workspaces_come_land_and_go_while_another_process_is_just_registering_a
 
     assert landed == git(site.top, "rev-parse", BRANCH)
     assert len(git(site.top, "worktree", "list").splitlines()) == 1
+
+
+def test_files_are_set_aside_until_the_workspace_is_used_again(site: Site) -> None:
+    async def body() -> tuple[bool, str]:
+        spaces = site.open()
+        await spaces.prepare(A, site.base)
+        made = spaces.path(A) / "ignored"
+        made.write_text("new")
+        after = await spaces.snapshot(A, base=site.base)
+        await spaces.switch(A, after, tidy=False, without=["ignored", "../../outside", "gone", "/etc/hostname"])
+        was_there = made.exists()
+        made.write_text("stale")
+        assert await spaces.snapshot(A, base=site.base) == after
+        return was_there, made.read_text()
+
+    assert anyio.run(body) == (False, "new")

@@ -65,10 +65,11 @@ class Workspaces(Protocol):
         """Bring the workspace to exactly `tree` (ignored files stay)."""
         ...
 
-    async def switch(self, step: StepId, tree: Tree, *, tidy: bool) -> None:
+    async def switch(self, step: StepId, tree: Tree, *, tidy: bool, without: Sequence[str] = ()) -> None:
         """Give a workspace that is prepared the files of `tree`; its base stays as it is.
 
-        Untracked files stay, unless they are to be removed (`tidy`): then those that `tree` ignores stay.
+        Untracked files stay, unless they are to be removed (`tidy`): then those that `tree` ignores stay. Files that
+        it is to be `without` are set aside until the workspace is used again.
         """
         ...
 

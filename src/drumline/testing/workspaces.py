@@ -112,7 +112,7 @@ class FakeWorkspaces:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
 
-    async def switch(self, step: StepId, tree: Tree, *, tidy: bool) -> None:
+    async def switch(self, step: StepId, tree: Tree, *, tidy: bool, without: Sequence[str] = ()) -> None:
         """Give a workspace that is prepared the files of `tree`; there are no others here."""
         await self.restore(step, tree)
 

@@ -22,6 +22,7 @@ from drumline.workspace.commits import make_commit, read_commit, read_identity, 
 from drumline.workspace.composing import compose_tree
 from drumline.workspace.files import WorkFiles
 from drumline.workspace.git import LIMIT, Git
+from drumline.workspace.hiding import bring_back, set_aside
 from drumline.workspace.landing import Target, find_landing, land_commit
 from drumline.workspace.leftovers import clear_records
 from drumline.workspace.locks import hold, retry_busy
@@ -43,6 +44,7 @@ class _Desk(Record):
     git: Git
     files: WorkFiles
     base_note: Path
+    hidden: Path
 
     @property
     def path(self) -> Path:
@@ -140,13 +142,15 @@ class GitWorkspaces:
                 desk.base_note.write_text(noted, encoding="utf-8")
             await _settle(desk, Commit(noted), tree)
 
-    async def switch(self, step: StepId, tree: Tree, *, tidy: bool) -> None:
+    async def switch(self, step: StepId, tree: Tree, *, tidy: bool, without: Sequence[str] = ()) -> None:
         """Give a workspace that is prepared the files of `tree`; its base stays as it is.
 
-        Untracked files stay, unless they are to be removed (`tidy`): then those that `tree` ignores stay.
+        Untracked files stay, unless they are to be removed (`tidy`): then those that `tree` ignores stay. Files that
+        it is to be `without` are set aside until the workspace is used again.
         """
         async with self._open(step) as desk:
             await (desk.files.fill(tree) if tidy else desk.files.change(tree))
+            set_aside(desk.path, desk.hidden, without)
 
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
         """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
@@ -315,9 +319,10 @@ class GitWorkspaces:
         aside = self._aside / file_name(step)
         async with hold(aside.with_name(f"{aside.name}.lock")) as lock:
             git = self._git.holding(lock)
-            yield _Desk(
-                git=git, files=WorkFiles(git, self.path(step), aside, patterns=self._patterns), base_note=aside / "base"
-            )
+            files = WorkFiles(git, self.path(step), aside, patterns=self._patterns)
+            desk = _Desk(git=git, files=files, base_note=aside / "base", hidden=aside / "hidden")
+            bring_back(desk.path, desk.hidden)
+            yield desk
 
 
 async def _settle(desk: _Desk, base: Commit, tree: Tree) -> None:

@@ -16,15 +16,20 @@ from drumline.core.advance import Orders
 from drumline.core.baseline import finds_nothing, paint
 from drumline.core.ids import Commit, Tree
 from drumline.core.judge import Touched, compare_judges, find_touched, is_mixed, list_reverted
+from drumline.core.products import MOST_IGNORED
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.stepstate import StepState
 from drumline.engine.kit import Kit
 from drumline.engine.nodes.check import run_check
 from drumline.engine.nodes.stepwork import Note, StepWork, known
+from drumline.engine.salvage import list_ignored
 from drumline.isolation.scratch import open_scratch
 from drumline.ports.processes import Processes
 from drumline.ports.workspaces import Workspaces
 from drumline.record import Record
+
+MOST_HIDDEN = 10_000
+"""How many ignored files are set aside while checks run without the work."""
 
 
 def intend(command: cmd.Compare) -> Note:
@@ -41,12 +46,18 @@ async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
         before=known(state.ready),
         after=known(state.tree),
         touched=state.touched,
+        made=state.last.ignored if state.last else (),
+        present=state.ignored,
     )
     return Note(step=[await comparison.make(command.against, command.checks)])
 
 
 class Comparison(Record):
-    """What a comparison is made with: the step, its trees before and after the work, what of the judge changed."""
+    """What a comparison is made with: the step, its trees before and after the work, what of the judge changed.
+
+    `made` are files of the work that git ignores: what was built of it is not there without it. `present` are ignored
+    files that were there before.
+    """
 
     kit: Kit
     processes: Processes
@@ -54,21 +65,36 @@ class Comparison(Record):
     before: Tree
     after: Tree
     touched: Sequence[Touched] = ()
+    made: Sequence[str] = ()
+    present: Sequence[str] = ()
 
     async def make(self, against: Against, checks: Sequence[int]) -> ev.ComparisonEnded:
         """What these checks say about the other tree."""
         step, workspaces = self.orders.step.id, self.kit.workspaces
         tree = await self._build(against)
+        hidden = await self._list_made()
         found = []
         try:
             for number in checks:
-                # Another tree may ignore less: what the agent installed is not its to remove.
-                await workspaces.switch(step, tree, tidy=False)
-                found.append(await self._run(number, against))
+                found.append(await self._try(number, against, tree, hidden))
         finally:
             with anyio.CancelScope(shield=True):  # else what comes next takes it for work that was lost
                 await workspaces.switch(step, self.after, tidy=True)
         return ev.ComparisonEnded(against=against, tree=tree, found=tuple(found))
+
+    async def _try(self, number: int, against: Against, tree: Tree, hidden: Sequence[str]) -> Compared:
+        """What the check says without what was built of the work, unless it needs that for the work itself."""
+        found = await self._run(number, against.value, tree, hidden)
+        if not hidden or found.colour is not Colour.RED:
+            return found
+        alone = await self._run(number, "work", self.after, hidden)
+        return found if alone.colour is Colour.GREEN else await self._run(number, against.value, tree)
+
+    async def _list_made(self) -> Sequence[str]:
+        """The ignored files of the work, also where there were more than the journal keeps."""
+        if len(self.made) < MOST_IGNORED:
+            return self.made
+        return await list_ignored(self.kit.workspaces, self.orders.step, before=self.present, most=MOST_HIDDEN)
 
     async def _build(self, against: Against) -> Tree:
         match against:
@@ -79,9 +105,11 @@ class Comparison(Record):
             case Against.BASE_JUDGE:
                 return await self.kit.workspaces.compose(self.after, self.before, list_reverted(self.touched))
 
-    async def _run(self, number: int, against: Against) -> Compared:
+    async def _run(self, number: int, label: str, tree: Tree, hidden: Sequence[str] = ()) -> Compared:
         step, command = self.orders.step, self.orders.checks[number].command
-        log = self.kit.log(step.id, f"{against.value}-{number + 1}.log")
+        log = self.kit.log(step.id, f"{label}-{number + 1}.log")
+        # Another tree may ignore less: what the agent installed is not its to remove.
+        await self.kit.workspaces.switch(step.id, tree, tidy=False, without=hidden)
         with open_scratch(log.with_suffix(".tmp")) as scratch:
             checked = await run_check(
                 command,
