@@ -22,12 +22,15 @@ from drumline.planfiles.document import Parsed, Span
 from drumline.planfiles.frontmatter import Frontmatter
 from drumline.planfiles.implement_sections import Sections, read_sections
 from drumline.planfiles.implement_steps import StepPart, helped_by, link, read_part, read_repos
+from drumline.planfiles.outline import read_outline
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, NEWLINE, decode, read_bytes
 from drumline.ports.planfiles import Account, Correction
 from drumline.record import Record, replace
 
 FILE = "implement.md"
+_CHECKED = ("test", "verification")
+"""Fields whose boxes are checks."""
 _TITLE = re.compile(r"implementation plan\s*:\s*", re.IGNORECASE)
 _SPEC_FOLDER = re.compile(r"([0-9]+|[A-Za-z][A-Za-z0-9]*-[0-9]+)-.+")
 _TICKET = re.compile(r"#?([A-Za-z0-9][A-Za-z0-9_-]*)")
@@ -65,6 +68,12 @@ class _Texts(Mapping[StepId, str]):
         return len(self._spans)
 
 
+class _ImplementParsed(Parsed):
+    """What the document says, and the steps that have no word for their status and get none."""
+
+    silent: frozenset[StepId] = frozenset()
+
+
 class ImplementDialect:
     """Reads and writes the words of implement.md."""
 
@@ -74,20 +83,21 @@ class ImplementDialect:
     # Needs follow from the order and from ids here, so nobody can write one too many.
     muted = frozenset({"redundant_need"})
 
-    def parse(self, text: str, path: str) -> Parsed:
+    def parse(self, text: str, path: str) -> _ImplementParsed:
         """Read the document; never raises on bad input, but lists what is wrong with it."""
         document = _take_apart(text, path)
         marks: dict[StepId, Marks] = {}
         for part in document.parts:
             marks.setdefault(part.step.id, part.marks)
         problems = [*_head_problems(text, document, path), *(p for part in document.parts for p in part.problems)]
-        return Parsed(
+        return _ImplementParsed(
             steps=link([part.step for part in document.parts]),
             marks=marks,
             texts=_Texts(text, document),
             problems=tuple(problems),
             title=_title(document.sections.title),
             ticket=_ticket(document.sections, path),
+            silent=frozenset(part.step.id for part in document.parts if _is_silent(part, path)),
         )
 
     def shown(self, marks: Marks) -> Marks:
@@ -102,7 +112,8 @@ class ImplementDialect:
         """The replacements that give the step these marks, in the variant the document uses."""
         document = _take_apart(text, step.path)
         part = _find(document, step.id, step.path)
-        spans = implement_writing.mark_spans(text, part, marks, lined=document.lined)
+        silent = _is_silent(part, step.path)
+        spans = [] if silent else implement_writing.mark_spans(text, part, marks, lined=document.lined)
         boxes = implement_writing.box_spans(part, step.checks, ticked)
         return [*spans, *(span for span in boxes if text[span[0]] == " ")]
 
@@ -141,7 +152,26 @@ class ImplementFiles(AnnotatedFiles):
             return True
         data = read_bytes(place, "", most=DOCUMENT_BYTES) if place.suffix == ".md" else None
         text = decode(data, "", most_lines=DOCUMENT_LINES) if isinstance(data, bytes) else None
-        return isinstance(text, str) and bool(read_sections(text, "").steps)
+        return isinstance(text, str) and _has_steps(text)
+
+    def _shown(self, step: StepId, marks: Marks) -> Marks:
+        """A step without a word for its status shows nothing, unless it stands in an implement.md, which gets one."""
+        parsed = self._parse(self._load())
+        silent = isinstance(parsed, _ImplementParsed) and step in parsed.silent
+        return Marks() if silent else self._frugal.shown(marks)
+
+
+def _has_steps(text: str) -> bool:
+    """Whether the headings are steps: not where boxes below them are, and nothing says how far the steps are."""
+    sections = read_sections(text, "")
+    if not sections.steps:
+        return False
+    parts = _take_apart(text, "").parts
+    if any(part.tag is not None or part.line is not None for part in parts):
+        return True
+    checks = {i.box for part in parts for name in _CHECKED for i in getattr(part.section.first(name), "items", ())}
+    boxes = [entry.box for entry in read_outline(text).entries if entry.box >= 0 and entry.words]
+    return not any(part.section.start <= box < part.section.end for part in parts for box in boxes if box not in checks)
 
 
 def _take_apart(text: str, path: str) -> _Document:
@@ -156,6 +186,11 @@ def _find(document: _Document, step: StepId, path: str) -> StepPart:
         if part.step.id == step:
             return part
     raise InvalidInput(f"{path} has no step {step!r}", hint=f"drumline validate {path}")
+
+
+def _is_silent(part: StepPart, path: str) -> bool:
+    """Whether a step has no word for its status in a document of somebody's own, where none is added."""
+    return part.tag is None and part.line is None and path.rpartition("/")[2] != FILE
 
 
 def _head_problems(text: str, document: _Document, path: str) -> Iterator[Problem]:

@@ -8,6 +8,7 @@ such boxes. A phase that is not done therefore always keeps one box open.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -40,6 +41,7 @@ from drumline.record import Record, replace
 _HEADING = re.compile(
     r"[*_]*phase\s+([0-9]+(?:h[0-9]*)?|R[0-9]+[a-z]?)\s*(?::|-|–|—)\s*(.*)", re.IGNORECASE | re.DOTALL
 )
+_CRITERIA = re.compile(r"criteri|acceptance|definition of done|verif|checkpoint|\bqa\b")
 _SUFFIXES = (".md", ".markdown")
 
 
@@ -57,8 +59,15 @@ class _Phase(Record):
     text_digest: str
 
     def boxes(self) -> list[int]:
-        """The boxes of the commands, from top to bottom."""
-        return [self.body.boxes[check.line] for check in self.checks if check.line in self.body.boxes]
+        """The boxes that say whether it is done, from top to bottom: those of the commands, else those of its tasks."""
+        commands = [self.body.boxes[check.line] for check in self.checks if check.line in self.body.boxes]
+        return commands or self._tasks()
+
+    def _tasks(self) -> list[int]:
+        """The boxes that are not criteria: nobody has verified those when the phase lands."""
+        criteria = {item.line for item in self.body.items}
+        headings = sorted((line, words) for words, line in self.body.headings.items())
+        return [box for line, box in self.body.boxes.items() if line not in criteria and _is_task(line, headings)]
 
 
 class _LinearParsed(Parsed):
@@ -202,6 +211,12 @@ def _phase(text: str, match: re.Match[str], *, first_line: int, start: int, end:
         checks=step_checks(body),
         text_digest=digest(neutral.encode()),
     )
+
+
+def _is_task(line: int, headings: Sequence[tuple[int, str]]) -> bool:
+    """Whether what stands on the line is not below a heading about criteria."""
+    place = bisect_right(headings, line, key=lambda heading: heading[0])
+    return not place or not _CRITERIA.search(headings[place - 1][1])
 
 
 def _needs(phases: Sequence[_Phase]) -> list[tuple[StepId, ...]]:
