@@ -118,6 +118,15 @@ SAMPLES = {
         text="---\ntitle: x\n---\n# P\n\n- [ ] **Fix** the *parser* in `src/parse.py`\n",
         steps="fix-the-parser-in-src-parse-py",
     ),
+    "items behind tabs": Sample(
+        name="TODO.md",
+        text="# List\n\n- [ ] One\n\t- [x] an item\n\t\t- [ ] deeper\n\t- Run: `make one`\n-\t[ ] Two\n*\t[x]\tThree\n",
+        steps="""
+            one ! make one
+            two < one
+            three < two : done
+        """,
+    ),
 }
 
 

@@ -209,6 +209,98 @@ SAMPLES = {
         steps="1 ! make one",
         codes=("box_unread",),
     ),
+    "boxes of every kind": Sample(
+        name=NAME,
+        text="# Plan\n\n* [x] 1. One\n\n+ [ ] 2. Two\n\t- [ ] an item\n\t- [a link](a.md)\n\n1. [-] 3. Three\n2. [~] 4. Four\n\n"
+        "- [another](b.md)\n\n```md\n- [ ] 5. fake\n```\n",
+        steps="""
+            1 : done
+            2 < 1
+            3 < 2 : claimed
+            4 < 3 : claimed
+        """,
+    ),
+    "a group that is ticked with an open task, and one with an open item": Sample(
+        name=NAME,
+        text="# Plan\n\n- [x] 1. Group\n\t- [x] 1.1 One\n\t- [ ] 1.2 Two\n- [x] 2. Three\n  - [ ] an item\n",
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2 < 1.2 : done
+        """,
+        codes=("parent_ticked", "parent_ticked"),
+    ),
+    "a check of a group": Sample(
+        name=NAME,
+        text="# Plan\n\n- [ ] 1. Group\n  - Run: `make all`\n  - [ ] 1.1 One\n  - [ ] 1.2 Two\n  - [ ]* 1.3 Tests\n",
+        steps="""
+            1.1
+            1.2 < 1.1 ! make all
+            1.3 < 1.2 : skipped
+        """,
+    ),
+    "waves told in a list": Sample(
+        name=NAME,
+        text=graphed("- **Wave 1:** 1.1, 2.1\n- **Wave 2** (after the first): 1.2, 2.2\n- Wave 3: 3"),
+        steps="""
+            1.1 : done
+            1.2 < 1.1 2.1
+            2.1
+            2.2 < 1.1 2.1 : skipped
+            3 < 1.2 2.2
+        """,
+    ),
+    "waves told in a code block, with a task that is not there": Sample(
+        name=NAME,
+        text=graphed("```\nWave 1: 1.1, 1.2, 2.1\nWave 2: 2.2, 7.7, 3\n```"),
+        steps="""
+            1.1 : done
+            1.2
+            2.1
+            2.2 < 1.1 1.2 2.1 : skipped
+            3 < 1.1 1.2 2.1
+        """,
+        codes=("graph_unknown",),
+    ),
+    "needs that are not there": Sample(
+        name=NAME,
+        text=graphed('```json\n{"1.1": [], "1.2": ["9.9"], "2.1": [], "2.2": ["2.1"], "3": ["1.2", "2.2"]}\n```'),
+        steps="""
+            1.1 : done
+            1.2
+            2.1
+            2.2 < 2.1 : skipped
+            3 < 1.2 2.2
+        """,
+        codes=("graph_unknown",),
+    ),
+    "waves that need one that is not there": Sample(
+        name=NAME,
+        text=graphed(
+            '```json\n{"waves": [{"id": 0, "tasks": ["1.1", "1.2", "2.1"]}, '
+            '{"id": 1, "tasks": ["2.2", "3"], "depends_on": [0, 8]}]}\n```'
+        ),
+        steps="""
+            1.1 : done
+            1.2
+            2.1
+            2.2 < 1.1 1.2 2.1 : skipped
+            3 < 1.1 1.2 2.1
+        """,
+        codes=("graph_unknown",),
+    ),
+    "dependencies told in prose": Sample(
+        name=NAME,
+        text=graphed("Task 3 depends on 1.2 and everything before it."),
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            2.1 < 1.2
+            2.2 < 2.1 : skipped
+            3 < 2.2
+        """,
+        codes=("graph_unread",),
+    ),
 }
 
 

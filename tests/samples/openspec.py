@@ -137,6 +137,18 @@ SAMPLES = {
         steps="1.1",
         beside={"changes/add-login/proposal.md": "# Why\n", "changes/add-login/specs/auth/spec.md": SPEC},
     ),
+    "boxes of every kind": Sample(
+        name=NAME,
+        text="## 1. A\n\n* [x] 1.1 One\n\n+ [ ] 1.2 Two\n\t- [ ] an item\n\t- [a link](a.md)\n\n1. [~] 1.3 Three\n2. [-] 1.4 Four\n\n"
+        "- [another](b.md)\n\n```md\n- [ ] 1.5 fake\n```\n",
+        steps="""
+            1.1 : done
+            1.2 < 1.1
+            1.3 < 1.2 : claimed
+            1.4 < 1.3 : claimed
+        """,
+        codes=("mark_unknown",),
+    ),
 }
 
 

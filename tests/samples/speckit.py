@@ -200,6 +200,17 @@ SAMPLES = {
         steps="T001",
         codes=("box_unread",),
     ),
+    "boxes of every kind": Sample(
+        text="# Tasks\n\n## Phase 1: X\n\n* [x] T001 One\n\n+ [ ] T002 Two\n\t- [ ] an item\n\t- [a link](a.md)\n\n"
+        "1. [~] T003 Three\n2. [-] T004 Four\n\n- [another](b.md)\n\n```md\n- [ ] T005 fake\n```\n",
+        steps="""
+            T001 : done
+            T002 < T001
+            T003 < T002 : claimed
+            T004 < T003 : claimed
+        """,
+        codes=("mark_unknown",),
+    ),
 }
 
 

@@ -201,6 +201,18 @@ SAMPLES = {
         text=tasks("- [ ] a\n\n````md\n### Task 9: Fake\n\n- [ ] x\n\nRun: `make fake`\nExpected: PASS\n````"),
         steps="1",
     ),
+    "boxes of every kind": Sample(
+        name=NAME,
+        text=HEAD
+        + "### Task 1: A\n\n1. [ ] **Step 1: One**\n\n+ [x] **Step 2: Two**\n\t- [ ] nested\n\n* [ ] **Step 3: Three**\n\n"
+        "- [a link](a.md)\n\n```md\n- [ ] fake\n```\n\n### Task 2: B\n\n- [x] **Step 1: Done**\n- [X] **Step 2: Done**\n\n"
+        "### Task 3: C\n\n- [-] **Step 1: Half**\n- [~] **Step 2: Half**\n",
+        steps="""
+            1
+            2 < 1 : done
+            3 < 2
+        """,
+    ),
 }
 
 

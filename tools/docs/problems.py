@@ -116,6 +116,11 @@ FORMAT_PROBLEMS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("box_unread", "warning", "Boxes are no tasks of this format, or cannot be ticked; they are left alone."),
         ("id_twice", "warning", "Two tasks have the same id; the message says how the second is called."),
         ("mark_unknown", "warning", "A box has a mark that is not known; the task counts as in progress."),
+        (
+            "parent_ticked",
+            "warning",
+            "A box is ticked while one in it is open: an open step is run, an open item of a task is left as it is.",
+        ),
         ("group_check", "warning", "A group has a check, but its steps may end in any order, so no step runs it."),
     ),
     "superpowers": (("id_twice", "warning", "Two tasks have the same id; the message says how the second is called."),),

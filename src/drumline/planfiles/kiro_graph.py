@@ -1,7 +1,8 @@
 """The dependency graph at the end of a Kiro tasks.md, in the shapes it is seen in.
 
 Waves as JSON (objects with `id` or `wave`, `tasks` and perhaps `depends_on`, or lists of lists), dependencies by task
-as JSON, and arrows, in mermaid too. What cannot be read is named, and the order of the tasks counts instead.
+as JSON, lines such as `Wave 1: 1.1, 1.2` in a code block or a list, and arrows, in mermaid too. What cannot be read is
+named, and the order of the tasks counts instead.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ _HEADING = re.compile(r"\b(?:dependenc(?:y|ies)|execution)\b.*\b(?:graph|waves?|
 _ARROW = re.compile(r"\s*(?:-+>|=+>|→|⇒|-\.->)\s*(?:\|[^|]*\|)?")
 _LABEL = re.compile(r"\[[^\]\n]*\]|\([^)\n]*\)|\{[^}\n]*\}|\"[^\"\n]*\"")
 _TASK = re.compile(r"(?:\bTasks?\s+|\bT|\b)([0-9]+(?:[._][0-9]+)*[a-z]?)\b")
+_WAVE_LINE = re.compile(
+    r"^[\W_]*(?:wave|batch|level|phase)\s*#?[0-9]+[^:\n→>]{0,60}:[*_\s]*(.*)$", re.IGNORECASE | re.MULTILINE
+)
+_TELLS = re.compile(r"\b(?:depends on|blocked by|requires|after|before|wave)\b.*[0-9]|[0-9]\s*(?:-+>|→)", re.IGNORECASE)
 _WAVES = ("waves", "batches", "levels", "phases")
 _NEEDS = ("depends_on", "dependsOn", "dependencies", "blockedBy", "needs")
 
@@ -36,23 +41,29 @@ class Graph(Record):
 
 
 class _Links(Record):
-    """Pairs of (task, need) as written, and every task that is mentioned."""
+    """Pairs of (task, need) as written, every task that is mentioned, and waves that need one that is not there."""
 
     pairs: Pairs
     named: tuple[str, ...]
+    lost: tuple[str, ...] = ()
 
 
 def read_graph(tasks: TaskList, outline: Outline, path: str) -> Graph:
     """The graph of the document, with a warning for each thing that does not fit."""
-    blocks = [block for block in outline.blocks if block.kind is Kind.FENCE and _is_about(block, outline)]
-    for block in blocks:
-        links = _read_block(block)
-        if links is not None:
-            return _resolve(links, tasks, path, block.line)
-    if not blocks:
+    numbers = {task.number for task in tasks.tasks} | {*tasks.groups}
+    about = [block for block in outline.blocks if _is_about(block, outline) and block.entry not in numbers]
+    fences = [block for block in about if block.kind is Kind.FENCE]
+    listed = _read_waves_told("\n".join(block.content for block in about if block.kind is not Kind.FENCE))
+    found = [(links, block.line) for block in fences if (links := _read_block(block)) is not None]
+    if listed is not None and not found:
+        found = [(listed, about[0].line)]
+    if found:
+        return _resolve(found[0][0], tasks, path, found[0][1])
+    left = fences or [block for block in about if _TELLS.search(block.content)]
+    if not left:
         return Graph()
     message = "the dependency graph cannot be read; each task needs the one before it"
-    return Graph(problems=(warning("graph_unread", message, path, blocks[0].line),))
+    return Graph(problems=(warning("graph_unread", message, path, left[0].line),))
 
 
 def _is_about(block: Block, outline: Outline) -> bool:
@@ -63,8 +74,14 @@ def _read_block(block: Block) -> _Links | None:
     try:
         value = json.loads(block.content)
     except (ValueError, RecursionError):
-        return _read_arrows(block.content)
+        return _read_waves_told(block.content) or _read_arrows(block.content)
     return _read_value(value)
+
+
+def _read_waves_told(text: str) -> _Links | None:
+    """Lines such as `Wave 1 (parallel): 1.1, 1.2`; each needs the wave above it."""
+    waves = [_TASK.findall(_LABEL.sub(" ", line[1])) for line in _WAVE_LINE.finditer(text)]
+    return _read_waves([wave for wave in waves if wave]) if sum(map(bool, waves)) > 1 else None
 
 
 def _read_value(value: object) -> _Links | None:
@@ -94,7 +111,8 @@ def _read_waves(waves: Sequence[object]) -> _Links | None:
         needs[name] = before if written is None else _texts(written)
         before = [name]
     pairs = [(task, need) for wave, tasks in members.items() for task in tasks for need in _of(needs[wave], members)]
-    return _Links(pairs=pairs, named=tuple(task for tasks in members.values() for task in tasks))
+    lost = dict.fromkeys(need for found in needs.values() for need in found if need not in members)
+    return _Links(pairs=pairs, named=tuple(task for tasks in members.values() for task in tasks), lost=tuple(lost))
 
 
 def _read_tasks(value: object) -> _Links | None:
@@ -168,7 +186,10 @@ def _strays(
     *,
     where: tuple[str, int],
 ) -> Iterator[Problem]:
-    unknown = [one for one in dict.fromkeys(links.named) if one not in names]
+    unknown = [one for one in dict.fromkeys([*links.named, *(need for _, need in links.pairs)]) if one not in names]
+    if links.lost:
+        message = f"the dependency graph needs {_some(links.lost)}, which no wave is called; that is left out"
+        yield warning("graph_unknown", message, *where)
     if unknown:
         yield warning("graph_unknown", f"the dependency graph names {_some(unknown)}, which no task is called", *where)
     left = [task.id for task in tasks.tasks if task.id not in needs]

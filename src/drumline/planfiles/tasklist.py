@@ -96,6 +96,7 @@ def find_tasks(outline: Outline, grammar: Grammar, path: str) -> TaskList:
     kept = {number: named[number] for number in groups}
     problems += _name_strays(outline, named, path)
     problems += _name_marks(outline, [*steps, *groups], grammar, path)
+    problems += _name_ticked(outline, tasks, groups, grammar, path=path)
     return TaskList(tasks=tasks, groups=kept, problems=tuple(problems))
 
 
@@ -214,6 +215,27 @@ def _stray(entries: Sequence[Entry], outline: Outline, path: str) -> Problem:
     boxes = "1 box" if len(entries) == 1 else f"{len(entries)} boxes"
     message = f"{boxes}{below} without an id: read as notes, not as tasks"
     return warning("box_unread", message, path, entries[0].line)
+
+
+def _name_ticked(
+    outline: Outline, tasks: Sequence[Task], groups: Sequence[int], grammar: Grammar, *, path: str
+) -> Iterator[Problem]:
+    """Boxes that are ticked while something in them is open: what is in them counts."""
+    left: dict[int, list[str]] = {}
+    for task in tasks:
+        done = read_mark(task.entry.mark, grammar) is Status.DONE
+        for number in task.groups if not done and not task.optional else ():
+            left.setdefault(number, []).append(task.id)
+        open_items = [outline.entries[number] for number in outline.inside(task.number)] if done else []
+        words = [item.words for item in open_items if item.box >= 0 and item.mark.isspace()]
+        if words:
+            message = f"{task.id} is ticked, but its item {words[0][:60]!r} is open; the task counts as done"
+            yield warning("parent_ticked", message, path, task.entry.line)
+    for number in groups:
+        entry = outline.entries[number]
+        if number in left and read_mark(entry.mark, grammar) is Status.DONE:
+            message = f"{entry.words[:60]!r} is ticked, but {', '.join(left[number][:5])} in it is open and will be run"
+            yield warning("parent_ticked", message, path, entry.line)
 
 
 def _name_marks(outline: Outline, numbers: Sequence[int], grammar: Grammar, path: str) -> Iterator[Problem]:
