@@ -16,8 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 from tests.acceptance.durability import send
-from tests.acceptance.userland import PATIENCE, Ran, User, init_repository, leaving_nothing, processes_of
-from tests.warm import RIGGED, Command, run_warm
+from tests.acceptance.userland import Ran, User, init_repository, leaving_nothing, processes_of
 
 from drumline.core.events import Event
 from drumline.core.flow.events import NodeEnded
@@ -139,7 +138,7 @@ def walk_to_end(user: User, begin: Sequence[str], answers: Mapping[str, str], st
     ran: list[Ran] = []
     while command := _next_command(read_journal(user).run, begin, answers):
         assert len(ran) < MOST_COMMANDS, ran[-1].err
-        ran.append(_run_rigged(user, command, strike.env(tally)))
+        ran.append(user.rigged(*command, env=strike.env(tally)))
     return Walk(ran=ran, writes=tally.stat().st_size)
 
 
@@ -152,9 +151,3 @@ def _next_command(run: RunState | None, begin: Sequence[str], answers: Mapping[s
         gate = run.open_gates[0].opened.gate
         return ("answer", gate, answers[gate], "--resume")
     return ("resume",)
-
-
-def _run_rigged(user: User, args: Sequence[str], env: Mapping[str, str]) -> Ran:
-    command = Command(argv=["cli", *args], cwd=str(user.repo), env=user.env | dict(env), module=RIGGED)
-    ended = run_warm(command, timeout=PATIENCE)
-    return Ran(code=ended.code, out=ended.out, err=ended.err)

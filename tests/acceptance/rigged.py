@@ -20,6 +20,7 @@ from drumline.app.catalog import find_run, read_run
 from drumline.app.drive import INTERRUPTED, drive
 from drumline.cli.main import main as run_cli
 from drumline.core.advance import recover
+from drumline.core.events import Event
 from drumline.core.ids import Commit, RunId, StepId, Stream, Token
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit
@@ -67,6 +68,7 @@ class StruckStore(SqliteStore):
     """A store whose process is struck at one write of all that its processes make, before it or after it.
 
     TALLY is the file in which they count together, STRIKE_NTH the write that is meant and STRIKE_WHEN the side of it.
+    STRIKE_EVENT names an event instead, after whose first write the process is struck.
     """
 
     async def append(
@@ -77,6 +79,7 @@ class StruckStore(SqliteStore):
         strike_when("before", nth)
         last = await super().append(batch, token=token, settles=settles)
         strike_when("after", nth)
+        strike_event(event for addition in batch.values() for event in addition.events)
         return last
 
     def put(self, run: RunId, message: Message) -> Message | None:
@@ -97,8 +100,15 @@ def count_write() -> int:
 
 def strike_when(when: str, nth: int) -> None:
     """Strike if this is the write, and the side of it, that the test chose."""
-    if (when, str(nth)) == (os.environ["STRIKE_WHEN"], os.environ["STRIKE_NTH"]):
+    if (when, str(nth)) == (os.environ.get("STRIKE_WHEN"), os.environ.get("STRIKE_NTH")):
         strike(f"{when} write {nth}")
+
+
+def strike_event(events: Iterable[Event]) -> None:
+    """Strike if one of these events, which are written, is the one that the test chose."""
+    chosen = os.environ.get("STRIKE_EVENT")
+    if chosen in {type(event).__name__ for event in events}:
+        strike(f"after {chosen}")
 
 
 class RiggedWorkspaces(GitWorkspaces):

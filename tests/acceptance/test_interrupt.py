@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.durability import DAEMONS, PlanStep, Rule, World, make_world, send, wait_until
+from tests.acceptance.userland import PLAN, SCRIPTED, leaving_nothing, make_user, step_text
 from tests.warm import Started
 
 from drumline.processes import census
@@ -142,3 +143,15 @@ def test_a_resume_ends_supervisors_that_froze_before_their_driver_was_stopped_at
     assert code == INTERRUPTED
     assert world.agents()
     assert_resumes(world)
+
+
+@pytest.mark.parametrize(("passes", "code"), [(True, 0), (False, 2)])
+def test_a_ctrl_c_after_the_run_is_over_does_not_change_how_it_ended(tmp_path: Path, passes: bool, code: int) -> None:
+    run = ("run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot", "--retries", "0")
+    with leaving_nothing(tmp_path):
+        user = make_user(tmp_path, step_text("step-1", checks=["true" if passes else "false"]))
+
+        ran = user.rigged(*run, env={"STRIKE": "SIGINT", "STRIKE_EVENT": "RunEnded"})
+
+        assert "struck after RunEnded" in ran.err
+        assert ran.code == code, ran.text

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import Ran, User, gates_of, leaving_nothing, make_user, states_of, step_text
+from tests.acceptance.userland import (
+    PLAN,
+    SCRIPTED,
+    Ran,
+    User,
+    gates_of,
+    leaving_nothing,
+    make_user,
+    states_of,
+    step_text,
+)
 
 KIM = ("-c", "user.name=Kim", "-c", "user.email=kim@example.org")
 
@@ -178,6 +189,24 @@ def test_what_an_agent_or_a_check_commits_on_the_branch_is_asked_about(tmp_path:
     assert landed(kim) == ["step-1", "step-2"]
     assert sneaked not in kim.git("rev-list", kim.branch())
     assert is_reachable(kim, sneaked)
+
+
+def test_what_an_agent_commits_is_asked_about_if_the_driver_dies_as_soon_as_its_step_failed(tmp_path: Path) -> None:
+    move = MOVE.format(repo=tmp_path / "repo", once=tmp_path / "once")
+    run = ("run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot", "--retries", "0")
+    with leaving_nothing(tmp_path):
+        kim = make_user(tmp_path, step_text("step-1"))
+        kim.play({"match": {"step": "step-1"}, "run": move})
+
+        died = kim.rigged(*run, env={"STRIKE": "SIGKILL", "STRIKE_EVENT": "StepFinished"})
+        sneaked = kim.git("rev-parse", kim.branch())
+        resumed = kim.drumline("resume")
+        gates = gates_of(kim.status())
+
+    assert died.code == -signal.SIGKILL, died.text
+    assert f"{sneaked[:10]} Sneaked (A)" in resumed.text
+    assert resumed.code == 2, resumed.text
+    assert [gate.startswith("branch-") for gate in gates] == [True]
 
 
 def test_a_commit_that_a_check_makes_on_the_branch_is_asked_about_and_kept(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from tests.warm import Command, Started, run_warm, start_warm
+from tests.warm import RIGGED, Command, Started, run_warm, start_warm
 
 from drumline.app.catalog import find_run, read_run
 from drumline.cli.main import main
@@ -91,6 +91,13 @@ class User:
         if env and "PYTHONPATH" in env:
             return self.drumline_cold(*args, cwd=cwd, env=env)
         command = Command(argv=args, cwd=str(cwd or self.repo), env=self.env | dict(env or {}))
+        ended = run_warm(command, timeout=PATIENCE)
+        return Ran(code=ended.code, out=ended.out, err=ended.err)
+
+    def rigged(self, *args: str, env: Mapping[str, str]) -> Ran:
+        """Type a command whose process is struck at one of its writes to the journal, as the variables say."""
+        told = {"TALLY": str(self.folder / "tally"), **env}
+        command = Command(argv=["cli", *args], cwd=str(self.repo), env=self.env | told, module=RIGGED)
         ended = run_warm(command, timeout=PATIENCE)
         return Ran(code=ended.code, out=ended.out, err=ended.err)
 

@@ -103,3 +103,49 @@ def test_a_plan_outside_of_any_checkout_is_written_at_once(tmp_path: Path) -> No
     put_file(tmp_path / "plan.md", b"marked", before=None)
 
     assert (tmp_path / "plan.md").read_bytes() == b"marked"
+
+
+def test_marks_wait_once_for_a_git_that_takes_long_not_each_of_them(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gitwork, "YOUNG", 1.0)
+    files = [checkout / "repo" / f"{number}.md" for number in range(5)]
+    sign = checkout / "repo/.git/rebase-merge"
+    sign.mkdir()
+    over = threading.Event()
+
+    def rebase() -> None:
+        while not over.wait(0.05):
+            os.utime(sign)
+
+    at_work = threading.Thread(target=rebase)
+    at_work.start()
+    began = time.monotonic()
+    try:
+        for file in files:
+            put_file(file, b"marked", before=None)
+    finally:
+        over.set()
+        at_work.join()
+
+    assert 1.0 <= time.monotonic() - began < 3.0
+    assert [file.read_bytes() for file in files] == [b"marked"] * len(files)
+
+
+def test_a_git_that_begins_after_another_was_over_is_waited_for(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gitwork, "YOUNG", 0.3)
+    file = checkout / "repo/plan.md"
+    sign = checkout / "repo/.git/rebase-merge"
+    sign.mkdir()
+    put_file(file, b"marked", before=None)
+    sign.rmdir()
+    put_file(file, b"marked again", before=b"marked")
+    monkeypatch.setattr(gitwork, "YOUNG", 10.0)
+    timer = end_later(sign, file)
+
+    with pytest.raises(EditedMeanwhile):
+        put_file(file, b"and again", before=b"marked again")
+
+    timer.join()

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import anyio
 from tests.integration.worlds import RUN, World, small_plan, step
 
-from drumline.core.events import Event, PlanMirrored, PlanPinned, RunStarted, StepFinished, StepReopened
-from drumline.core.ids import Commit, StepId
+from drumline.core.advance import recover
+from drumline.core.events import Event, PlanMirrored, PlanPinned, RunStarted, StepFinished, StepReopened, StepStarted
+from drumline.core.ids import Commit, DriverId, StepId
 from drumline.core.plan import Marks, Status
+from drumline.core.schedule import assignee
 from drumline.core.state import RunState, fold_run
 from drumline.engine.outbox import Outbox
+from drumline.engine.planupkeep import PlanUpkeep
 
 A = StepId("a")
 STARTED = RunStarted(
@@ -75,3 +79,34 @@ def test_marks_that_were_written_differently_since_are_put_right(tmp_path: Path)
 
     assert settled == []
     assert overdue(outbox, run) == ["a"]
+
+
+def claim(name: str, at: str) -> PlanMirrored:
+    """The file of a step was brought to say that this run works on it."""
+    marks = Marks(status=Status.CLAIMED, assignee=assignee(begin()), claimed_at=at)
+    return PlanMirrored(step=StepId(name), marks=marks, path=f"plan/{name}.md", digest="")
+
+
+def test_a_step_that_another_driver_claims_while_a_mark_waits_stays_claimed(tmp_path: Path) -> None:
+    world = World(folder=tmp_path, plan=small_plan(step("a"), step("b")))
+    pinned = PlanPinned(format="dag", title="Demo", steps=world.plan.steps, digests={})
+    left = [claim("a", "2024-01-01T00:00:00Z"), claim("b", "2024-01-01T00:00:00Z")]
+    began = [StepStarted(step=found.id) for found in world.plan.steps]
+    run = fold_run(RunState(id=RUN), [STARTED, pinned, *began, *left])
+    for event in left:
+        world.planfiles.write(world.plan.by_id[event.step], event.marks)
+    upkeep = PlanUpkeep(kit=world.kit(), complain=lambda problems: None, recover=recover)
+    live = claim("b", "2024-01-01T00:00:09Z")
+
+    async def mirror() -> list[str]:
+        written: list[str] = []
+        async for event in upkeep.mirror(run, world.store.held(RUN), ()):
+            assert isinstance(event, PlanMirrored)
+            written.append(event.step)
+            world.store.take(RUN, live.step, DriverId("other"))  # while the mark of `a` was written
+            world.planfiles.write(world.plan.by_id[live.step], live.marks)
+            fold_run(run, [event, live])
+        return written
+
+    assert anyio.run(mirror) == ["a"]
+    assert world.planfiles.marks(world.plan.by_id[live.step]) == live.marks

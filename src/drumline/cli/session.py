@@ -48,8 +48,6 @@ if TYPE_CHECKING:
 
 FRAME = 0.25
 """Seconds between two frames of the board."""
-OVER = frozenset({"done", "failed", "cancelled"})
-"""States in which a signal that came at the last moment has stopped nothing."""
 
 
 @dataclass(kw_only=True)
@@ -103,10 +101,10 @@ class Session:
                 break
             resuming = True
         self._conclude()
-        ended = run_state(self.look())
-        if self._driver is not None and self._driver.stopping and ended not in OVER:
-            return INTERRUPTED
-        return EXIT_CODES[ended]
+        seen = self.look()
+        if self._driver is not None and self._driver.stopping and seen.run.ended is None:
+            return INTERRUPTED  # a signal that came after the end has stopped nothing
+        return EXIT_CODES[run_state(seen)]
 
     def wind_up(self) -> None:
         """Bring a run that was cancelled while nobody drove it to its end, the plan's files included."""

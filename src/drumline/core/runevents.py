@@ -275,7 +275,11 @@ class RunResumed(Event):
 
 
 class RunEnded(Event):
-    """The run is over: done, failed, blocked or cancelled."""
+    """The run is over: done, failed, blocked or cancelled.
+
+    `quiet` says that the run branch was where we left it after the last process had ended.
+    """
 
     state: str
     reason: str = ""
+    quiet: bool = False

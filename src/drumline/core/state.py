@@ -304,6 +304,7 @@ def _resumed(state: RunState, event: ev.RunResumed) -> None:
 def _ended(state: RunState, event: ev.RunEnded) -> None:
     state.ended = event
     state.parked = False
+    state.quiet = event.quiet
 
 
 _APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {

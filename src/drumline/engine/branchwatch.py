@@ -43,7 +43,7 @@ class BranchWatch:
         if first:  # as part of a driver: its git carries the driver's mark, and the driver that takes over ends it
             await self.workspaces.start(run.begun.base, landed=bool(landings(run)))
         self.branch = await self.workspaces.look(landings(run))
-        self.quiet = run.quiet or not run.working if first else self.quiet and not was_sound
+        self.quiet = run.quiet if first else self.quiet and not was_sound
         self.due = False
 
     async def confirm(self, run: RunState, clock: Clock) -> bool:

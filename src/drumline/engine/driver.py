@@ -268,7 +268,9 @@ class Driver:
                 await self._settle_branch(command)
             case cmd.EndRun(state=state, reason=reason):
                 if await self.upkeep.confirm_end(self.run, state):
-                    await self._append([ev.RunEnded(state=state, reason=reason)])
+                    # Before a cancelled run ends, the branch is not looked at once more.
+                    quiet = self.upkeep.is_quiet() and state != "cancelled"
+                    await self._append([ev.RunEnded(state=state, reason=reason, quiet=quiet)])
             case cmd.Linger(reason=reason, until=until):
                 self._tell_waiting(explain_stuck(self._stuck) or reason)
                 self._wakeup.alarm = until

@@ -80,6 +80,7 @@ class PlanUpkeep:
         if self._plan.gone is not None:
             return
         for step in self._outbox.overdue(run, self._plan.known(run).marks, held):
+            held = self.store.held(run.id)  # the write before may have waited seconds for a git of the user's
             if step.id in held and not (step.id in walks and self._outbox.is_claimed(run, step.id)):
                 continue  # another driver's, or just claimed: its walk records the mark together with the claim
             written = await self._outbox.mirror(run, step, claimed=step.id in held)

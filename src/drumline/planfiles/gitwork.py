@@ -2,12 +2,14 @@
 
 A rebase puts changes aside and then refuses to go on if it finds a new one: a mark written in that moment would leave
 the user in the middle of it, with their changes in a stash. The rule: such a moment is waited for, but never for long,
-because a conflict may keep a rebase open for days, and a git that was killed leaves its lock file.
+because a conflict may keep a rebase open for days, and a git that was killed leaves its lock file. Marks that are
+written one after the other wait for the same git together, not each of them.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 SIGNS = ("index.lock", "rebase-merge", "rebase-apply")
@@ -21,12 +23,36 @@ it first, and takes a file that changes before its other signs appear for unchan
 LOOK = 0.02
 
 
+@dataclass(kw_only=True, slots=True)
+class _Sighting:
+    """Since when a git was seen at work without a pause, and when it was seen last."""
+
+    first: float
+    last: float
+
+
+_sightings: dict[Path, _Sighting] = {}
+"""By git's folder; of this process."""
+
+
 def wait_for_git(file: Path) -> None:
-    """Wait until no git is changing the checkout in which the file is; at most for `YOUNG` seconds."""
+    """Wait until no git is changing the checkout in which the file is; for one git at most `YOUNG` seconds."""
     folder = _find_git_dir(file)
-    deadline = time.monotonic() + YOUNG
-    while folder is not None and _is_at_work(folder) and time.monotonic() < deadline:
+    while folder is not None and _is_worth_waiting(folder):
         time.sleep(LOOK)
+
+
+def _is_worth_waiting(folder: Path) -> bool:
+    """Whether a git is at work that has not been waited for long enough."""
+    now = time.monotonic()
+    if not _is_at_work(folder):
+        _sightings.pop(folder, None)
+        return False
+    seen = _sightings.get(folder)
+    if seen is None or now - seen.last > YOUNG:
+        seen = _sightings[folder] = _Sighting(first=now, last=now)
+    seen.last = now
+    return now - seen.first < YOUNG
 
 
 def _is_at_work(folder: Path) -> bool:
