@@ -28,7 +28,7 @@ from tests.acceptance.userland import (
     write_script,
 )
 
-from drumline.core.events import AttemptStarted, Event, GateAnswered, UsageCounted
+from drumline.core.events import AttemptStarted, ConfigRepinned, Event, GateAnswered, UsageCounted
 from drumline.core.flow.events import AgentAsked
 from drumline.store.sqlite import SqliteStore
 
@@ -365,6 +365,40 @@ def test_what_is_known_of_a_run_is_told_without_naming_a_place(desk: Desk) -> No
     assert " is done: " in over.out
     assert ("run touch made.txt\nmade" in logs.out, "check-" in logs.out) == (True, True)
     assert (attached.code, f"{gate} tabs by kim: as ever" in attached.out) == (0, True), attached.out
+
+
+def repinned(desk: Desk) -> list[tuple[str, ...]]:
+    """What changed each time the run took the present configuration."""
+    return [event.changed for event in desk.events if isinstance(event, ConfigRepinned)]
+
+
+def test_what_is_tried_again_takes_the_present_configuration_and_says_what_differs(desk: Desk) -> None:
+    desk.configure("check_timeout = 600\n")
+    desk.prepare({"match": {}, "fail": {"class": "auth", "message": "so"}})
+    desk.begin()
+    desk.configure("check_timeout = 700\nbudget = 9.0\n")
+
+    kept = desk.user.drumline("resume", "--config", "pinned")
+    before = repinned(desk)
+    desk.prepare()
+    taken = desk.user.drumline("retry", desk.kind.place, "--resume")
+
+    assert "  check_timeout: 600 → 700" in kept.err
+    assert (before, "keeps what it began with" in kept.err) == ([], True)
+    assert "  check_timeout: 600 → 700\n" in taken.err
+    assert "  budget: (none) → 9\n" in taken.err
+    assert repinned(desk) == [("budget", "check_timeout")]
+    assert desk.user.status()["budget_usd"] == 9.0
+
+
+def test_a_parked_run_goes_on_with_the_configuration_it_began_with(desk: Desk) -> None:
+    desk.prepare({"match": {"attempt": 1}, "ask": "Tabs or spaces?"})
+    desk.begin()
+    desk.configure("budget = 9.0\n")
+
+    ran = desk.user.drumline("answer", gates_of(desk.user.status())[0], "tabs", "--resume")
+
+    assert (ran.code, repinned(desk), desk.user.status()["budget_usd"]) == (0, [], None), ran.err
 
 
 def test_a_recorded_run_is_played_without_the_agent(desk: Desk, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from tests.integration.test_flow_driver import act, ask, call, plain
 from tests.integration.worlds import RUN
 from tests.unit.flows import end, script
 
+from drumline.app.begin import Terms
 from drumline.app.catalog import read_run
 from drumline.app.flowrun import Order, begin_flow_run
 from drumline.core.flow.model import FlowSettings
@@ -71,6 +72,7 @@ FILES = {
     "asker/graph.yaml": ASKER,
     "asker/after.sh": "touch $HOME/after; echo '{}'\n",
 }
+TERMS = Terms(agent="", mode="sequential", autonomy="critical", retries=0)
 
 
 @pytest.fixture
@@ -92,7 +94,7 @@ async def park(site: Site, store: SqliteStore, count: int) -> list[RunId]:
     flow = library.load(site.repository.top / "flows" / "ask" / "graph.yaml")
     runs = [RunId(f"parked-{number:04}") for number in range(count)]
     for run in runs:
-        order = Order(run=run, flow=flow, folder=site.here, place="flows/ask/graph.yaml", base=Commit(""))
+        order = Order(run=run, flow=flow, folder=site.here, place="flows/ask/graph.yaml", base=Commit(""), terms=TERMS)
         await begin_flow_run(store, order)
     # Built once: but for the logs nothing in it is of one run, and it takes longer than the walk.
     kit = open_kit(site, store, read_run(store, runs[0]), started_at=0.0)

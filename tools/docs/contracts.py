@@ -34,6 +34,7 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("plan_invalid", "An edit made the plan unusable; the run keeps the plan as it was. Without `seq`."),
     ("waiting", "This driver has nothing to do for now, and what it waits for. Without `seq`."),
     ("branch_settled", "The run branch had been moved or deleted by somebody else; where it stands now, and why."),
+    ("config_repinned", "What was tried again uses the present configuration: `changed` are the settings that differ."),
     ("mode_changed", "Steps not yet started are scheduled differently."),
     ("step_started", "A step is in work."),
     ("check_failed", "A check failed or could not be run."),
@@ -78,6 +79,7 @@ FLOW_PROGRESS: tuple[tuple[str, str], ...] = (
     ("parked", "Nothing can go on until a gate is answered, or until a quota resets (`until`)."),
     ("resumed", "A driver has taken the run up."),
     ("cancelled", "A person stopped the run."),
+    ("config_repinned", "What was tried again uses the present configuration: `changed` are the settings that differ."),
     ("flow_ended", "A flow is over: `status`, `node`, `reason`."),
     ("warning", "Something had to be guessed: `message`. Without `text`."),
 )

@@ -79,9 +79,11 @@ def settings_page() -> str:
         "A profile that names no agent is the default agent, with that tier or model. A flow's `agent: NAME` is a "
         "profile of that name; else a flow of that name beside it, or in `.drumline/flows`; else a shipped flow "
         "(`coder`, `code-reviewer`); else the default agent, with a warning. `agent: default` is the default agent.",
-        "A run keeps the settings it was started with: agent, mode, autonomy, retries, setup and checks are recorded "
-        "in its journal. An edit of the configuration counts for the next run. Jobs, timeouts and the lease belong to "
-        "the process that drives.",
+        "A run keeps the settings it was started with: agent, fallback, mode, autonomy, retries, budget, setup, checks "
+        "and the timeouts of agents, checks and quotas are recorded in its journal. `retry`, and `resume` of a run "
+        "that is blocked or failed, take the present configuration and say what differs; `--config pinned` keeps what "
+        "the run began with, `--config new` takes it for a parked run, too. What was typed stays. Jobs, `git_timeout` "
+        "and the lease belong to the process that drives.",
     )
 
 

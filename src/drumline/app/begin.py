@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from drumline.app.catalog import RunBrief, read_run
 from drumline.app.naming import find_step
+from drumline.app.pins import Present, pin_timeouts
 from drumline.core.events import PlanPinned, RunStarted
 from drumline.core.ids import Commit, RunId, StepId, Stream
 from drumline.core.plan import Marks, Plan, Reading, Status, Step
@@ -16,8 +17,8 @@ from drumline.core.schedule import next_step
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
 from drumline.ports.roster import Roster
-from drumline.record import Record, field
-from drumline.settings import Settings, digest
+from drumline.record import Record, asdict, field
+from drumline.settings import digest
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
 
@@ -46,14 +47,16 @@ class Terms(Record):
     profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     budget: float | None = None
     rigor: str = ""
+    timeouts: Mapping[str, float] = field(default_factory=dict)
+    commands: Mapping[str, str] = field(default_factory=dict)
+    typed: tuple[str, ...] = ()
 
 
-def pin_terms(
-    settings: Settings, *, agent: str, mode: str, profiles: Mapping[str, Mapping[str, str]], context: str = ""
-) -> Terms:
-    """The terms of a run that begins with these settings."""
+def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str = "") -> Terms:
+    """The terms of a run that begins with these settings; `typed` are those that the configuration does not say."""
+    settings = present.settings
     return Terms(
-        agent=agent,
+        agent=present.agent,
         mode=mode,
         autonomy=settings.autonomy,
         retries=settings.retries,
@@ -63,9 +66,30 @@ def pin_terms(
         context=context,
         config_digest=digest(settings),
         fallback=settings.fallback,
-        profiles=profiles,
+        profiles=present.profiles,
         budget=settings.budget,
         rigor=settings.rigor,
+        timeouts=pin_timeouts(settings),
+        commands=present.commands,
+        typed=tuple(sorted(typed)),
+    )
+
+
+def pin_flow_terms(present: Present, *, agent: str, typed: Iterable[str]) -> Terms:
+    """The terms of a run of a flow, whose nodes say what they need; `agent` is named if it does all the work."""
+    settings = present.settings
+    return Terms(
+        agent=agent,
+        mode="sequential",
+        autonomy="critical",
+        retries=0,
+        config_digest=digest(settings),
+        fallback=settings.fallback,
+        profiles=present.profiles if settings.fallback else {},
+        budget=settings.budget,
+        timeouts=pin_timeouts(settings),
+        commands=present.commands,
+        typed=tuple(sorted(typed)),
     )
 
 
@@ -128,25 +152,13 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         plan=plan.path,
         plan_name=plan.name,
         plan_digest=digest_of(reading.digests),
-        config_digest=terms.config_digest,
         branch=f"drumline/{plan.name}-{scope.run}",
         base=scope.base,
-        agent=terms.agent,
-        mode=terms.mode,
-        autonomy=terms.autonomy,
-        retries=terms.retries,
-        checks=terms.checks,
-        setup=terms.setup,
-        subject=terms.subject,
-        context=terms.context,
         selection=scope.selection,
         named=scope.selection is not None,
-        fallback=terms.fallback,
-        profiles=terms.profiles,
-        budget=terms.budget,
         merge=scope.merge.branch if scope.merge else "",
         merge_asks=scope.merge is not None and scope.merge.asks,
-        rigor=terms.rigor,
+        **asdict(terms),
     )
     pinned = PlanPinned(
         format=plan.format,

@@ -6,35 +6,32 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from drumline.app.begin import Terms
 from drumline.core.events import FlowPinned, RunStarted
 from drumline.core.flow.model import Flow
 from drumline.core.flow.values import render
 from drumline.core.ids import Commit, RunId, Stream
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
-from drumline.record import Record, field
+from drumline.record import Record, asdict, field
 
 VARIABLE = "LLM_AGENT_VAR_"
 """What the names of environment variables begin with that give a flow's variables their values."""
 
 
 class Order(Record):
-    """What a person asked for: which flow, where, and with what; `fallback` are agents that take over, in order."""
+    """What a person asked for: which flow, where, with what, and on which terms."""
 
     run: RunId
     flow: Flow
+    terms: Terms
     folder: Path
     place: str
     base: Commit
     prompt: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
-    agent: str = ""
     model: str = ""
     worktree: bool = False
-    config_digest: str = ""
-    fallback: tuple[str, ...] = ()
-    profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    budget: float | None = None
 
 
 async def begin_flow_run(store: Journal, order: Order) -> None:
@@ -44,16 +41,9 @@ async def begin_flow_run(store: Journal, order: Order) -> None:
         plan=order.place,
         plan_name=flow.name,
         plan_digest=flow.digest,
-        config_digest=order.config_digest,
         branch=f"drumline/{name_branch(flow.name)}-{order.run}" if order.worktree else "",
         base=order.base,
-        agent=order.agent,
-        mode="sequential",
-        autonomy="critical",
-        retries=0,
-        fallback=order.fallback,
-        profiles=order.profiles,
-        budget=order.budget,
+        **asdict(order.terms),
     )
     pinned = FlowPinned(
         flow=flow.name,
@@ -62,7 +52,7 @@ async def begin_flow_run(store: Journal, order: Order) -> None:
         folder=str(order.folder),
         prompt=order.prompt,
         variables=order.variables,
-        agent=order.agent,
+        agent=order.terms.agent,
         model=order.model,
         worktree=order.worktree,
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 import anyio
 import click
 
-from drumline.app.begin import Merge, Scope, Terms, begin_run, new_run_id, pin_terms
+from drumline.app.begin import Merge, Scope, begin_run, new_run_id, pin_terms
 from drumline.app.brought import list_plan_commands
 from drumline.app.detection import TEST, Detected, Found, detect_at_head
 from drumline.cli.detach import detach
@@ -243,7 +243,8 @@ def _drive(job: Job, store: SqliteStore) -> int:
 
 
 def _begin(job: Job, store: SqliteStore) -> RunId:
-    terms: Terms = pin_terms(job.settings, agent=job.agent, mode="sequential", profiles=job.site.profiles)
+    present = replace(job.site.present(), settings=job.settings, agent=job.agent)
+    terms = pin_terms(present, mode="sequential", typed={*job.site.given, "agent", "checks", "setup", "subject"})
     scope = Scope(run=new_run_id(time.time()), base=job.site.repository.head_commit(), merge=job.merge)
     anyio.run(begin_run, store, TaskFiles(job.plan).read(), terms, scope)
     return scope.run

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import anyio
 import click
 
-from drumline.app.begin import new_run_id
+from drumline.app.begin import new_run_id, pin_flow_terms
 from drumline.app.flowcheck import list_left_out, refuse_broken
 from drumline.app.flowrun import Order, begin_flow_run, gather_variables
 from drumline.cli.detach import detach
@@ -27,7 +27,6 @@ from drumline.core.ids import Commit
 from drumline.errors import InvalidInput
 from drumline.flowfiles.library import locate_flow
 from drumline.models.choice import find_name_fault
-from drumline.settings import digest
 from drumline.wiring import Site, open_site
 from drumline.wiring.flows import check_flow_agents, flow_folder, list_flows, open_check, open_library
 
@@ -78,13 +77,9 @@ def command(
             base=site.repository.head_commit() if worktree else Commit(""),
             prompt=_read_prompt(prompt, site.here),
             variables=gather_variables(found, variables, os.environ),
-            agent=agents.agent,
+            terms=pin_flow_terms(site.present(), agent=agents.agent, typed=site.given),
             model=agents.model,
             worktree=worktree,
-            config_digest=digest(site.settings),
-            fallback=site.settings.fallback,
-            budget=site.settings.budget,
-            profiles=site.profiles if site.settings.fallback else {},
         )
         anyio.run(begin_flow_run, store, order)
         where = f"{order.folder}, a worktree of its own" if worktree else f"{order.folder}; nothing there is reset"

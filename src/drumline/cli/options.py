@@ -24,4 +24,9 @@ autonomy_option = click.option(
 )
 retries_option = click.option("--retries", type=int, help="How often a failing check goes back to the agent.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done and stop.")
+config_option = click.option(
+    "--config",
+    type=click.Choice(("pinned", "new")),
+    help="Use the configuration that the run began with, or the present one (the default for what is tried again).",
+)
 detach_option = click.option("--detach", "detached", is_flag=True, help="Drive in the background; see attach and wait.")

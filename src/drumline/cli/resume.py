@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
+from typing import cast
+
 import anyio
 import click
 
 from drumline.app.catalog import find_run, read_run
 from drumline.app.say import check_mode, check_retry, name_person, say
 from drumline.cli.merging import is_merge_due, merge, repair_checkout
-from drumline.cli.options import json_option, run_argument
+from drumline.cli.options import config_option, json_option, run_argument
 from drumline.cli.recordings import check_record, record_option
-from drumline.cli.telling import drive_on_with, open_session
+from drumline.cli.telling import choose_config, drive_on_with, open_session, settle_config
 from drumline.cli.warning import name_specs, say_unjailed
 from drumline.core.flow.events import FlowEnded
 from drumline.core.ids import FLOW, Stream
@@ -18,7 +22,7 @@ from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
-from drumline.wiring import open_site
+from drumline.wiring import Site, open_site
 
 
 @click.command("resume")
@@ -27,11 +31,10 @@ from drumline.wiring import open_site
 @click.option("--mode", type=click.Choice(("parallel", "sequential")), help="For steps not yet started.")
 @click.option("--jobs", type=int, help="Steps this process works on at once.")
 @record_option
+@config_option
 @click.option("--background", is_flag=True, hidden=True)
 @json_option
-def command(
-    run: str, steps: tuple[str, ...], mode: str | None, jobs: int | None, record: str, background: bool, as_json: bool
-) -> int:
+def command(run: str, record: str, background: bool, as_json: bool, **typed: object) -> int:
     """Drive RUN (the newest if not given) on from where it was."""
     site = open_site()
     site.check_speaker()
@@ -45,21 +48,28 @@ def command(
             merge(site, state, as_json=as_json)
             return 0
         _check_unfinished(store, state)
-        site = site.with_settings({"jobs": jobs}, {})
+        site = site.with_settings({"jobs": typed["jobs"]}, {})
         begun = state.begun
         specs = name_specs((begun.agent, *begun.fallback), state.plan.steps, begun.profiles)
         say_unjailed(specs, sandbox=site.settings.sandbox)
-        session = open_session(site, store, state, as_json=as_json, record=place)
-        who = name_person()
-        for name in steps:
-            step = check_retry(state, name, session.look)
-            anyio.run(say, store, site.roster, found, Message(kind="retry", subject=step, by=who))
-        if mode is not None:
-            check_mode(state, mode)
-            anyio.run(say, store, site.roster, found, Message(kind="mode", value=mode, by=who))
-        return drive_on_with(session, quietly=background)
+        _speak(site, store, state, typed)
+        return drive_on_with(open_session(site, store, state, as_json=as_json, record=place), quietly=background)
     finally:
         store.close()
+
+
+def _speak(site: Site, store: SqliteStore, run: RunState, typed: Mapping[str, object]) -> None:
+    """Tell the run what was typed: the configuration it goes on with, the steps to try again, and the mode."""
+    steps, mode, who = cast(tuple[str, ...], typed["steps"]), typed["mode"], name_person()
+    retried = [check_retry(run, name, lambda: site.watcher(store, run).look(time.time())) for name in steps]
+    if not site.roster.drivers(run.id):
+        config = cast(str | None, typed["config"])
+        settle_config(site, store, run, choose_config(run, config, again=bool(steps)))
+    for step in retried:
+        anyio.run(say, store, site.roster, run.id, Message(kind="retry", subject=step, by=who))
+    if mode is not None:
+        check_mode(run, str(mode))
+        anyio.run(say, store, site.roster, run.id, Message(kind="mode", value=str(mode), by=who))
 
 
 def _check_unfinished(store: SqliteStore, run: RunState) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from drumline.app.say import check_retry
-from drumline.cli.options import json_option, resume_option, run_option
+from drumline.cli.options import config_option, json_option, resume_option, run_option
 from drumline.cli.telling import Wish, tell
 from drumline.ports.journal import Message
 
@@ -14,8 +14,9 @@ from drumline.ports.journal import Message
 @click.argument("step")
 @run_option
 @resume_option
+@config_option
 @json_option
-def command(step: str, run: str, drive_on: bool, as_json: bool) -> int:
+def command(step: str, run: str, drive_on: bool, config: str | None, as_json: bool) -> int:
     """Try STEP again with a fresh workspace and fresh budgets.
 
     In a run of a flow, STEP is a node that is blocked or whose agent waits for a quota; it goes on at once.
@@ -25,4 +26,4 @@ def command(step: str, run: str, drive_on: bool, as_json: bool) -> int:
         check=lambda state, look: check_retry(state, step, look),
         done=f"{step} will be tried again",
     )
-    return tell(wish, run, drive_on=drive_on, as_json=as_json)
+    return tell(wish, run, drive_on=drive_on, as_json=as_json, config=config)

@@ -169,7 +169,7 @@ def _settle_on(request: Request, store: SqliteStore, earlier: list[RunBrief]) ->
     """The run to drive, and whether it is taken up again; begins a new one where that is what is asked for."""
     selection = _selection(request, store, earlier)
     if request.site.settings.agent:
-        request.site.check_agents(_anchored(request), request.reading.plan.steps)
+        request.site.check_agents(request.site.present().agent, request.reading.plan.steps)
     wanted = _wanted(request, selection)
     standing = survey(earlier, request.site.roster)
     if standing.live is not None and not request.new:
@@ -206,7 +206,7 @@ def _wanted(request: Request, selection: tuple[StepId, ...] | None) -> dict[str,
     if request.context:
         wanted["context"] = request.context
     if settings.agent:
-        wanted["agent"] = _anchored(request)
+        wanted["agent"] = request.site.present().agent
     if settings.mode != "ask":
         wanted["mode"] = settings.mode
     if "autonomy" in request.explicit:
@@ -286,13 +286,8 @@ def _terms(request: Request) -> Terms:
         raise InvalidInput(
             "no agent is set", hint="drumline run PLAN --agent 'command:CMD', or set agent in .drumline/config.toml"
         )
-    return pin_terms(
-        settings,
-        agent=_anchored(request),
-        mode=_mode(request),
-        context=request.context,
-        profiles=request.site.profiles,
-    )
+    site = request.site
+    return pin_terms(site.present(), mode=_mode(request), typed=site.given, context=request.context)
 
 
 def _mode(request: Request) -> str:
@@ -343,11 +338,6 @@ def _offer(request: Request, selection: tuple[StepId, ...] | None) -> Offer:
 def _plan_paths(reading: Reading) -> list[str]:
     """The plan's files, those included that are written when they are first needed."""
     return list(reading.digests)
-
-
-def _anchored(request: Request) -> str:
-    typed = "agent" in request.explicit or bool(os.environ.get("DRUMLINE_AGENT"))
-    return request.site.anchor(request.site.settings.agent, typed=typed)
 
 
 def _choice(typed: Mapping[str, object], *, file: str) -> Choice:

@@ -11,7 +11,8 @@ import anyio
 import click
 
 from drumline.app.catalog import find_asking_run, find_run, read_run
-from drumline.app.foreign import foreign_jobs
+from drumline.app.foreign import foreign_jobs, foreign_settings
+from drumline.app.pins import record_repin, repin
 from drumline.app.say import check_open, name_person, say
 from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.cli.output import say as tell_person
@@ -20,8 +21,12 @@ from drumline.core.state import RunState
 from drumline.ports.journal import Message
 from drumline.record import Record, replace
 from drumline.store.sqlite import SqliteStore
+from drumline.views.cells import flatten
 from drumline.views.snapshot import Snapshot
 from drumline.wiring import Site, open_site
+
+LONGEST = 200
+"""Characters of a setting that differs."""
 
 
 class Wish(Record):
@@ -55,7 +60,30 @@ def drive_on_with(session: Session, *, quietly: bool = False) -> int:
     return session.drive(resuming=not live)
 
 
-def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
+def settle_config(site: Site, store: SqliteStore, run: RunState, choice: str | None) -> None:
+    """Say what differs from what the run has pinned of the configuration, and take it with `new`. Nobody drives it."""
+    site = site.with_settings({}, {}, foreign=foreign_settings(run.plan.format, os.environ))
+    event, found = repin(run, site.present(), by=name_person())
+    if not found:
+        return
+    tell_person("the configuration is not as it was when the run began:")
+    for difference in found:
+        tell_person(f"  {flatten(str(difference), LONGEST)}")
+    if choice != "new":
+        tell_person(f"  the run keeps what it began with; next: drumline resume {run.id} --config new")
+        return
+    if "agent" in event.changed or "fallback" in event.changed:
+        site.check_agents(event.agent or site.settings.agent, run.plan.steps)
+    anyio.run(record_repin, store, run.id, event)
+
+
+def choose_config(run: RunState, typed: str | None, *, again: bool) -> str:
+    """The present configuration counts for what is tried again, and for a run that did not get through."""
+    stuck = run.ended is not None and run.ended.state in ("blocked", "failed")
+    return typed or ("new" if again or stuck else "pinned")
+
+
+def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool, config: str | None = None) -> int:
     """Say it to the run; drive the run on if asked to and nobody does."""
     site = open_site()
     site.check_speaker()
@@ -69,6 +97,8 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool) -> int:
         subject = wish.check(state, lambda: site.watcher(store, state).look(time.time())) or wish.message.subject
         message = replace(wish.message, subject=subject, by=name_person(), channel="cli")
         settled = anyio.run(say, store, site.roster, found, message)
+        if settled and message.kind == "retry":
+            settle_config(site, store, state, choose_config(state, config, again=True))
         if drive_on and settled:
             return drive_on_with(open_session(site, store, state, as_json=as_json))
         if message.kind == "cancel" and settled:

@@ -10,6 +10,7 @@ from drumline.core.event import PROTOCOL, Event
 from drumline.core.runevents import (
     BranchSettled,
     CancelRequested,
+    ConfigRepinned,
     FlowPinned,
     GateAnswered,
     GateOpened,
@@ -61,6 +62,7 @@ __all__ = [
     "CheckStarted",
     "ComparisonEnded",
     "ComparisonStarted",
+    "ConfigRepinned",
     "Event",
     "FlowPinned",
     "GateAnswered",

@@ -16,7 +16,8 @@ class RunStarted(Event):
 
     `fallback` take over in order, `profiles` say who names stand for, above `budget` dollars a person is asked. A run
     that ends well is merged into the branch `merge`, if there is one; with `merge_asks` a person is asked first.
-    `rigor` says how much is done around the work.
+    `rigor` says how much is done around the work. `timeouts` are in seconds, `commands` the checks that flows name;
+    `typed` are the settings that do not come from the configuration: they are never repinned.
     """
 
     plan: str
@@ -42,6 +43,29 @@ class RunStarted(Event):
     merge: str = ""
     merge_asks: bool = False
     rigor: str = ""
+    timeouts: Mapping[str, float] = field(default_factory=dict)
+    commands: Mapping[str, str] = field(default_factory=dict)
+    typed: tuple[str, ...] = ()
+
+
+class ConfigRepinned(Event):
+    """A person tries again what did not get through: what the configuration says now counts from here on.
+
+    `changed` are the settings that differ from what the run had pinned before.
+    """
+
+    changed: tuple[str, ...]
+    agent: str
+    fallback: tuple[str, ...]
+    profiles: Mapping[str, Mapping[str, str]]
+    checks: tuple[str, ...]
+    setup: str
+    subject: str
+    retries: int
+    budget: float | None
+    timeouts: Mapping[str, float]
+    commands: Mapping[str, str]
+    by: str = ""
 
 
 class PlanPinned(Event):

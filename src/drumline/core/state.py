@@ -150,6 +150,11 @@ def _pinned(state: RunState, event: ev.PlanPinned) -> None:
     state.inherited = set(event.inherited)
 
 
+def _repinned(state: RunState, event: ev.ConfigRepinned) -> None:
+    pins = {name: getattr(event, name) for name in event.__struct_fields__ if name not in ("changed", "by")}
+    state.started = replace(state.begun, **pins)
+
+
 def survey(state: RunState, depth: dict[StepId, int] | None = None) -> None:
     """Work out once what scheduling asks about the plan at every decision; `depth` if that is known already."""
     state.depth = depths(state.plan.steps) if depth is None else depth
@@ -310,6 +315,7 @@ def _ended(state: RunState, event: ev.RunEnded) -> None:
 _APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {
     ev.RunStarted: _started,
     ev.PlanPinned: _pinned,
+    ev.ConfigRepinned: _repinned,
     ev.FlowPinned: _flow_pinned,
     ev.PlanChanged: _changed,
     ev.StepsDeclared: _declared,

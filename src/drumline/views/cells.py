@@ -27,6 +27,11 @@ def name_some(all_names: Iterable[str]) -> str:
     return ", ".join(names[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
+def count(number: int, noun: str) -> str:
+    """So many of something: `1 step`, `2,000 steps`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def width(text: str) -> int:
     """How many cells the text takes."""
     return len(text) if text.isascii() else sum(_cells(c) for c in text)

@@ -25,7 +25,7 @@ from drumline.core.schedule import is_skipped
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, round_hint
-from drumline.views.cells import flatten, name_some
+from drumline.views.cells import count, flatten, name_some
 from drumline.views.duration import duration
 from drumline.views.gates import tell_gate
 from drumline.views.proofs import proof_json
@@ -150,16 +150,15 @@ def _pinned(scene: _Scene, event: ev.PlanPinned) -> Told:
     chosen = here if begun.selection is None else [s for s in here if s.id in set(begun.selection)]
     pending = sum(1 for step in chosen if event.marks.get(step.id, Marks()).status is not Status.DONE)
     data = {"steps": len(chosen), "pending": pending, "branch": begun.branch, "mode": begun.mode, "agent": begun.agent}
-    steps = _count(len(chosen), "step")
+    steps = count(len(chosen), "step")
     text = f"run {scene.run.id}: {steps}, {pending:,} pending, branch {begun.branch}, {begun.mode}, agent {begun.agent}"
     return Told(event="start", text=text, data={**data, "plan": begun.plan, "title": event.title})
 
 
 def _declared(scene: _Scene, event: ev.StepsDeclared) -> Told:
     over, total = scene.settle(event.steps)
-    text = (
-        f"{_count(len(event.steps), 'step')} already done in the plan, not proved by this run: {name_some(event.steps)}"
-    )
+    steps = count(len(event.steps), "step")
+    text = f"{steps} already done in the plan, not proved by this run: {name_some(event.steps)}"
     return Told(event="declared", text=text, data={"steps": list(event.steps), "done": over, "total": total})
 
 
@@ -185,6 +184,11 @@ def _branch_settled(scene: _Scene, event: ev.BranchSettled) -> Told:
 
 def _mode(scene: _Scene, event: ev.ModeChanged) -> Told:
     return Told(event="mode_changed", text=f"mode is {event.mode} from here on", data={"mode": event.mode})
+
+
+def _repinned(scene: _Scene, event: ev.ConfigRepinned) -> Told:
+    text = f"the run takes the present configuration: {', '.join(event.changed)}"
+    return Told(event="config_repinned", text=text, data={"changed": list(event.changed), "by": event.by})
 
 
 def _gate(scene: _Scene, event: ev.GateOpened) -> Told:
@@ -225,7 +229,7 @@ def _ended(scene: _Scene, event: ev.RunEnded) -> Told:
     why = f": {flatten(event.reason)}" if event.reason and not told else ""
     skipped = len(scene.progress.skipped)
     data = {"state": event.state, "reason": event.reason, "done": over, "total": total, "skipped": skipped}
-    how_far = f"{over:,} of {_count(total, 'step')} done{f', {skipped:,} skipped' if skipped else ''}"
+    how_far = f"{over:,} of {count(total, 'step')} done{f', {skipped:,} skipped' if skipped else ''}"
     text = f"run {event.state}, {how_far}{why}; see drumline status {scene.run.id}"
     return Told(event="summary", text=text, data={**data, "branch": scene.run.begun.branch})
 
@@ -367,13 +371,10 @@ def _restarted(scene: _Scene, event: ev.StepRestarted) -> None:
     scene.progress.tracks.pop(scene.step, None)
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingProxyType(
     {
         ev.PlanPinned: _pinned,
+        ev.ConfigRepinned: _repinned,
         ev.StepsDeclared: _declared,
         ev.PlanChanged: _changed,
         ev.BranchSettled: _branch_settled,

@@ -18,7 +18,7 @@ from drumline.core.state import RunState
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_resting, round_hint
-from drumline.views.cells import flatten, name_some
+from drumline.views.cells import count, flatten, name_some
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
 from drumline.views.gates import answer_command, retry_command
@@ -164,7 +164,7 @@ def _walk_lines(found: Summary, walked: Walked) -> list[str]:
     status = f" ({walked.status})" if walked.status and walked.status != found.state else ""
     why = f": {flatten(found.reason)}" if found.reason and found.reason != walked.status else ""
     used = [describe_usage(found.usage)] if found.usage else []
-    took = ", ".join([_count(walked.visits, "visit"), duration(found.seconds), *used])
+    took = ", ".join([count(walked.visits, "visit"), duration(found.seconds), *used])
     lines = [f"run {found.run} {found.state}{status}{where}{why}", f"  {took}"]
     lines += [f"  changed no file: {name_some(walked.unchanged)}"] if walked.unchanged else []
     return lines + ([f"  branch {found.branch}"] if found.branch and found.state == "done" else [])
@@ -316,8 +316,8 @@ def _effort(found: Summary) -> str:
     fixes = f", {found.fixes} of them fixes" if found.fixes else ""
     lost = f", {found.lost} cut short" if found.lost else ""
     judged = f"checks {found.checks_passed:,}/{found.checks_total:,}" if found.checks_total else "no checks"
-    commits = _count(sum(1 for step in found.landed if step.commit), "commit")
-    return f"  {commits}, {judged}, {_count(found.attempts, 'attempt')}{fixes}{lost}, {duration(found.seconds)}"
+    commits = count(sum(1 for step in found.landed if step.commit), "commit")
+    return f"  {commits}, {judged}, {count(found.attempts, 'attempt')}{fixes}{lost}, {duration(found.seconds)}"
 
 
 def _spending(found: Summary) -> list[str]:
@@ -328,10 +328,6 @@ def _spending(found: Summary) -> list[str]:
     if len(found.agents) < 2:
         return [total]
     return [total, *(f"    {flatten(name)}: {describe_usage(usage)}" for name, usage in found.agents.items())]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _landed_line(step: Landed) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from drumline.core.flow.state import Key
-from drumline.views.cells import Row, cut, fit, flatten, name_some, width
+from drumline.views.cells import Row, count, cut, fit, flatten, name_some, width
 from drumline.views.duration import duration
 from drumline.views.places import (
     describe_node,
@@ -69,8 +69,7 @@ def _begin_path(walk: Walk) -> str:
 
 def count_words(walk: Walk) -> list[str]:
     """How much of a walk is over, at work and asked, for the footer."""
-    count = len(walk.walked)
-    words = ["1 visit over" if count == 1 else f"{count:,} visits over"]
+    words = [f"{count(len(walk.walked), 'visit')} over"]
     if is_driven(walk):
         words.append(f"{len(walk.began):,} at work")
     if walk.run.unanswered and walk.run.ended is None:

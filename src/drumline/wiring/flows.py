@@ -119,7 +119,7 @@ def open_flow_services(site: Site, run: RunState) -> FlowServices:
         skills=open_skills(site.repository.top),
         tools=TOOLS,
         mcp_servers=list(profiles.mcp),
-        commands=profiles.commands,
+        commands=run.begun.commands or profiles.commands,
         watch=_Onlooker(site.repository.top),
         fallback=registry.find_all(run.begun.fallback),
     )

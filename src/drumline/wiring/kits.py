@@ -8,6 +8,7 @@ from functools import partial
 
 import anyio
 
+from drumline.app.pins import apply_pins
 from drumline.core.ids import DriverId
 from drumline.core.state import RunState
 from drumline.engine.kit import FlowServices, Kit, Tools
@@ -48,6 +49,7 @@ def find_price(model: str, usage: Mapping[str, float]) -> float | None:
 def open_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: float, trust: Trust = TRUSTING) -> Kit:
     """Everything a driver of this run works with."""
     planfiles = site.plan_of(run)
+    settings = apply_pins(site.settings, run.begun)
     workspaces = site.workspaces(run, started_at=started_at, patterns=planfiles.patterns)
 
     def equip(driver: DriverId) -> Tools:
@@ -65,10 +67,10 @@ def open_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: float
         open_flows=partial(_open_flows, site, run),
         price=find_price,
         stale_claim=site.settings.stale_claim,
-        quota_wait=site.settings.quota_wait,
-        agent_timeout=site.settings.agent_timeout,
-        agent_idle=site.settings.agent_idle,
-        check_timeout=site.settings.check_timeout,
+        quota_wait=settings.quota_wait,
+        agent_timeout=settings.agent_timeout,
+        agent_idle=settings.agent_idle,
+        check_timeout=settings.check_timeout,
         redaction=site.redaction,
         trust=trust,
         base=site.repository.top,

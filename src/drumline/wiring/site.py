@@ -14,6 +14,7 @@ from drumline.app.brought import Sources
 from drumline.app.foreign import state_file
 from drumline.app.leftovers import Cleanup
 from drumline.app.look import Watcher
+from drumline.app.pins import Present
 from drumline.app.say import check_speaker
 from drumline.configfiles import read_config, read_own_config
 from drumline.core.flow.model import Flow
@@ -108,6 +109,12 @@ class Site:
         """What no run may write down: secrets of the environment, and what MCP servers are given."""
         servers = read_profiles(self.config).mcp.values()
         return read_redaction(os.environ, *(server.env for server in servers))
+
+    def present(self) -> Present:
+        """The configuration as a run pins it."""
+        agent = self.anchor(self.settings.agent, typed="agent" in self.given)
+        commands = read_profiles(self.config).commands
+        return Present(settings=self.settings, agent=agent, profiles=self.profiles, commands=commands)
 
     def check_agents(self, agent: str, steps: Iterable[Step]) -> None:
         """Refuse a run whose agent, or one that takes over or works on a step, cannot be opened; all are named."""

@@ -1,0 +1,113 @@
+"""What a run has pinned of the configuration, what differs by now, and taking the present one for what is tried again.
+
+The rule: a run goes on with what it began with. Only a person who tries again what did not get through takes the
+present configuration, and it is journaled. What was typed when the run began is never replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from drumline.app.catalog import read_run
+from drumline.core.events import ConfigRepinned, RunStarted
+from drumline.core.ids import FLOW, RunId, Stream
+from drumline.core.state import RunState
+from drumline.errors import Conflict
+from drumline.ports.journal import Addition, Journal
+from drumline.record import Record, field, replace
+from drumline.settings import Settings
+
+TIMEOUTS = ("agent_timeout", "agent_idle", "check_timeout", "quota_wait")
+OF_STEPS = ("agent", "checks", "setup", "subject", "retries")
+"""Settings that a run of a flow does not read: its nodes say what they are about."""
+TRIES = 5
+
+
+class Present(Record):
+    """The configuration as it is now, with the agent named so that it means the same from any folder."""
+
+    settings: Settings
+    agent: str
+    profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    commands: Mapping[str, str] = field(default_factory=dict)
+
+
+class Difference(Record):
+    """One setting: what the run has pinned, and what the configuration says now."""
+
+    name: str
+    pinned: object
+    present: object
+
+    def __str__(self) -> str:
+        return f"{self.name}: {_spell(self.pinned)} → {_spell(self.present)}"
+
+
+def pin_timeouts(settings: Settings) -> dict[str, float]:
+    """The timeouts of a run that begins with these settings."""
+    return {name: getattr(settings, name) for name in TIMEOUTS}
+
+
+def apply_pins(settings: Settings, begun: RunStarted) -> Settings:
+    """The settings of a process, with the timeouts of the run that it drives."""
+    return replace(settings, **begun.timeouts)
+
+
+def repin(run: RunState, present: Present, *, by: str) -> tuple[ConfigRepinned, list[Difference]]:
+    """The event by which the run takes the present configuration, and what differs from what it has pinned."""
+    begun, settings = run.begun, present.settings
+    kept = {*begun.typed, *(OF_STEPS if run.plan.format == FLOW else ())}
+    wanted: dict[str, object] = {
+        "agent": present.agent or begun.agent,
+        "fallback": settings.fallback,
+        "profiles": {} if run.plan.format == FLOW and not settings.fallback else present.profiles,
+        "checks": settings.checks,
+        "setup": settings.setup,
+        "subject": settings.subject,
+        "retries": settings.retries,
+        "budget": settings.budget,
+        "commands": present.commands,
+    }
+    pins = {name: getattr(begun, name) if name in kept else value for name, value in wanted.items()}
+    timeouts = {
+        name: begun.timeouts[name] if name in kept and name in begun.timeouts else value
+        for name, value in pin_timeouts(settings).items()
+    }
+    found = [
+        Difference(name=name, pinned=getattr(begun, name), present=value)
+        for name, value in pins.items()
+        if value != getattr(begun, name)
+    ]
+    found += [
+        Difference(name=name, pinned=begun.timeouts[name], present=value)
+        for name, value in timeouts.items()
+        if value != begun.timeouts.get(name, value)
+    ]
+    changed = tuple(one.name for one in found)
+    event = ConfigRepinned(changed=changed, timeouts=timeouts, by=by, **pins)  # type: ignore[arg-type]  # as in `begun`
+    return event, found
+
+
+async def record_repin(store: Journal, run: RunId, event: ConfigRepinned) -> None:
+    """Journal it; nobody drives the run, but somebody may speak to it at the same time."""
+    for _ in range(TRIES):
+        try:
+            expected = read_run(store, run).version
+            await store.append({Stream(run): Addition(events=[event], expected=expected)})
+        except Conflict:
+            continue
+        return
+
+
+def _spell(value: object) -> str:
+    match value:
+        case "" | () | None:
+            return "(none)"
+        case tuple():
+            return ", ".join(map(str, value))
+        case Mapping():
+            return ", ".join(value) or "(none)"
+        case float():
+            return f"{value:g}"
+        case _:
+            return str(value)
