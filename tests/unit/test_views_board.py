@@ -185,7 +185,7 @@ def test_results_tell_proved_from_merged_and_declared() -> None:
     lines = draw(Scene(steps=[step_of("a"), step_of("b"), step_of("c")], events=events))
 
     assert lines[3].endswith(" 1/1 012345678")
-    assert lines[4].endswith(" not proved 1/1 012345678")
+    assert lines[4].endswith(" unproved: not_run 1/1 012345678")
     assert lines[5].endswith(" declared")
 
 

@@ -51,7 +51,7 @@ MIXED = Scene(
 def test_the_summary_says_what_landed_what_did_not_and_where_to_look() -> None:
     assert summary_lines(summary(MIXED.snapshot())) == [
         "run r1 blocked",
-        "  1 of 4 steps landed, 0 proved, 1 declared, 2 not done",
+        "  1 of 4 steps landed, 0 proved, 1 unproved, 1 declared, 2 not done",
         "  1 commit, checks 1/2, 4 attempts, 1 of them fixes, 1m 00s",
         "landed:",
         "  012345678 step-1 Lay it (landed by a merge; its checks ran on the tree before it)",
@@ -63,6 +63,7 @@ def test_the_summary_says_what_landed_what_did_not_and_where_to_look() -> None:
         "next:",
         "  drumline status r1",
         "  drumline logs step-2",
+        "  drumline why step-1",
         "  git log --oneline drumline/demo-r1",
         "  git merge drumline/demo-r1",
     ]

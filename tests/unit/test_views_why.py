@@ -11,6 +11,7 @@ from tests.unit.builders import (
     DRIVER,
     RUN,
     STARTED,
+    TREE,
     Scene,
     attempt,
     attempted,
@@ -24,9 +25,11 @@ from tests.unit.builders import (
 
 from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
-from drumline.core.plan import Marks, Status
+from drumline.core.plan import Check, Marks, Status
+from drumline.core.proof import Against, Colour, Compared
 from drumline.errors import InvalidInput
 from drumline.record import replace
+from drumline.views.evidence import evidence_lines
 from drumline.views.states import STEP_STATES, step_state
 from drumline.views.why import Why, why, why_json
 
@@ -248,6 +251,28 @@ def test_a_step_the_plan_does_not_have_is_refused() -> None:
         ask(Scene(steps=LONE), "step-9")
 
     assert refused.value.hint == "drumline status"
+
+
+def test_a_step_names_each_check_with_what_it_says_without_the_work() -> None:
+    compared = ev.ComparisonEnded(
+        against=Against.BASE,
+        tree=TREE,
+        found=(Compared(check=0, command="check 1", colour=Colour.RED, log="base-1-1.log"),),
+    )
+    began = ev.ComparisonStarted(against=Against.BASE)
+    streams = {"step-1": [*prepared(), *attempted(1), *checked(), began, compared]}
+    step = replace(step_of("step-1"), checks=(Check(command="check 1"),))
+
+    found = ask(Scene(steps=[step], streams=streams), "step-1")
+
+    assert [line for check in found.checks for line in evidence_lines(check)] == [
+        "check (step): check 1",
+        "  on the work: passes in 0.0s",
+        "  without the work: fails, base-1-1.log",
+    ]
+    data = why_json(RUN, found)["checks"]
+    assert isinstance(data, list)
+    assert data[0]["compared"][0]["verdict"] == "red"
 
 
 def test_the_answer_is_json() -> None:

@@ -31,6 +31,8 @@ from drumline.wiring import Site, open_site
 ATTEMPTS = ("AttemptStarted", "AttemptUsed", "AttemptEnded", "WorkLost")
 WORKED = "attempt"
 """How the names of transcripts begin."""
+COMPARED = ("base-", "base_source-", "base_judge-", "work-")
+"""How the names of the logs of checks begin that ran on trees the work is compared with."""
 
 
 class Wanted(Record):
@@ -164,13 +166,14 @@ def _list_once(attempts: Iterable[Attempt]) -> list[Attempt]:
 
 
 def _files(folder: Path, *, attempt: int | None, prompts: bool) -> list[Path]:
-    kinds = ("setup", WORKED, "check", "prompt") if prompts else ("setup", WORKED, "check")
+    shown = ("setup", WORKED, "check", *COMPARED)
+    kinds = (*shown, "prompt") if prompts else shown
     found = [file for file in _list_files(folder) if file.name.startswith(kinds)]
     return [file for file in found if attempt is None or _attempt_of(file) == attempt]
 
 
 def _attempt_of(file: Path) -> int | None:
-    """The attempt in a log's name: `attempt-2.log`, `check-2-1.log`, `prompt-2.md`."""
+    """The attempt in a log's name: `attempt-2.log`, `check-2-1.log`, `base-2-1.log`, `prompt-2.md`."""
     parts = file.name.replace(".", "-").split("-")
     return int(parts[1]) if len(parts) > 1 and parts[1].isdigit() else None
 

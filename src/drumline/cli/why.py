@@ -10,6 +10,7 @@ from drumline.app.catalog import find_run, read_run
 from drumline.app.naming import find_step
 from drumline.cli.options import json_option, run_option
 from drumline.cli.output import print_json, print_lines, say
+from drumline.views.evidence import evidence_lines
 from drumline.views.why import why, why_json
 from drumline.wiring import open_site
 
@@ -33,4 +34,5 @@ def command(step: str, run: str, as_json: bool) -> None:
         return
     click.echo(found.sentence)
     print_lines(f"  {note}" for note in found.notes)
+    print_lines(f"  {line}" for check in found.checks if check.was_run for line in evidence_lines(check))
     say(f"  next: {found.hint}")

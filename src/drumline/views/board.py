@@ -204,9 +204,7 @@ def _doubt(finished: StepFinished) -> str:
     proof = finished.proof
     if proof is None or proof.is_proved:
         return ""
-    if finished.unchanged:
-        return "changed nothing "
-    return f"{describe_proof(proof)} " if proof.level is Level.KEPT else "not proved "
+    return "changed nothing " if finished.unchanged else f"{describe_proof(proof)} "
 
 
 def _look(snapshot: Snapshot, step: Step, state: str, *, tick: int) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from drumline.views.attempts import UNCHANGED
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, TIMER
 from drumline.views.cells import flatten, name_some
 from drumline.views.duration import duration
+from drumline.views.evidence import Evidence
 from drumline.views.gates import answer_command, list_choices, retry_command
 from drumline.views.places import (
     NEVER,
@@ -50,7 +51,7 @@ class Why(Record):
     """The answer: one sentence about a step, a place of a walk or the run, its kind, and the command to type next.
 
     `chain` leads from a step through unmet needs to the one everything hangs on. `notes` are what else is known of the
-    work on it.
+    work on it, `checks` what each of its checks said.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Why(Record):
     chain: tuple[StepId, ...] = ()
     notes: tuple[str, ...] = ()
     proof: Proof | None = None
+    checks: tuple[Evidence, ...] = ()
 
     @property
     def sentence(self) -> str:

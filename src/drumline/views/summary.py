@@ -30,7 +30,7 @@ from drumline.views.status import list_unchanged, run_reason, step_reason
 from drumline.views.usage import sum_agents, sum_run
 
 MOST_LISTED = 20
-_ALSO_TOLD = (Level.KEPT.value, Level.DECLARED.value)
+_ALSO_TOLD = (Level.KEPT.value, Level.UNPROVED.value, Level.DECLARED.value)
 """Levels that are counted for people beside what is proved."""
 
 
@@ -272,6 +272,7 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
         answers = state == "parked" and snapshot.run.open_gates
         return tuple(onward if answers or state == "running" else [*onward, f"drumline logs --run {snapshot.run.id}"])
     look = [f"drumline status {snapshot.run.id}", *onward]
+    look += _look_at_doubt(snapshot)
     if anything_landed:
         look.append(f"git log --oneline {branch}")
     if anything_landed and state not in ("parked", "interrupted"):  # those are to be driven on first
@@ -302,6 +303,13 @@ def _onward(snapshot: Snapshot, state: str) -> Iterator[str]:
             stuck = [found for found in run.finished.values() if found.state in ("blocked", "failed")]
             yield from (f"drumline logs {found.step}" for found in stuck[:1])
             yield from [round_hint(found) for found in stuck if find_login(found.reason)][:1]
+
+
+def _look_at_doubt(snapshot: Snapshot) -> list[str]:
+    """The command that says why the first step is not proved that could be."""
+    doubtful = (Level.KEPT, Level.UNPROVED)
+    steps = [f.step for f in snapshot.run.finished.values() if f.proof is not None and f.proof.level in doubtful]
+    return [f"drumline why {step}" for step in steps[:1]]
 
 
 def _figures(found: Summary) -> str:

@@ -13,6 +13,7 @@ from drumline.record import replace
 from drumline.views.attempts import note_step
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, Cause, cause
 from drumline.views.cells import flatten, name_some
+from drumline.views.evidence import evidence_json, list_evidence
 from drumline.views.gates import answer_command, list_choices
 from drumline.views.proofs import find_proof, proof_json
 from drumline.views.snapshot import Snapshot
@@ -63,6 +64,7 @@ def why_json(run: RunId, answer: Why) -> dict[str, object]:
         "chain": list(answer.chain),
         "notes": list(answer.notes),
         "proof": proof_json(answer.proof),
+        "checks": [evidence_json(check) for check in answer.checks],
     }
 
 
@@ -84,6 +86,7 @@ def _explain_step(snapshot: Snapshot, definition: Step) -> Why:
         chain=(step, *chain) if chain else (),
         notes=note_step(snapshot.run, step, snapshot.steps.get(step)),
         proof=find_proof(snapshot.run, step),
+        checks=list_evidence(snapshot.run, definition, snapshot.steps.get(step)),
     )
 
 

@@ -48,6 +48,7 @@ async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
         touched=state.touched,
         made=state.last.ignored if state.last else (),
         present=state.ignored,
+        attempt=state.attempts,
     )
     return Note(step=[await comparison.make(command.against, command.checks)])
 
@@ -67,6 +68,7 @@ class Comparison(Record):
     touched: Sequence[Touched] = ()
     made: Sequence[str] = ()
     present: Sequence[str] = ()
+    attempt: int = 0
 
     async def make(self, against: Against, checks: Sequence[int]) -> ev.ComparisonEnded:
         """What these checks say about the other tree."""
@@ -107,7 +109,7 @@ class Comparison(Record):
 
     async def _run(self, number: int, label: str, tree: Tree, hidden: Sequence[str] = ()) -> Compared:
         step, command = self.orders.step, self.orders.checks[number].command
-        log = self.kit.log(step.id, f"{label}-{number + 1}.log")
+        log = self.kit.log(step.id, f"{label}-{self.attempt}-{number + 1}.log")
         # Another tree may ignore less: what the agent installed is not its to remove.
         await self.kit.workspaces.switch(step.id, tree, tidy=False, without=hidden)
         with open_scratch(log.with_suffix(".tmp")) as scratch:

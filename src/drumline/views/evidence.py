@@ -1,0 +1,98 @@
+"""What each check of a step said: on the work, without the work, and with what judged it before. The rule: a check
+that was not executed is said to be so."""
+
+from __future__ import annotations
+
+from drumline.core.advance import orders_for
+from drumline.core.plan import Step
+from drumline.core.proof import Against, Colour, Compared
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
+from drumline.record import Record
+from drumline.views.cells import flatten
+from drumline.views.duration import duration
+
+_WORDS = {Colour.GREEN: "passes", Colour.RED: "fails", Colour.UNKNOWN: "not known"}
+_TREES = {
+    Against.BASE: "without the work",
+    Against.BASE_SOURCE: "without the work but with its tests",
+    Against.BASE_JUDGE: "with the tests, configuration and scripts as they were before",
+}
+
+
+class Evidence(Record):
+    """One check of a step: how it ended on the work, None if it has not, and what it says about other trees."""
+
+    command: str
+    source: str
+    exit_code: int | None = None
+    was_run: bool = False
+    seconds: float = 0.0
+    log: str = ""
+    compared: tuple[tuple[Against, Compared], ...] = ()
+
+
+def list_evidence(run: RunState, step: Step, state: StepState | None) -> tuple[Evidence, ...]:
+    """The checks of a step in order; of one whose stream was not read only their commands."""
+    found = []
+    for number, check in enumerate(orders_for(run, step).checks):
+        verdict = state.verdicts.get(number) if state else None
+        trees = state.compared if state else {}
+        compared = tuple((against, trees[against][number]) for against in Against if number in trees.get(against, {}))
+        ended = verdict.ended if verdict else None
+        found.append(
+            Evidence(
+                command=check.command,
+                source=check.source,
+                exit_code=ended.exit_code if ended else None,
+                was_run=ended is not None,
+                seconds=ended.seconds if ended else 0.0,
+                log=ended.log if ended else "",
+                compared=compared,
+            )
+        )
+    return tuple(found)
+
+
+def evidence_lines(found: Evidence) -> list[str]:
+    """The check for people: its command, then a line for each tree that it was executed on."""
+    lines = [f"check ({found.source}): {flatten(found.command)}"]
+    if not found.was_run:
+        return [*lines, "  not run"]
+    word = "passes" if found.exit_code == 0 else "fails" if found.exit_code is not None else "could not be run"
+    lines.append(f"  on the work: {word} in {duration(found.seconds)}{_tell_log(found.log)}")
+    return lines + [
+        f"  {_TREES[against]}: {_tell(result)}{_tell_log(result.log)}" for against, result in found.compared
+    ]
+
+
+def evidence_json(found: Evidence) -> dict[str, object]:
+    """The check for programs."""
+    return {
+        "command": found.command,
+        "source": found.source,
+        "run": found.was_run,
+        "exit_code": found.exit_code,
+        "seconds": found.seconds,
+        "log": found.log or None,
+        "compared": [
+            {
+                "tree": against.value,
+                "verdict": result.colour.value,
+                "evidence": result.evidence or None,
+                "seconds": result.seconds,
+                "log": result.log or None,
+            }
+            for against, result in found.compared
+        ],
+    }
+
+
+def _tell(result: Compared) -> str:
+    if result.colour is Colour.UNKNOWN:
+        return f"not known ({flatten(result.evidence)})" if result.evidence else "not known"
+    return f"{_WORDS[result.colour]} (it finds nothing to judge by)" if result.absent else _WORDS[result.colour]
+
+
+def _tell_log(name: str) -> str:
+    return f", {name}" if name else ""
