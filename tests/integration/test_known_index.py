@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,5 +152,42 @@ def test_no_program_is_started_that_a_repository_names_which_the_work_has_added(
 
         assert not (tmp_path / "trace").exists()
         assert changed == {}
+
+    anyio.run(body)
+
+
+@pytest.mark.parametrize("outside", [False, True])
+def test_no_compiled_module_outlives_the_tree_that_it_was_made_from(site: Site, tmp_path: Path, outside: bool) -> None:
+    """Python knows a compiled module by the time, in seconds, and the size of its source."""
+
+    def ask(where: Path) -> str:
+        os.utime(where / "mod.py", (1, 1))
+        words = [sys.executable, "-c", "import mod; print(mod.x)"]
+        env = {"PATH": os.environ["PATH"]}
+        return subprocess.run(words, cwd=where, check=True, capture_output=True, text=True, env=env).stdout.strip()
+
+    async def body() -> None:
+        spaces = site.open()
+        await spaces.prepare(STEP, site.base)
+        where, cache = spaces.path(STEP), tmp_path / "cache"
+        (where / ".gitignore").write_text("__pycache__\n")
+        if outside:
+            cache.mkdir()
+            (where / "__pycache__").symlink_to(cache)
+        (where / "mod.py").write_text("x = 1\n")
+        before = await spaces.snapshot(STEP, base=site.base)
+        (where / "mod.py").write_text("x = 2\n")
+        after = await spaces.snapshot(STEP, base=site.base)
+        assert ask(where) == "2"
+        kept = list(cache.glob("*"))
+
+        await spaces.switch(STEP, before, tidy=False)
+
+        if outside:
+            assert list(cache.glob("*")) == kept != []
+            return
+        assert ask(where) == "1"
+        await spaces.switch(STEP, after, tidy=True)
+        assert ask(where) == "2"
 
     anyio.run(body)

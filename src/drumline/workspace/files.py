@@ -81,6 +81,13 @@ class WorkFiles:
         stamp, known = self._git.facts.get(("index", str(self._index)), (None, None))
         return tree is not None and known == tree and stamp is not None and stamp == _identify(self._index)
 
+    async def tell_tree(self) -> Tree:
+        """The tree that the index has."""
+        stamp, known = self._git.facts.get(("index", str(self._index)), (None, None))
+        if stamp is not None and stamp == _identify(self._index):
+            return Tree(known)
+        return Tree((await self._run("write-tree")).line)
+
     async def is_unchanged(self, tree: Tree, spared: Sequence[str]) -> bool:
         """Whether it is known at once that the files are `tree`, what is in or below the `spared` paths aside.
 

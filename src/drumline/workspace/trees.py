@@ -14,21 +14,28 @@ LINK = "160000 "
 MOST_REMEMBERED = 1000
 """Changes between two trees that are not asked for twice; more would only take memory."""
 _KINDS = {"A": "created", "D": "deleted"}
+_OPPOSITE = {"created": "deleted", "deleted": "created"}
 
 
 async def compare_trees(git: Git, before: str, after: Tree) -> Mapping[str, str]:
     """The paths that differ between a commit or tree and a tree, each with what happened to it."""
+    before = find_tree(git, before) or before
+    if before == after:
+        return {}
     key = ("changes", f"{before} {after}")
     known: Mapping[str, str] | None = git.facts.get(key)
     if known is not None:
         return known
+    backwards: Mapping[str, str] | None = git.facts.get(("changes", f"{after} {before}"))
+    if backwards is not None:
+        return MappingProxyType({path: _OPPOSITE.get(kind, kind) for path, kind in backwards.items()})
     found = (await git.run("diff-tree", "-r", "--no-renames", "-z", before, after)).items
     pairs = list(zip(found[::2], found[1::2], strict=True))
     changes = MappingProxyType({path: _KINDS.get(entry[-1], "modified") for entry, path in pairs})
     if len(changes) <= MOST_REMEMBERED:
         git.facts[key] = changes
     adds_link = any(entry.split(" ", 1)[1].startswith(LINK) for entry, _path in pairs)
-    if is_plain(git, find_tree(git, before) or before) and not adds_link:
+    if is_plain(git, before) and not adds_link:
         note_plain(git, after)
     return changes
 

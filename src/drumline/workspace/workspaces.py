@@ -19,6 +19,7 @@ from drumline.ports.workspaces import Landing
 from drumline.record import Record, replace
 from drumline.workspace.branch import find_head, look_at_branch, settle_branch
 from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
+from drumline.workspace.compiled import forget_compiled
 from drumline.workspace.composing import compose_tree
 from drumline.workspace.files import WorkFiles
 from drumline.workspace.git import LIMIT, Git
@@ -149,7 +150,9 @@ class GitWorkspaces:
         it is to be `without` are set aside until the workspace is used again.
         """
         async with self._open(step) as desk:
+            before = await desk.files.tell_tree()
             await (desk.files.fill(tree) if tidy else desk.files.change(tree))
+            forget_compiled(desk.path, await compare_trees(self._git, before, tree))
             set_aside(desk.path, desk.hidden, without)
 
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:

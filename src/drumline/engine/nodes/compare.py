@@ -23,7 +23,6 @@ from drumline.engine.kit import Kit
 from drumline.engine.nodes.check import run_check
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.salvage import list_ignored
-from drumline.isolation.scratch import open_scratch
 from drumline.ports.processes import Processes
 from drumline.ports.workspaces import Workspaces
 from drumline.record import Record
@@ -112,17 +111,15 @@ class Comparison(Record):
         log = self.kit.log(step.id, f"{label}-{self.attempt}-{number + 1}.log")
         # Another tree may ignore less: what the agent installed is not its to remove.
         await self.kit.workspaces.switch(step.id, tree, tidy=False, without=hidden)
-        with open_scratch(log.with_suffix(".tmp")) as scratch:
-            checked = await run_check(
-                command,
-                self.processes,
-                folder=self.kit.workspaces.path(step.id),
-                log=log,
-                timeout=self.kit.check_timeout,
-                files=step.files,
-                # Python distinguishes compiled modules by time and size, which two trees in one folder may share.
-                env={"PYTHONPYCACHEPREFIX": str(scratch)},
-            )
+        checked = await run_check(
+            command,
+            self.processes,
+            folder=self.kit.workspaces.path(step.id),
+            log=log,
+            timeout=self.kit.check_timeout,
+            files=step.files,
+            env={"PYTHONDONTWRITEBYTECODE": "1"},  # what it would compile belongs to a tree that goes away
+        )
         failure = checked.cause.failure.value if checked.cause else ""
         colour, evidence = paint(checked.exit_code, failure, checked.output)
         absent = colour is Colour.RED and finds_nothing(checked.output)
