@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -20,6 +21,8 @@ from drumline.core.ids import Commit, RunId, StepId
 from drumline.errors import GitError, InvalidInput
 from drumline.isolation.outside import read_checkout
 from drumline.models.witness import look
+from drumline.ports.workspaces import Landing
+from drumline.workspace import rebases
 from drumline.workspace.fingerprint import take_fingerprint
 from drumline.workspace.locks import hold, retry_busy
 from drumline.workspace.repository import find_repository
@@ -1059,3 +1062,50 @@ def test_files_are_set_aside_until_the_workspace_is_used_again(site: Site) -> No
         return was_there, made.read_text()
 
     assert anyio.run(body) == (False, "new")
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_branch_that_the_user_is_rebasing_is_not_moved(
+    site: Site, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
+    monkeypatch.setattr(rebases, "PATIENCE", 0.1)
+    place = site.top
+    if linked:
+        place = site.top.parent / "linked"
+        git(site.top, "worktree", "add", "-q", "--detach", str(place))
+    user = ("-c", "user.name=u", "-c", "user.email=u@example.org", "-c", "sequence.editor=echo break >>")
+
+    async def work() -> tuple[Landing, str, Landing]:
+        first = await land(site, A, {"one.txt": "1"})
+        spaces = site.open()
+        await spaces.prepare(B, first)
+        (spaces.path(B) / "two.txt").write_text("2")
+        tree = await spaces.snapshot(B, base=first)
+        commit = await spaces.commit(B, tree, base=first, message="Two")
+        git(place, *user, "rebase", "-q", "-i", site.base, BRANCH)
+        refused = await spaces.land(B, commit, head=first)
+        git(place, *user, "rebase", "--continue")
+        rebased = git(site.top, "rev-parse", BRANCH)
+        git(place, "checkout", "-q", "--detach")
+        return refused, rebased, await spaces.land(B, commit, head=first)
+
+    refused, rebased, landed = anyio.run(work)
+
+    assert refused.commit is None
+    assert "is being rebased" in refused.refusal
+    assert landed.commit is not None
+    assert git(site.top, "merge-base", "--is-ancestor", rebased, BRANCH) == ""
+
+
+def test_a_rebase_that_is_over_soon_is_waited_for(site: Site) -> None:
+    state = site.top / ".git" / "rebase-merge"
+    state.mkdir()
+    (state / "head-name").write_text(f"refs/heads/{BRANCH}\n")
+    timer = threading.Timer(0.3, shutil.rmtree, [state])
+
+    async def work() -> Commit:
+        timer.start()
+        return await land(site, A, {"one.txt": "1"})
+
+    assert anyio.run(work) == git(site.top, "rev-parse", BRANCH)
+    timer.join()

@@ -18,6 +18,7 @@ from drumline.record import Record
 from drumline.workspace.commits import Made, make_commit, read_commit, read_identity
 from drumline.workspace.git import Git
 from drumline.workspace.locks import back_off, is_busy, retry_busy
+from drumline.workspace.rebases import wait_for_rebase
 from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.worktrees import detach_head, file_name, find_checkouts, find_record
 
@@ -72,6 +73,7 @@ class Target(Record):
 
 async def land_commit(target: Target, step: StepId, commit: Commit, *, head: Commit, held: int) -> Landing:
     """Bring `commit` onto the branch, or adopt the landing of this step found above `head`."""
+    rebased = await wait_for_rebase(target.git.common_dir, target.ref, besides=target.folder)
     refs, taken = await target.read_standing(f"{target.step_refs(step)}{LANDED}*")
     tip = refs.get(target.ref)
     if tip is None:
@@ -81,6 +83,9 @@ async def land_commit(target: Target, step: StepId, commit: Commit, *, head: Com
         return Landing(commit=found.id, tree=found.tree, merged=found.id != commit, adopted=True)
     if refs.get(target.head_ref, tip) != tip:
         return Landing(refusal=f"the run branch {target.branch!r} was moved by somebody else", moved=True)
+    if rebased is not None:
+        where = f"the run branch {target.branch!r} is being rebased in {str(rebased)!r}"
+        return Landing(refusal=f"{where}; it is moved only when that is over (git rebase --continue or --abort)")
     landing = await _place(target.git, await read_commit(target.git, commit), tip)
     if landing.commit is None:
         return landing
