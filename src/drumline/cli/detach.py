@@ -9,6 +9,7 @@ import time
 
 import click
 
+from drumline.cli.debugging import VARIABLE, is_debugging
 from drumline.cli.output import print_json, say
 from drumline.core.ids import RunId
 from drumline.wiring import Site
@@ -29,7 +30,7 @@ def detach(site: Site, run: RunId, *, as_json: bool) -> int:
             stdout=log,
             stderr=log,
             start_new_session=True,
-            env={**os.environ, "DRUMLINE_JOBS": str(site.settings.jobs)},
+            env={**os.environ, "DRUMLINE_JOBS": str(site.settings.jobs), **({VARIABLE: "1"} if is_debugging() else {})},
         )
     _wait_joined(site, run, process)
     if as_json:

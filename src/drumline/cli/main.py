@@ -6,8 +6,9 @@ person, 3 invalid plan, flow, configuration or arguments, 130 interrupted.
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 import click
@@ -40,7 +41,10 @@ COMMANDS = (
     "gc",
 )
 DRIVING = ("do", "run", "resume", "answer", "retry", "skip", "flow")
+DEBUG = "--debug"
 USAGE = 3
+_open: list[Callable[[], None]] = []
+"""What is closed when a command is over."""
 INTERRUPTED = 130
 
 
@@ -61,8 +65,14 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="drumline", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.option("--debug", is_flag=True, help="Say on stderr, and in the run's folder, what this process does.")
+def cli(debug: bool) -> None:
     """Run an implementation plan with coding agents, and prove the result."""
+    if debug or os.environ.get("DRUMLINE_DEBUG"):
+        from drumline.cli.debugging import start_debugging, stop_debugging
+
+        start_debugging()
+        _open.append(stop_debugging)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -72,13 +82,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         speak_utf8()
         settle_streams()
-    words = sys.argv[1:] if argv is None else argv
-    if not words or words[0] not in DRIVING:
-        return _main(argv)
-    from drumline.cli.output import outlive_readers
+    words = [word for word in (sys.argv[1:] if argv is None else argv) if word != DEBUG]
+    try:
+        if not words or words[0] not in DRIVING:
+            return _main(argv)
+        from drumline.cli.output import outlive_readers
 
-    with outlive_readers():
-        return _main(argv)
+        with outlive_readers():
+            return _main(argv)
+    finally:
+        while _open:
+            _open.pop()()
 
 
 def _main(argv: Sequence[str] | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shlex
 import sys
@@ -16,6 +17,7 @@ from drumline.core.plan import Problem, Severity
 from drumline.engine.refusals import MACHINE, explain_refusal, find_refusal
 from drumline.errors import DrumlineError, InvalidFlow, InvalidPlan, SystemRefused
 
+log = logging.getLogger(__name__)
 SCHEMA_VERSION = 1
 MOST_PROBLEMS = 50
 
@@ -92,6 +94,7 @@ def show_error(error: Exception, *, typed: Sequence[str]) -> int:
     found = _deliberate(error) or _refused(error, typed)
     if found is None:
         raise error
+    log.debug("refused", exc_info=error)
     as_json = "--json" in typed
     problems = found.problems if isinstance(found, InvalidPlan | InvalidFlow) else ()
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -19,6 +20,7 @@ from drumline.app.drive import INTERRUPTED, drive
 from drumline.app.leftovers import clear_before_start
 from drumline.app.say import name_person
 from drumline.app.say import say as leave_message
+from drumline.cli.debugging import is_debugging, keep_debug_log
 from drumline.cli.driving import Ears, open_driver
 from drumline.cli.merging import is_merge_due, merge
 from drumline.cli.output import is_terminal, print_json, print_lines, problem_json, say
@@ -46,6 +48,7 @@ from drumline.wiring import Site
 if TYPE_CHECKING:
     from drumline.app.recording import Recorder
 
+log = logging.getLogger(__name__)
 FRAME = 0.25
 """Seconds between two frames of the board."""
 
@@ -63,6 +66,7 @@ class Session:
     record: Path | None = None
 
     def __post_init__(self) -> None:
+        keep_debug_log(self.site.logs(self.run), self.site.redaction)
         own = self.store.read(Stream(self.run))
         # What is pinned at the beginning never changes: one reading is enough for every driver of this process.
         self._begun = fold_run(RunState(id=self.run), [recorded.event for recorded in own])
@@ -113,7 +117,7 @@ class Session:
     def _drive_once(self, *, resuming: bool) -> RunState:
         driver = self._driver = self._open_driver()
         with ExitStack() as stack:
-            if is_terminal() and not self.as_json and os.environ.get("TERM", "dumb") != "dumb":
+            if is_terminal() and not (self.as_json or is_debugging()) and os.environ.get("TERM", "dumb") != "dumb":
                 return anyio.run(self._drive_with_board, driver, resuming, stack)
             return anyio.run(self._clear_and_work, driver, resuming)
 
@@ -149,6 +153,9 @@ class Session:
 
     def _observe(self, recorded: Sequence[Recorded], run: RunState) -> None:
         """Tell what happened; the driver has it folded in already."""
+        for entry in recorded if is_debugging() else ():
+            facts = {"seq": entry.seq, "step": entry.stream.step or "-", "version": entry.version}
+            log.debug("recorded %s", type(entry.event).__name__, extra=facts)
         for line in self._progress.feed(recorded, run):
             self._show(line)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
 import re
 import subprocess
@@ -29,6 +30,7 @@ from drumline.processes.inherited import number_mark
 from drumline.processes.kill import sweep
 from drumline.record import replace
 
+log = logging.getLogger(__name__)
 LOG_HEAD = 4 * 1024 * 1024
 LOG_TAIL = 1024 * 1024
 OUTPUT_TAIL = 8 * 1024
@@ -227,9 +229,13 @@ async def _listen(process: Process) -> bytes:
 
 
 def _conclude(said: bytes | None, job: Job, mark: str, *, began: float) -> Ended:
-    report = _read_report(said or b"", job.log)
-    if report is not None:
-        return report
+    ended = _read_report(said or b"", job.log) or _bury(said, job, mark, began=began)
+    facts = {"exit_code": ended.exit_code, "seconds": f"{ended.seconds:.3f}", "log": job.log}
+    log.debug("%s ended", " ".join(job.argv[:1]) or "an empty command", extra=facts)
+    return ended
+
+
+def _bury(said: bytes | None, job: Job, mark: str, *, began: float) -> Ended:
     # Its supervisor is gone without a word, so nobody but us ends what it had started.
     sweep(mark)
     seconds = time.monotonic() - began

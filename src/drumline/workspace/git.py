@@ -6,11 +6,14 @@ before git returns, and no `GIT_*` variable of the caller reaches it.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import shlex
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +24,7 @@ import anyio
 from drumline.errors import GitError, GitKilled, GitStuck, InvalidInput
 from drumline.record import Record, field, replace
 
+log = logging.getLogger(__name__)
 NEEDED = (2, 38)
 _INSTALL = "install git 2.38 or newer"
 
@@ -98,6 +102,7 @@ async def run_git(
     Descriptors in `keep_open` are inherited, so that a lock held
     on one of them lasts as long as git runs, even if this process dies first.
     """
+    began = time.monotonic()
     with _open_buffer(text) as given, _open_buffer() as out, _open_buffer() as err:
         running = _start(args, (given, out, err), cwd=cwd, env=environment(env or {}), keep_open=keep_open)
         try:
@@ -105,6 +110,9 @@ async def run_git(
         finally:
             os.close(running.alive)
         done = subprocess.CompletedProcess(args, running.process.returncode, _read_buffer(out), _read_buffer(err))
+    if log.isEnabledFor(logging.DEBUG):
+        facts = {"exit_code": done.returncode, "seconds": f"{time.monotonic() - began:.3f}", "cwd": cwd}
+        log.debug("git %s", shlex.join(args), extra=facts)
     return _judge(args, done, accept)
 
 
