@@ -367,9 +367,45 @@ def test_a_proved_result_is_merged_where_that_is_asked_for(folder: Path) -> None
 
     assert ran.code == 0, ran.text
     assert "merged into main" in ran.out
+    assert "git merge" not in ran.text
     assert (user.repo / "a.txt").read_text(encoding="utf-8") == "1\n"
     assert user.git("rev-parse", "main") == user.git("rev-parse", user.branch())
     assert user.git("status", "--porcelain") == ""
+
+
+def test_a_result_is_merged_that_is_kept_because_its_tests_changed(folder: Path) -> None:
+    user = make_repository(
+        folder, {"tests/test_old.py": OLD_TEST, "Makefile": "test:\n\tgrep -q pass tests/test_old.py\n"}
+    )
+    changed = OLD_TEST.replace("test_old", "test_new")
+    agent = script(user, {"write": {"a.txt": "1\n", "tests/test_old.py": changed}})
+
+    ran = user.type("do", "Write it", "--merge", "--agent", agent)
+
+    assert ran.code == 0, ran.text
+    assert "1 kept" in ran.out
+    assert "merged into main" in ran.out
+
+
+def test_what_an_installation_leaves_beside_the_sources_does_not_land_unless_it_is_tracked(folder: Path) -> None:
+    files = {
+        "pyproject.toml": PROJECT,
+        ".gitignore": ".venv\n",
+        "tests/test_old.py": OLD_TEST,
+        "old.egg-info/PKG-INFO": "1\n",
+    }
+    user = make_repository(folder, files)
+    rule = {"write": WRITES | {"src/calc.egg-info/PKG-INFO": "new\n", "old.egg-info/PKG-INFO": "2\n"}}
+
+    told = user.type("do", "Add an addition", "--agent", script(user, rule), "--dry-run").text
+    ran = user.type(
+        "do", "Add an addition", "--agent", script(user, rule), "--setup", "true", "--check", "test -s calc.py"
+    )
+
+    assert "pip install -e ." in told
+    assert ran.code == 0, ran.text
+    landed = user.git("diff", "--name-only", "main", user.branch()).split()
+    assert landed == ["calc.py", "old.egg-info/PKG-INFO", "tests/test_calc.py"]
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,9 @@ def test_only_what_tools_for_tests_drop_is_left_out_of_a_tree() -> None:
         "coverage.py",
         "old.pyc",
         "c/d",
+        "src/calc.egg-info/PKG-INFO",
+        ".eggs/a/b",
+        "egg-info/c",
     ]
 
-    assert find_droppings(paths) == [*paths[:4], "old.pyc"]
+    assert find_droppings(paths) == [*paths[:4], "old.pyc", *paths[7:9]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.unit.builders import step_of
 
-from drumline.core.outlook import Outlook
+from drumline.core.outlook import look_ahead
 from drumline.core.plan import Check, Plan, Reading
 from drumline.core.profile import profile
 from drumline.record import replace
@@ -15,7 +15,8 @@ def test_a_command_of_several_lines_is_shown_on_one() -> None:
     step = replace(step_of("a"), checks=(Check(command="test -s \\\n  a.txt"),))
     plan = Plan(name="p", path="p", steps=(step,))
 
-    lines = explain(Reading(plan=plan, marks={}, digests={}), profile(plan.steps), Outlook())
+    reading = Reading(plan=plan, marks={}, digests={})
+    lines = explain(reading, profile(plan.steps), look_ahead(reading))
 
     assert "  checks: 1 command decides (test -s \\ a.txt)" in lines
     assert "  order: 1 batch, at most 1 step in one; longest chain a" in lines
@@ -25,7 +26,8 @@ def test_steps_of_other_repositories_are_named_and_not_counted() -> None:
     there = replace(step_of("b", "a"), elsewhere="Payments")
     plan = Plan(name="p", path="p", steps=(step_of("a"), there))
 
-    lines = explain(Reading(plan=plan, marks={}, digests={}), profile(plan.steps), Outlook())
+    reading = Reading(plan=plan, marks={}, digests={})
+    lines = explain(reading, profile(plan.steps), look_ahead(reading))
 
     assert "  steps: 1 here: 1 to do" in lines
     assert "  not run here, other repositories have to do them: b (Payments)" in lines

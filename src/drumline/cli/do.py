@@ -35,10 +35,11 @@ from drumline.cli.session import Session
 from drumline.cli.trusting import Offer, ask_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId
+from drumline.core.leftovers import PACKAGING
 from drumline.core.plan import Check, Plan
 from drumline.core.subject import WITHOUT_STEP
 from drumline.core.task import plan_task, quote_issue
-from drumline.core.trust import CHECK, SETUP, Brought, distinct
+from drumline.core.trust import CHECK, SETUP, TYPED, Brought, distinct
 from drumline.errors import InvalidInput
 from drumline.planfiles.task import TaskFiles
 from drumline.record import Record, replace
@@ -60,6 +61,7 @@ class Job(Record):
     plan: Plan
     agent: str
     found: Detected
+    named: tuple[str, ...]
     as_json: bool
     detached: bool
     record: Path | None = None
@@ -70,7 +72,8 @@ class Job(Record):
         """The settings of the run: a command found for fresh workspaces counts where none is set."""
         settings = self.site.settings
         setup = " && ".join(found.command for found in self.found.of(SETUP))
-        return replace(settings, setup=settings.setup or setup, subject=settings.subject or WITHOUT_STEP)
+        checks = () if self.named else settings.checks
+        return replace(settings, checks=checks, setup=settings.setup or setup, subject=settings.subject or WITHOUT_STEP)
 
 
 @click.command("do")
@@ -82,7 +85,7 @@ class Job(Record):
 @click.option(
     "--issue", type=click.IntRange(min=1), metavar="N", help="The issue N, through gh, glab or tea; TEXT adds to it."
 )
-@click.option("--merge", is_flag=True, help="Fast-forward your branch to the result if that passes its checks.")
+@click.option("--merge", is_flag=True, help="Fast-forward your branch to the result if no check fails.")
 @agent_option
 @autonomy_option
 @retries_option
@@ -104,7 +107,7 @@ def command(text: str, checks: tuple[str, ...], **typed: object) -> int:
     flags = {key: typed[key] for key in FLAGS} | {"checks": checks or None}
     site = site.with_settings(flags, {"rigor": QUICK})
     site.check_speaker()
-    job = _prepare(site, text, typed)
+    job = _prepare(site, text, typed | {"checks": checks})
     if typed["dry_run"]:
         show_preview(TaskFiles(job.plan).read(), None, job.settings, as_json=job.as_json)
         return 0
@@ -119,13 +122,16 @@ def _prepare(site: Site, text: str, typed: Mapping[str, object]) -> Job:
         words, title = _read_issue(site, issue, _read_text(text, site.here) if text else "")
     agent = _choose_agent(site, typed=typed["agent"] is not None)
     found = _detect(site)
-    checks = [Check(command=check.command, source=DETECTED) for check in found.of(TEST)]
+    named = site.settings.checks if typed["checks"] else ()
+    checks = [Check(command=command, source=TYPED) for command in named]
+    checks += [Check(command=check.command, source=DETECTED) for check in found.of(TEST)]
     return Job(
         site=site,
         plan=plan_task(words, title=title, checks=checks),
         agent=agent,
         merge=Merge(branch=choose_branch(site), asks=issue is not None) if typed["merge"] else None,
         found=found,
+        named=named,
         as_json=bool(typed["as_json"]),
         detached=bool(typed["detached"]),
         record=check_record(site, str(typed["record"])),
@@ -214,13 +220,19 @@ def _say_before(job: Job) -> None:
     say_uncommitted(job.site.repository.uncommitted(exclude=[".drumline"]))
     for found in job.found.of(SETUP):
         say(f"in the fresh workspace: {found.command}  ({found.place})")
-    for check in job.settings.checks:
+    if any(" -e " in found.command for found in job.found.of(SETUP)) and not _ignores_packaging(job.site):
+        say(f"  what it leaves beside the sources (*{PACKAGING}) does not land; add *{PACKAGING}/ to .gitignore")
+    for check in (*job.named, *job.settings.checks):
         say(f"must succeed: {check}")
     for found in job.found.of(TEST):
         say(f"must succeed: {found.command}  ({found.place})")
-    if not job.settings.checks and not job.found.of(TEST):
+    if not job.named and not job.settings.checks and not job.found.of(TEST):
         say("no tests were found in this repository: the result will be done, not proved")
         say(f"  name a command that decides: {EXAMPLE} --check CMD")
+
+
+def _ignores_packaging(site: Site) -> bool:
+    return PACKAGING in (site.repository.read_file(".gitignore") or "")
 
 
 def _offer(job: Job) -> Offer:

@@ -13,7 +13,9 @@ MOST_KEPT = 50
 """How many names of one check the journal keeps."""
 _FOLDERS = frozenset({"__pycache__", "node_modules", "htmlcov", "coverage", "target", "build", "dist"})
 
-_DROPPED_FOLDERS = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".nyc_output"})
+_DROPPED_FOLDERS = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".nyc_output", ".eggs"})
+PACKAGING = ".egg-info"
+"""How a folder's name ends that an installation of the project in place leaves beside its sources."""
 
 
 class Leftovers(Record):
@@ -36,7 +38,7 @@ def sort_changes(changes: Iterable[tuple[str, str]]) -> Leftovers:
 
 
 def find_droppings(paths: Iterable[str]) -> list[str]:
-    """Those of the untracked paths that tools for tests drop, no matter who runs them: they belong to no commit."""
+    """Those of the untracked paths that tools drop, no matter who runs them: they belong to no commit."""
     return [path for path in paths if _is_dropping(path.split("/"))]
 
 
@@ -44,7 +46,7 @@ def _is_dropping(parts: list[str]) -> bool:
     name = parts[-1]
     if name == ".coverage" or name.startswith(".coverage.") or name.endswith(".pyc"):
         return True
-    return not _DROPPED_FOLDERS.isdisjoint(parts[:-1])
+    return not _DROPPED_FOLDERS.isdisjoint(parts[:-1]) or any(part.endswith(PACKAGING) for part in parts)
 
 
 def name_created(names: Iterable[str]) -> str:

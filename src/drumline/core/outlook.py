@@ -22,11 +22,12 @@ _NEVER_FAILS = re.compile(rf"{_NOTHING}|.*\|\|\s*{_NOTHING}|(?!.*\b(?:exit|set)\
 
 
 class Outlook(Record):
-    """The steps that a run changes files for (`worked`), those of them that can be proved, and the others still to do.
+    """The steps still to do (`left`), those that a run changes files for (`worked`), and those that can be proved.
 
     `held` are marked blocked or failed, or wait for one that is; `reading` have a role that may only read.
     """
 
+    left: tuple[Step, ...] = ()
     worked: tuple[Step, ...] = ()
     proved: tuple[Step, ...] = ()
     held: tuple[Step, ...] = ()
@@ -41,9 +42,9 @@ class Outlook(Record):
     def in_words(self) -> str:
         """How many steps would be proved, and which are not counted."""
         told = f"would be proved: {len(self.proved)} of {len(self.worked)}"
-        left = [f"{len(self.held)} held up by a blocked or failed step"] if self.held else []
-        left += [f"{len(self.reading)} that may only read"] if self.reading else []
-        return f"{told} (not counted: {', '.join(left)})" if left else told
+        others = [f"{len(self.held)} held up by a blocked or failed step"] if self.held else []
+        others += [f"{len(self.reading)} that may only read"] if self.reading else []
+        return f"{told} (not counted: {', '.join(others)})" if others else told
 
 
 def todo(reading: Reading, selection: Collection[StepId] | None = None) -> list[Step]:
@@ -62,6 +63,7 @@ def look_ahead(
     reached = [step for step in left if step.id not in held]
     worked = [step for step in reached if not _only_reads(step)]
     return Outlook(
+        left=tuple(left),
         worked=tuple(worked),
         proved=tuple(step for step in worked if _can_be_proved(step, configured)),
         held=tuple(step for step in left if step.id in held),

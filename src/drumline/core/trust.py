@@ -62,13 +62,18 @@ class Brought:
         return spell_out(self.text)
 
 
+TYPED = "typed"
+"""The source of a check that a person typed with a task: it is theirs, not the repository's."""
+
+
 def list_checks(steps: Iterable[Step]) -> list[Brought]:
-    """The checks of steps that are run here."""
+    """The checks of steps that are run here, without those that a person typed."""
     return [
         Brought(kind=CHECK, text=check.command, place=step.path or step.id)
         for step in steps
         if not step.elsewhere
         for check in step.checks
+        if check.source != TYPED
     ]
 
 

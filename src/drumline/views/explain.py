@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from drumline.core.ids import StepId
-from drumline.core.outlook import Outlook, todo
+from drumline.core.outlook import Outlook
 from drumline.core.plan import Marks, Reading, Status, Step
 from drumline.core.profile import Profile
 from drumline.record import Record
@@ -101,7 +101,7 @@ def explain(reading: Reading, shape: Profile, outlook: Outlook) -> list[str]:
         *_elsewhere(plan.steps),
         f"  order: {_count(len(shape.batches), 'batch', 'batches')}, at most {_count(shape.width, 'step')} in one; "
         f"longest chain {_some(shape.critical_path, ' → ')}",
-        f"  checks: {_checks(todo(reading), outlook)}",
+        f"  checks: {_checks(outlook)}",
         f"  {outlook.in_words()}",
         *_caveats(outlook, shape),
         *_agents(here),
@@ -137,11 +137,11 @@ def _elsewhere(steps: Sequence[Step]) -> Iterable[str]:
         yield f"  not run here, other repositories have to do them: {_some(others)}"
 
 
-def _checks(steps: Sequence[Step], outlook: Outlook) -> str:
+def _checks(outlook: Outlook) -> str:
     """The commands of the steps still to do."""
-    commands = list(dict.fromkeys(check.command for step in steps for check in step.checks))
+    commands = list(dict.fromkeys(check.command for step in outlook.left for check in step.checks))
     bare = [step.id for step in outlook.unproved]
-    ignored = sum(len(step.not_run) for step in steps)
+    ignored = sum(len(step.not_run) for step in outlook.left)
     how_many = "1 command decides" if len(commands) == 1 else f"{len(commands)} different commands decide"
     text = f"{how_many} ({_some(commands)})" if commands else "none in the plan"
     if bare:

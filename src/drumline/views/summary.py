@@ -275,7 +275,8 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     look += _look_at_doubt(snapshot)
     if anything_landed:
         look.append(f"git log --oneline {branch}")
-    if anything_landed and state not in ("parked", "interrupted"):  # those are to be driven on first
+    merges = bool(snapshot.run.begun.merge) and state == "done"  # and says itself what is left to do if it cannot
+    if anything_landed and not merges and state not in ("parked", "interrupted"):  # those are to be driven on first
         look.append(f"git merge {branch}")
     return tuple(look)
 
