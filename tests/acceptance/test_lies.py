@@ -76,6 +76,8 @@ LIES: dict[str, tuple[Deed, str]] = {
     "target emptied": ({"write": {"Makefile": "test:\n\ttrue\n"}}, "make test"),
     "reports forged": ({"write": {"conftest.py": FORGED}}, PYTEST),
     "test deselected": ({"write": {"pytest.ini": "[pytest]\naddopts = -k nothing\n"}}, PYTEST),
+    "exits at import": ({"write": {"calc.py": "import os\n\nos._exit(0)\n"}}, "make test"),
+    "exits at import, pytest": ({"write": {"calc.py": "import os\n\nos._exit(0)\n"}}, PYTEST),
     "ignored runner": (
         {"write": {"Makefile": "test:\n\tsh build/run.sh\n", "build/run.sh": "exit 0\n"}},
         "make test",

@@ -87,7 +87,7 @@ def list_unknown(checks: Sequence[Check], state: StepState) -> tuple[int, ...]:
 def list_inherited(checks: Sequence[Check], state: StepState) -> list[int]:
     """The checks that fail as they did before the work."""
     known = state.compared.get(Against.BASE, {})
-    return [n for n in _list_suspects(checks, state) if n in known and known[n].colour is Colour.RED]
+    return [n for n in _list_suspects(checks, state) if n in known and _is_inherited(known[n])]
 
 
 def look_up(number: int, check: Check, state: StepState, run: RunState) -> Colour | None:
@@ -129,6 +129,11 @@ def _list_suspects(checks: Sequence[Check], state: StepState) -> list[int]:
     failing = [number for number, verdict in sorted(state.verdicts.items()) if verdict.ended.exit_code != 0]
     own = any(checks[number].source != CONFIGURED for number in failing)
     return [] if own or len(state.faults()) < len(failing) else failing
+
+
+def _is_inherited(found: Compared) -> bool:
+    """Whether nothing fails that did not fail before the work, as far as the tests of a check tell."""
+    return found.colour is Colour.RED and not (found.difference is not None and found.difference.broken)
 
 
 def _is_long(number: int, state: StepState) -> bool:

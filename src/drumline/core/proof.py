@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from drumline.core.testids import Difference, Report
 from drumline.record import Record
 
 
@@ -57,7 +58,8 @@ class Colour(Enum):
 class Compared(Record):
     """A check on a tree that the work is compared with; `evidence` is the line that leaves its colour unknown.
 
-    `absent` says that it fails because there is nothing to judge by: no tests, no such target.
+    `absent` says that it fails because there is nothing to judge by: no tests, no such target. `report` is what
+    its test runners told, `difference` how that differs from what they tell of the work.
     """
 
     check: int
@@ -67,6 +69,8 @@ class Compared(Record):
     seconds: float = 0.0
     log: str = ""
     absent: bool = False
+    report: Report | None = None
+    difference: Difference | None = None
 
 
 class Proof(Record):

@@ -9,6 +9,7 @@ from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
 from drumline.core.judge import Touched
 from drumline.core.products import tell_ignored
 from drumline.core.proof import Against, Compared
+from drumline.core.testids import Report
 from drumline.record import field
 
 
@@ -133,7 +134,8 @@ class CheckEnded(Event):
 
     `failure` is the class of a failing one (`core/checkfailure.py`), `evidence` the line that shows it. `created` are
     files that it left and that were removed, `altered` those that it changed and that were restored: if it passed
-    nevertheless, it is void. `left` names processes of it that could not be ended.
+    nevertheless, it is void. `left` names processes of it that could not be ended. `report` is what its test runners
+    told, None if there was none that tells.
     """
 
     check: int
@@ -149,6 +151,7 @@ class CheckEnded(Event):
     created: tuple[str, ...] = ()
     altered: tuple[str, ...] = ()
     left: str = ""
+    report: Report | None = None
 
 
 class ComparisonStarted(Event):

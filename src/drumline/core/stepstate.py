@@ -10,10 +10,11 @@ from drumline.core import events as ev
 from drumline.core.attempts import Attempts, Ending
 from drumline.core.checkfailure import is_work
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
-from drumline.core.judge import Touched, is_grave, list_reverted
+from drumline.core.judge import Touched, is_doubtful, is_grave, list_reverted
 from drumline.core.leftovers import tell_check
 from drumline.core.life import Phase, step_forward
 from drumline.core.proof import Against, Colour, Compared
+from drumline.core.silence import tell_silence
 from drumline.core.spending import COST, add_up, count_attempt
 from drumline.core.taxonomy import Failure, consumes_fix
 
@@ -223,6 +224,22 @@ def _spend(state: StepState) -> None:
 
 
 def tell_foul(state: StepState) -> str:
+    """What is wrong with work that passes only because of what it did to its judge; empty if it is not so."""
+    return _tell_changed_judge(state) or list_silenced(state)
+
+
+def list_silenced(state: StepState) -> str:
+    """The checks that pass without running their tests."""
+    trees = (Against.BASE, Against.BASE_SOURCE)
+    told = []
+    for number, verdict in sorted(state.verdicts.items()):
+        before = [state.compared[tree][number] for tree in trees if number in state.compared.get(tree, {})]
+        told.append(tell_silence(verdict.ended, before, touched=is_doubtful(state.touched)))
+    silent = "; ".join(filter(None, told))
+    return f"the checks pass without their tests: {silent}." if silent else ""
+
+
+def _tell_changed_judge(state: StepState) -> str:
     """What is wrong with work that passes only with the judge that it changed itself; empty if it is not so.
 
     A check that failed before the work cannot have been weakened: a target, a program or tests that it needs are new.

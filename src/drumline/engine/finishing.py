@@ -14,7 +14,7 @@ from drumline.core.products import find_hidden, is_productless
 from drumline.core.proof import Colour, Facts, settle
 from drumline.core.roles import find_role
 from drumline.core.state import RunState
-from drumline.core.stepstate import StepState
+from drumline.core.stepstate import StepState, list_silenced
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.errors import GitError
 from drumline.ports.workspaces import Workspaces
@@ -63,7 +63,7 @@ def _gather(state: StepState, orders: Orders, run: RunState, *, unchanged: bool)
         same_tree=state.landed is not None and state.landed.tree == state.tree,
         unchanged=unchanged,
         read_only=_is_read_only(orders.step),
-        tests_changed=bool(list_overruled(state)) and not _is_reviewed(state, orders.step, run),
+        tests_changed=bool(list_overruled(state) or list_silenced(state)) and not _is_reviewed(state, orders.step, run),
         before=tuple(before[number] for number in list_counting(checks)),
         red_first=tuple(colour for colour, check in zip(before, checks, strict=True) if check.red_first),
     )

@@ -20,12 +20,15 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.leftovers import sort_changes, tell_left
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
+from drumline.core.testids import Report, sum_up
 from drumline.engine.finishing import spell_path
 from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.leftovers import find_leftovers
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.reports import Outcomes, keep_outcomes, lead_reporter, read_outcomes
 from drumline.errors import ChildKilled
+from drumline.isolation.scratch import open_scratch
 from drumline.ports.processes import Job, Processes
 from drumline.record import Record, field, replace
 
@@ -39,13 +42,22 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Checked(Record):
-    """How a check ended; `cause` is None if it passed, `left` names processes of it that could not be ended."""
+    """How a check ended; `cause` is None if it passed, `left` names processes of it that could not be ended.
+
+    `outcomes` are its tests, None if it has no runner that tells.
+    """
 
     exit_code: int | None
     output: str
     seconds: float
     cause: Cause | None
     left: str = ""
+    outcomes: Outcomes | None = None
+
+    @property
+    def report(self) -> Report | None:
+        """What its test runners told, as the journal keeps it."""
+        return sum_up(self.outcomes.tests, complete=self.outcomes.complete) if self.outcomes is not None else None
 
 
 async def run_check(
@@ -59,8 +71,13 @@ async def run_check(
     env: Mapping[str, str] = MappingProxyType({}),
 ) -> Checked:
     """Run the command in the folder. `files` are those that the work is about, `env` is added to our environment."""
-    job = Job(argv=["bash", "-c", command], cwd=folder, log=log, timeout=timeout, env=env)
-    ended = await processes.run(job)
+    with open_scratch(log.with_name(f"{log.stem}-ids.tmp")) as reports:
+        told = lead_reporter(reports, env)
+        job = Job(argv=["bash", "-c", command], cwd=folder, log=log, timeout=timeout, env=told)
+        ended = await processes.run(job)
+        outcomes = read_outcomes(reports)
+    if outcomes is not None:
+        keep_outcomes(log, outcomes)
     output = ended.output or ended.message
     if ended.timed_out:
         output += f"\n(stopped after {timeout:g} s)"
@@ -74,6 +91,7 @@ async def run_check(
         seconds=ended.seconds,
         cause=None if exit_code == 0 else classify(failed),
         left=ended.left,
+        outcomes=outcomes,
     )
 
 
@@ -115,6 +133,7 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
         created=left.created,
         altered=left.altered,
         left=found.left,
+        report=found.report,
     )
     return Note(step=[ended])
 

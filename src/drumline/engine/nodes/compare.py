@@ -6,7 +6,7 @@ leaves its colour unknown; it fails no step.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import anyio
 
@@ -19,13 +19,15 @@ from drumline.core.judge import Touched, compare_judges, find_touched, is_mixed,
 from drumline.core.products import MOST_IGNORED
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.stepstate import StepState
+from drumline.core.testids import Difference, compare
 from drumline.engine.kit import Kit
-from drumline.engine.nodes.check import run_check
+from drumline.engine.nodes.check import Checked, run_check
 from drumline.engine.nodes.stepwork import Note, StepWork, known
+from drumline.engine.reports import find_outcomes
 from drumline.engine.salvage import list_ignored
 from drumline.ports.processes import Processes
 from drumline.ports.workspaces import Workspaces
-from drumline.record import Record
+from drumline.record import Record, field
 
 MOST_HIDDEN = 10_000
 """How many ignored files are set aside while checks run without the work."""
@@ -48,6 +50,7 @@ async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
         made=state.last.ignored if state.last else (),
         present=state.ignored,
         attempt=state.attempts,
+        logs={number: verdict.ended.log for number, verdict in state.verdicts.items()},
     )
     return Note(step=[await comparison.make(command.against, command.checks)])
 
@@ -56,7 +59,7 @@ class Comparison(Record):
     """What a comparison is made with: the step, its trees before and after the work, what of the judge changed.
 
     `made` are files of the work that git ignores: what was built of it is not there without it. `present` are ignored
-    files that were there before.
+    files that were there before, `logs` those of the checks on the work.
     """
 
     kit: Kit
@@ -68,6 +71,7 @@ class Comparison(Record):
     made: Sequence[str] = ()
     present: Sequence[str] = ()
     attempt: int = 0
+    logs: Mapping[int, str] = field(default_factory=dict)
 
     async def make(self, against: Against, checks: Sequence[int]) -> ev.ComparisonEnded:
         """What these checks say about the other tree."""
@@ -131,7 +135,16 @@ class Comparison(Record):
             seconds=round(checked.seconds, 3),
             log=log.name,
             absent=absent,
+            report=checked.report,
+            difference=self._differ(number, checked),
         )
+
+    def _differ(self, number: int, checked: Checked) -> Difference | None:
+        """How the tests there differ from those of the work, where both are known."""
+        log = self.logs.get(number)
+        here = find_outcomes(self.kit.log(self.orders.step.id, log)) if log else None
+        there = checked.outcomes
+        return compare(there.tests, here) if there is not None and here is not None else None
 
 
 async def look_for_judges(

@@ -1,0 +1,35 @@
+"""Tests that ran before the work and do not run with it, though nothing that judges was changed.
+
+A program can end its test runner with exit code 0, or keep tests from being found. The rule: a report that does not
+come to its end, or that was there before and is missing, fails closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from drumline.core.events import CheckEnded
+from drumline.core.proof import Compared
+
+
+def tell_silence(ended: CheckEnded, before: Iterable[Compared], *, touched: bool) -> str:
+    """Why a check that passed did not run its tests; empty if it did, or if its runners never told.
+
+    `before` is what it said about trees without the work; `touched` says that files that judge have changed: then
+    they decide about tests that are gone.
+    """
+    if ended.exit_code != 0:
+        return ""
+    report = ended.report
+    if report is not None and not report.complete:
+        return f"{ended.command}: its test runner did not come to its end, though the exit code is 0"
+    told = [found for found in before if found.report is not None and found.report.complete and found.report.ran]
+    if told and (report is None or not report.ran):
+        most = max(found.report.ran for found in told if found.report is not None)
+        return f"{ended.command}: it ran {most} tests without the work and reports none with it"
+    for found in told:
+        gone = found.difference
+        if gone is not None and gone.lost and not touched:
+            more = f" and {gone.lost_total - len(gone.lost)} more" if gone.lost_total > len(gone.lost) else ""
+            return f"{ended.command}: tests that ran before do not run any more: {', '.join(gone.lost)}{more}"
+    return ""

@@ -1,0 +1,72 @@
+"""Which tests a check ran, by the ids that its test runner gives them. The rule: where a runner has told about its
+tests once, silence means that they did not run."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+
+from drumline.record import Record
+
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+_PARAMETERS = re.compile(r"\[.*\]\Z", re.DOTALL)
+_STAND_IN = "unittest.loader._FailedTest."
+"""What stands where a module of tests cannot be imported."""
+MOST_NAMED = 20
+"""How many ids the journal keeps of a difference."""
+
+
+class Report(Record):
+    """What the test runners of a check told: how many tests ran, failed and were skipped, and a digest of their ids.
+
+    `complete` says that each of them came to its end.
+    """
+
+    ran: int = 0
+    failed: int = 0
+    skipped: int = 0
+    digest: str = ""
+    complete: bool = True
+
+
+class Difference(Record):
+    """How the tests of a check differ from those on another tree: `lost` ran there and do not run here, `broken` fail
+    here and did not fail there. Of many only the first are named, all are counted."""
+
+    lost: tuple[str, ...] = ()
+    lost_total: int = 0
+    broken: tuple[str, ...] = ()
+    broken_total: int = 0
+
+
+def sum_up(outcomes: Mapping[str, str], *, complete: bool) -> Report:
+    """The report of tests with their outcomes."""
+    listed = "\n".join(sorted(outcomes))
+    counts = {word: sum(1 for outcome in outcomes.values() if outcome == word) for word in (PASSED, FAILED, SKIPPED)}
+    return Report(
+        ran=counts[PASSED] + counts[FAILED],
+        failed=counts[FAILED],
+        skipped=counts[SKIPPED],
+        digest=hashlib.sha256(listed.encode("utf-8", "replace")).hexdigest()[:16],
+        complete=complete,
+    )
+
+
+def compare(there: Mapping[str, str], here: Mapping[str, str]) -> Difference:
+    """What became of the tests of another tree here."""
+    running = {_cut(name) for name, outcome in here.items() if outcome != SKIPPED}
+    ran = {_cut(name) for name, outcome in there.items() if outcome != SKIPPED}
+    lost = sorted(name for name in ran - running if not name.startswith(_STAND_IN))
+    broken = sorted(name for name, outcome in here.items() if outcome == FAILED and there.get(name) != FAILED)
+    return Difference(
+        lost=tuple(lost[:MOST_NAMED]),
+        lost_total=len(lost),
+        broken=tuple(broken[:MOST_NAMED]),
+        broken_total=len(broken),
+    )
+
+
+def _cut(name: str) -> str:
+    """The id of a test without its parameters, which may come from the work."""
+    return _PARAMETERS.sub("", name)

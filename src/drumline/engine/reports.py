@@ -1,0 +1,88 @@
+"""Lets the test runners of a check report which tests ran, and reads what they wrote.
+
+The rule: the report lies outside of the workspace, and a check runs the same if nobody can write one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from drumline.core.testids import FAILED, PASSED, SKIPPED
+from drumline.record import Record, field
+
+REPORTER = Path(__file__).with_name("reporter")
+FOLDER = "DRUMLINE_REPORT"
+MOST_BYTES = 64_000_000
+_WORST = {PASSED: 0, SKIPPED: 1, FAILED: 2}
+
+
+class Outcomes(Record):
+    """The tests of one check with their outcomes; not `complete` if a runner did not come to its end."""
+
+    tests: Mapping[str, str] = field(default_factory=dict)
+    complete: bool = True
+
+
+def lead_reporter(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which test runners report to the folder."""
+    before = env.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    path = os.pathsep.join(filter(None, (str(REPORTER), before)))
+    return {**env, "PYTHONPATH": path, FOLDER: str(folder)}
+
+
+def read_outcomes(folder: Path) -> Outcomes | None:
+    """What the runners told; None if there was none that tells."""
+    files = sorted(folder.glob("*.jsonl"))
+    if not files:
+        return None
+    tests: dict[str, str] = {}
+    complete = True
+    for file in files:
+        complete = _read(file, tests) and complete
+    return Outcomes(tests=tests, complete=complete)
+
+
+def keep_outcomes(log: Path, outcomes: Outcomes) -> None:
+    """Keep the list of the tests beside the log of their check."""
+    _name(log).write_text(json.dumps(dict(outcomes.tests), sort_keys=True), encoding="utf-8")
+
+
+def find_outcomes(log: Path) -> Mapping[str, str] | None:
+    """The list that was kept beside a log; None if there is none."""
+    try:
+        found = json.loads(_name(log).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _name(log: Path) -> Path:
+    return log.with_name(f"ids-{log.name}")
+
+
+def _read(file: Path, tests: dict[str, str]) -> bool:
+    """Add the tests of one runner; whether it came to its end."""
+    try:
+        text = file.read_bytes()[:MOST_BYTES].decode("utf-8", "replace")
+    except OSError:
+        return False
+    ended = False
+    for line in _parse(text.splitlines()):
+        if line[0] == "test" and len(line) == 3:
+            name, outcome = line[1], line[2] if line[2] in _WORST else FAILED
+            tests[name] = max(tests.get(name, PASSED), outcome, key=lambda word: _WORST[word])
+        ended = ended or line[0] == "end"
+    return ended
+
+
+def _parse(lines: Iterable[str]) -> Iterable[list[str]]:
+    for line in lines:
+        try:
+            found = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(found, list) and found and all(isinstance(word, str) for word in found):
+            yield found
