@@ -273,6 +273,9 @@ class Recorder:
 
     def close(self, *, over: bool) -> None:
         """Write what is not written yet; `over` says that the run has ended."""
+        self._write()
+
+    def _write(self) -> None:
         try:
             self.recording.write()
         except DrumlineError as error:
@@ -302,6 +305,7 @@ class PlanRecorder(Recorder):
                 tasks.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
                     await self._catch_up()
+                self._write()
         return result
 
     async def _follow(self) -> None:
