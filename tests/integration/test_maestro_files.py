@@ -14,9 +14,9 @@ from tests.examples import MANY
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Severity, Status, Step
+from drumline.datatext import Data, plain, read_data
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
-from drumline.planfiles.datatree import Data, plain, read_data
 from drumline.planfiles.maestro import MaestroFiles, PlanDialect, StateDialect
 from drumline.planfiles.maestro_data import frontmatter
 from drumline.planfiles.stepfile import replace_spans

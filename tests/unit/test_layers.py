@@ -15,7 +15,7 @@ ROOT = Path(drumline.__file__).parent
 LAYERS = (
     {"errors", "record"},
     {"core", "extras"},
-    {"configfiles", "garbage"},
+    {"configfiles", "datatext", "garbage"},
     {"protection", "settingvalues"},
     {"ports", "views", "settings", "profiles"},
     {"isolation"},

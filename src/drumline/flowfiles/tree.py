@@ -6,30 +6,20 @@ alias stands for counts as if it were written out, so that no document can cost 
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 import yaml
 
 from drumline.core.flow.model import Json
+from drumline.datatext import Refused, Scalar, typed, yaml_events
 
 MAX_DEPTH = 48
 MAX_VALUES = 1_000_000
 """Values in one document with all aliases written out."""
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+ADVICE = "mind the indentation, and put texts with ': ' or a leading special character in quotes"
 _TEXT_TAGS = ("!", "tag:yaml.org,2002:str")
-_CONSTANTS: Mapping[str, bool | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-_INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
-_NUMBER = re.compile(r"[-+]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][-+]?[0-9]{1,4})?")
-
-Scalar = str | int | float | bool | None
 Value: TypeAlias = "Scalar | list[Item] | dict[str, Item]"
 
 
@@ -70,11 +60,10 @@ def parse_tree(text: str) -> Tree | Flaw:
         return Tree(builder.build(), tuple(builder.flaws))
     except _Refused as refused:
         return refused.flaw
-    except yaml.MarkedYAMLError as error:
-        return _explain(error)
-    except yaml.YAMLError as error:
-        line = text.count("\n", 0, getattr(error, "position", 0)) + 1
-        return Flaw(code="bad_yaml", line=line, message="has a character that YAML does not allow; remove it")
+    except Refused as error:
+        advice = ADVICE if error.malformed else "remove it"
+        line = text.count("\n", 0, error.flaw.offset) + 1
+        return Flaw(code=error.flaw.code, line=line, message=f"{error.flaw.message}; {advice}")
 
 
 def plain(item: Item) -> Json:
@@ -90,7 +79,7 @@ class _Builder:
     """Puts the parser's events together."""
 
     def __init__(self, text: str) -> None:
-        self._events: Iterator[yaml.Event] = iter(yaml.parse(text, Loader=_LOADER))
+        self._events: Iterator[yaml.Event] = yaml_events(text, aliases=True)
         self._anchors: dict[str, tuple[Item, int]] = {}
         self._count = 0
         self.flaws: list[Flaw] = []
@@ -189,27 +178,8 @@ def _scalar(event: yaml.Event) -> Scalar:
     word = event.value
     if not event.implicit[0]:
         return str(word)
-    return _typed(word)
-
-
-def _typed(word: str) -> Scalar:
-    """A plain word as YAML 1.2 reads it; `yes`, `no` and times stay texts."""
-    if word in _CONSTANTS:
-        return _CONSTANTS[word]
-    if _INTEGER.fullmatch(word):
-        return int(word)
-    if _NUMBER.fullmatch(word) and math.isfinite(number := float(word)):
-        return number
-    return word
+    return typed(word)
 
 
 def _line(event: yaml.Event) -> int:
     return int(event.start_mark.line) + 1 if event.start_mark else 1
-
-
-def _explain(error: yaml.MarkedYAMLError) -> Flaw:
-    mark = error.problem_mark or error.context_mark
-    sentence = " ".join(word for word in (error.context, error.problem) if word)
-    advice = "mind the indentation, and put texts with ': ' or a leading special character in quotes"
-    line = mark.line + 1 if mark else 1
-    return Flaw(code="bad_yaml", line=line, message=f"malformed YAML: {sentence}; {advice}")

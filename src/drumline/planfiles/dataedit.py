@@ -8,14 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import yaml
 
-from drumline.planfiles.datatree import Kind, Node, plain
+from drumline.datatext import Kind, Node, plain, reads_plain
 from drumline.planfiles.source import NEWLINE
 
 Span = tuple[int, int, str]
 Value = str | int | float | bool | None | Sequence["Value"] | Mapping[str, "Value"]
 
 _STEP = 2
-_TEXT = "tag:yaml.org,2002:str"
 
 
 class Editor:
@@ -143,7 +142,7 @@ def write_scalar(value: str | int | float | bool | None, quote: str = "") -> str
         return json.dumps(value)
     if quote == "'" and value.isprintable():
         return "'" + value.replace("'", "''") + "'"
-    if not quote and value == value.strip() and value.isprintable() and _reads_plain(value):
+    if not quote and value == value.strip() and value.isprintable() and reads_plain(value):
         return value
     if value.isprintable():
         return json.dumps(value, ensure_ascii=False)
@@ -211,12 +210,3 @@ def _indent_unit(text: str, root: Node) -> str:
 
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip(" \t"))
-
-
-def _reads_plain(value: str) -> bool:
-    try:
-        node = yaml.compose(f"k: {value}\n", Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError):
-        return False
-    found = node.value[0][1] if isinstance(node, yaml.MappingNode) else None
-    return isinstance(found, yaml.ScalarNode) and not found.style and found.value == value and found.tag == _TEXT

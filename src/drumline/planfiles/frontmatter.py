@@ -12,15 +12,14 @@ from collections.abc import Iterator, Mapping
 import yaml
 
 from drumline.core.plan import Problem
+from drumline.datatext import Refused, begin_of, end_of, yaml_events
 from drumline.planfiles.mask import MOST_MASKED, Mask
 from drumline.planfiles.source import BOM, line_at, line_starts
 from drumline.record import Record
 
 MAX_CHARS = 64 * 1024
 MAX_DEPTH = 16
-_SIMPLE_KEY = "while scanning a simple key"
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 Value = str | tuple[str, ...] | None
 
@@ -63,19 +62,6 @@ class Frontmatter(Record):
         return entry.line if entry else 1
 
 
-class _Refused(Exception):
-    """The frontmatter cannot be used at all."""
-
-    def __init__(self, code: str, message: str, offset: int) -> None:
-        super().__init__(message)
-        self.code = code
-        self.offset = offset
-
-
-class _Malformed(_Refused):
-    """A place where the text is not YAML."""
-
-
 def read_frontmatter(text: str, path: str) -> Frontmatter | Problem:
     """The file's frontmatter, or the problem that makes it unusable."""
     starts = _fenced_starts(text)
@@ -83,21 +69,23 @@ def read_frontmatter(text: str, path: str) -> Frontmatter | Problem:
         if len(starts) < 3:
             raise _missing(starts)
         return _read_patiently(text, path, starts)
-    except _Refused as refused:
-        where = f"{path}:{line_at(starts, refused.offset)}"
-        return Problem(code=refused.code, message=str(refused), where=where)
+    except Refused as refused:
+        where = f"{path}:{line_at(starts, refused.flaw.offset)}"
+        return Problem(code=refused.flaw.code, message=refused.flaw.message, where=where)
 
 
 def _read_patiently(text: str, path: str, starts: list[int]) -> Frontmatter:
     """Read it; where a line is not YAML, once more without that line's value, which is then the text that it is."""
     mask = Mask(text=text, path=path)
-    first: _Malformed | None = None
+    first: Refused | None = None
     for _ in range(MOST_MASKED):
         try:
             return _Reader(mask, path, starts).read()
-        except _Malformed as error:
+        except Refused as error:
+            if not error.malformed:
+                raise
             first = first or error
-            number = _find_culprit(mask, starts, line_at(starts, error.offset))
+            number = _find_culprit(mask, starts, line_at(starts, error.flaw.offset))
             if number < 2 or number >= len(starts) or not mask.hide(number, starts[number - 1], starts[number]):
                 break
     raise first or AssertionError("nothing was tried")
@@ -116,9 +104,9 @@ def _find_culprit(mask: Mask, starts: list[int], number: int) -> int:
 
 def _is_yaml(line: str) -> bool:
     try:
-        for _ in yaml.parse(line, Loader=_LOADER):
+        for _ in yaml_events(line, aliases=True):
             pass
-    except yaml.YAMLError:
+    except Refused:
         return False
     return True
 
@@ -141,11 +129,11 @@ def _line(text: str, starts: list[int], number: int) -> str:
     return text[starts[number] : stop].rstrip(" \t\r\n")
 
 
-def _missing(starts: list[int]) -> _Refused:
+def _missing(starts: list[int]) -> Refused:
     if len(starts) == 1:
-        return _Refused("no_frontmatter", "does not begin with a line '---' and frontmatter", starts[0])
+        return Refused("no_frontmatter", "does not begin with a line '---' and frontmatter", starts[0])
     message = f"the frontmatter is not closed by a line '---' within {MAX_CHARS} characters"
-    return _Refused("unclosed_frontmatter", message, starts[0])
+    return Refused("unclosed_frontmatter", message, starts[0])
 
 
 class _Reader:
@@ -182,54 +170,37 @@ class _Reader:
                 self._read_mapping(events)
             elif isinstance(event, yaml.NodeEvent):
                 message = "the frontmatter must be a mapping with one 'key: value' per line"
-                raise _Refused("not_a_mapping", message, self._base + _begin(event))
+                raise Refused("not_a_mapping", message, self._base + begin_of(event))
             elif isinstance(event, yaml.DocumentStartEvent) and self._entries:
-                raise _Refused("bad_yaml", "holds a second YAML document", self._base + _begin(event))
+                raise Refused("bad_yaml", "holds a second YAML document", self._base + begin_of(event))
             elif isinstance(event, yaml.DocumentEndEvent) and event.explicit:
                 # A line added below it, as marks are, would be outside the document.
-                raise _Refused("bad_yaml", "holds a line '...', which ends it too early", self._base + _begin(event))
+                raise Refused("bad_yaml", "holds a line '...', which ends it too early", self._base + begin_of(event))
 
     def _events(self) -> Iterator[yaml.Event]:
         """The parser's events; malformed, aliased or deeply nested text is refused with its position."""
         depth = 0
-        try:
-            for event in yaml.parse(self._text[self._base : self._starts[-2]], Loader=_LOADER):
-                depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-                if isinstance(event, yaml.AliasEvent):
-                    message = f"the alias '*{event.anchor}' is not allowed here; write the value out"
-                    raise _Refused("yaml_alias", message, self._base + _begin(event))
-                if depth > MAX_DEPTH:
-                    message = f"is nested more than {MAX_DEPTH} levels deep"
-                    raise _Refused("bad_yaml", message, self._base + _begin(event))
-                yield event
-        except yaml.YAMLError as error:
-            raise self._translate(error) from error
-
-    def _translate(self, error: yaml.YAMLError) -> _Refused:
-        if isinstance(error, yaml.MarkedYAMLError):
-            mark = error.problem_mark
-            if mark is None or self._base + mark.index >= self._starts[-2] or error.context == _SIMPLE_KEY:
-                # Found missing further down: what was begun and never closed is the line to look at.
-                mark = error.context_mark or mark
-            sentence = " ".join(part for part in (error.context, error.problem) if part)
-            return _Malformed("bad_yaml", f"malformed YAML: {sentence}", self._base + (mark.index if mark else 0))
-        offset = getattr(error, "position", 0)
-        return _Refused("bad_yaml", "malformed YAML: a character that YAML does not allow", self._base + offset)
+        for event in yaml_events(self._text[self._base : self._starts[-2]], self._base):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                message = f"is nested more than {MAX_DEPTH} levels deep"
+                raise Refused("bad_yaml", message, self._base + begin_of(event))
+            yield event
 
     def _read_mapping(self, events: Iterator[yaml.Event]) -> None:
         for key in events:
             if isinstance(key, yaml.MappingEndEvent):
                 return
-            begin = self._base + _begin(key)
-            self._indent = self._text[self._line_start(begin) : begin]
+            start = self._base + begin_of(key)
+            self._indent = self._text[self._line_start(start) : start]
             if not isinstance(key, yaml.ScalarEvent) or self._indent.strip():
-                raise _Refused("not_a_mapping", "each key must be a word at the beginning of its own line", begin)
-            self._add(key.value, begin, events)
+                raise Refused("not_a_mapping", "each key must be a word at the beginning of its own line", start)
+            self._add(key.value, start, events)
 
     def _add(self, key: str, begin: int, events: Iterator[yaml.Event]) -> None:
         event = next(events)
         value, last_mark = self._read_value(event, events)
-        start, end = self._base + _begin(event), self._base + last_mark
+        start, end = self._base + begin_of(event), self._base + last_mark
         # A block text ends where the next token begins; the blank lines between are not the value's.
         end = start + len(self._text[start:end].rstrip())
         line = line_at(self._starts, begin)
@@ -250,7 +221,7 @@ class _Reader:
     def _read_value(self, event: yaml.Event, events: Iterator[yaml.Event]) -> tuple[Value, int]:
         """The value that begins with `event` and the index of its end; deeper structures are passed over."""
         if isinstance(event, yaml.ScalarEvent):
-            return self._text_of(event), _end(event)
+            return self._text_of(event), end_of(event)
         items: list[str] = []
         flat = isinstance(event, yaml.SequenceStartEvent)
         depth = 1
@@ -260,10 +231,10 @@ class _Reader:
             flat = flat and not isinstance(event, yaml.CollectionStartEvent)
             if isinstance(event, yaml.ScalarEvent):
                 items.append(self._text_of(event))
-        return (tuple(items) if flat else None), _end(event)
+        return (tuple(items) if flat else None), end_of(event)
 
     def _text_of(self, event: yaml.ScalarEvent) -> str:
-        hidden = self._mask.hidden.get(self._base + _begin(event))
+        hidden = self._mask.hidden.get(self._base + begin_of(event))
         if hidden is not None:
             return hidden
         plain = event.implicit[0] and not event.style
@@ -271,11 +242,3 @@ class _Reader:
 
     def _line_start(self, offset: int) -> int:
         return self._starts[line_at(self._starts, offset) - 1]
-
-
-def _begin(event: yaml.Event) -> int:
-    return event.start_mark.index if event.start_mark else 0
-
-
-def _end(event: yaml.Event) -> int:
-    return event.end_mark.index if event.end_mark else 0

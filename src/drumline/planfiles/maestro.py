@@ -12,10 +12,10 @@ from pathlib import Path
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Reading, Severity, Step
+from drumline.datatext import Data, Flaw, read_data
 from drumline.errors import InvalidInput
 from drumline.planfiles.annotated import AnnotatedFiles
 from drumline.planfiles.dataedit import Editor, Span
-from drumline.planfiles.datatree import Data, Flaw, read_data
 from drumline.planfiles.document import Parsed
 from drumline.planfiles.maestro_books import book
 from drumline.planfiles.maestro_data import (

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from drumline.core.ids import StepId
 from drumline.core.roles import find_role
+from drumline.datatext import Flaw, Kind, Node, read_data
 from drumline.planfiles.dataedit import Editor, Span, Value
-from drumline.planfiles.datatree import Flaw, Kind, Node, read_data
 from drumline.planfiles.maestro_data import Region, clean
 from drumline.planfiles.maestro_handoff import FIELDS, populated, read_context
 from drumline.planfiles.maestro_phases import find_phases, phase_id

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Problem, Step
+from drumline.datatext import Data, Flaw, Kind, Node, read_data
 from drumline.planfiles.correction import inherited
 from drumline.planfiles.dataedit import Editor, Span, Value
-from drumline.planfiles.datatree import Data, Flaw, Kind, Node, read_data
 from drumline.planfiles.document import Parsed
 from drumline.planfiles.maestro_handoff import FIELDS
 from drumline.planfiles.maestro_markdown import blocks

@@ -14,7 +14,7 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
 from drumline.core.roles import Capability, Role, find_role
 from drumline.core.validation import normal_path
-from drumline.planfiles.datatree import Kind, Node, Scalar, plain
+from drumline.datatext import Kind, Node, Scalar, plain
 from drumline.planfiles.source import digest
 from drumline.record import Record, field
 

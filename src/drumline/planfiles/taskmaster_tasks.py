@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from drumline.core.ids import StepId
 from drumline.core.plan import Acceptance, Check, Problem, Status, Step
 from drumline.core.validation import legal_id, normal_path
-from drumline.planfiles.datatree import Flaw, Kind, Node, plain, read_data
+from drumline.datatext import Flaw, Kind, Node, plain, read_data
 from drumline.planfiles.jsonfile import encodable, read_json
 from drumline.planfiles.source import BOM, NEWLINE, digest, line_at, line_starts
 from drumline.planfiles.tasklist import warning

@@ -9,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from drumline.core.plan import Check, Marks, Problem, Step
+from drumline.datatext import reads_plain
 from drumline.errors import InvalidInput
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
 from drumline.planfiles.markdown import Body
@@ -85,19 +86,9 @@ def _values(marks: Marks, form: Form) -> Mapping[str, str]:
 
 def _scalar(value: str) -> str:
     """The value as YAML on one line, quoted only if it would otherwise be read as something else."""
-    if value == value.strip() and value.isprintable() and _reads_plain(value):
+    if value == value.strip() and value.isprintable() and reads_plain(value, times=True):
         return value
     return yaml.safe_dump(value, default_style='"', allow_unicode=True, width=2**31).strip()
-
-
-def _reads_plain(value: str) -> bool:
-    try:
-        node = yaml.compose(f"k: {value}\n", Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError):
-        return False
-    found = node.value[0][1] if isinstance(node, yaml.MappingNode) else None
-    tags = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp")
-    return isinstance(found, yaml.ScalarNode) and not found.style and found.value == value and found.tag in tags
 
 
 def _box_spans(text: str, front: Frontmatter, body: Body, *, step: Step, ticked: Sequence[int]) -> Iterator[Span]:

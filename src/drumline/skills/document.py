@@ -14,6 +14,7 @@ from pathlib import Path
 import yaml
 
 from drumline.core.flow.noderules import SKILL_NAME
+from drumline.datatext import Refused, yaml_events
 from drumline.record import Record
 
 FILE = "SKILL.md"
@@ -90,7 +91,9 @@ def _read_mapping(head: str) -> dict[object, object]:
     try:
         _refuse_costly(head)
         found = yaml.safe_load(head)
-    except yaml.YAMLError as error:
+    except (Refused, yaml.YAMLError) as error:
+        if isinstance(error, Refused) and error.flaw.code == "yaml_alias":
+            raise ValueError(f"anchors and aliases of YAML are not followed: {error}") from error
         found = _read_lines(head)
         if found is None:
             told = " ".join(str(error).split())
@@ -115,9 +118,7 @@ def _read_lines(head: str) -> dict[object, object] | None:
 def _refuse_costly(head: str) -> None:
     """Stop at what makes a short text cost much: an alias can stand for a huge value, nesting costs its square."""
     depth = 0
-    for event in yaml.parse(head, Loader=yaml.SafeLoader):
-        if isinstance(event, yaml.AliasEvent):
-            raise ValueError("anchors and aliases of YAML are not followed")
+    for event in yaml_events(head):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             raise ValueError(f"the lines between the `{_MARK}` lines are nested more than {MAX_DEPTH} deep")

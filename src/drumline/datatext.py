@@ -1,12 +1,14 @@
-"""JSON and YAML as a tree of values with their places in the text, so that one value can be changed and nothing else.
+"""JSON and YAML with the place of every value, for all files that people write: plans, flows, frontmatter, skills.
 
-Nothing is constructed but texts, numbers, truth values and nothing; aliases are refused and nesting is bounded, so
-that no document can cost more than its length.
+The rule: nothing is constructed but texts, numbers, truth values and nothing; aliases are refused unless the reader
+bounds what they stand for, and nesting is bounded, so that no document can cost more than its length. `read_data` makes
+a tree of it, in which one value can be changed and nothing else; readers of one shape use `yaml_events`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -23,8 +25,10 @@ _CONSTANTS: Mapping[str, bool | None] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-_INTEGER = re.compile(r"[-+]?[0-9]{1,18}")
-_NUMBER = re.compile(r"[-+]?[0-9]{1,18}(\.[0-9]*)?([eE][-+]?[0-9]{1,3})?")
+_INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
+_NUMBER = re.compile(r"[-+]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})([eE][-+]?[0-9]{1,4})?")
+_TEXT, _TIME = "tag:yaml.org,2002:str", "tag:yaml.org,2002:timestamp"
+_SIMPLE_KEY = "while scanning a simple key"
 _TOKEN = re.compile(r'[ \t\r\n]*("[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^ \t\r\n{}\[\],:"]+)', re.DOTALL)
 
 Scalar = str | int | float | bool | None
@@ -79,12 +83,13 @@ class Flaw(NamedTuple):
     offset: int
 
 
-class _Refused(Exception):
-    """The text cannot be used at all."""
+class Refused(Exception):
+    """A text cannot be used; `malformed` says that it is not YAML or JSON at all, not that it has what is refused."""
 
-    def __init__(self, code: str, message: str, offset: int) -> None:
+    def __init__(self, code: str, message: str, offset: int, *, malformed: bool = False) -> None:
         super().__init__(message)
         self.flaw = Flaw(code, message, offset)
+        self.malformed = malformed
 
 
 class _Event(NamedTuple):
@@ -106,8 +111,18 @@ def read_data(text: str, start: int, end: int) -> Data | Flaw:
     events = _json_events if looks_json and refused is None else _yaml_events
     try:
         return _Builder(events(part, start)).build()
-    except _Refused as other:
-        return (refused or other).flaw
+    except Refused as other:
+        flaw = (refused or other).flaw
+        return flaw._replace(offset=min(flaw.offset, max(end - 1, start)))
+
+
+def read_json_data(text: str) -> Data | Flaw:
+    """The one value of a text that is JSON and nothing else."""
+    refused = _refuse_json(text, 0)
+    try:
+        return refused.flaw if refused is not None else _Builder(_json_events(text, 0)).build()
+    except Refused as other:
+        return other.flaw
 
 
 def plain(node: Node) -> object:
@@ -129,15 +144,15 @@ class _Builder:
     def build(self) -> Data:
         first = next(self._events, None)
         if first is None:
-            raise _Refused("not_a_mapping", "holds no data", 0)
+            raise Refused("not_a_mapping", "holds no data", 0)
         root = self._node(first, 0)
         for extra in self._events:
-            raise _Refused("bad_yaml", "holds a second YAML document", extra.start)
+            raise Refused("bad_yaml", "holds a second YAML document", extra.start)
         return Data(root, tuple(self._twice))
 
     def _node(self, event: _Event, depth: int) -> Node:
         if depth > MAX_DEPTH:
-            raise _Refused("bad_yaml", f"is nested more than {MAX_DEPTH} levels deep", event.start)
+            raise Refused("bad_yaml", f"is nested more than {MAX_DEPTH} levels deep", event.start)
         if event.what == "{":
             return self._mapping(event, depth)
         if event.what == "[":
@@ -167,13 +182,13 @@ class _Builder:
         return Node(kind=Kind.SEQUENCE, start=opened.start, end=end, flow=opened.flow, items=tuple(items))
 
 
-def _refuse_json(part: str, base: int) -> _Refused | None:
+def _refuse_json(part: str, base: int) -> Refused | None:
     try:
         json.loads(part, parse_int=str, parse_float=str, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
-        return _Refused("bad_json", f"malformed JSON: {error.msg}", base + min(error.pos, max(len(part) - 1, 0)))
+        return Refused("bad_json", f"malformed JSON: {error.msg}", base + min(error.pos, max(len(part) - 1, 0)))
     except (ValueError, RecursionError) as error:
-        return _Refused("bad_json", f"malformed JSON: {error}", base)
+        return Refused("bad_json", f"malformed JSON: {error}", base)
     return None
 
 
@@ -191,54 +206,84 @@ def _json_events(part: str, base: int) -> Iterator[_Event]:
             yield _Event("}", start, end)
         elif piece not in ",:":
             quoted = piece.startswith('"')
-            value = json.loads(piece, strict=False) if quoted else _typed(piece)
+            value = json.loads(piece, strict=False) if quoted else typed(piece)
             yield _Event(".", start, end, value, '"' if quoted else "")
 
 
-def _yaml_events(part: str, base: int) -> Iterator[_Event]:
+def yaml_events(part: str, base: int = 0, *, aliases: bool = False) -> Iterator[yaml.Event]:
+    """The events of a part of a text that begins at `base`; Refused, with its place, where it is malformed."""
     try:
         for event in yaml.parse(part, Loader=_LOADER):
-            found = _translate_event(event, part, base)
-            if found is not None:
-                yield found
+            if isinstance(event, yaml.AliasEvent) and not aliases:
+                message = f"the alias '*{event.anchor}' is not allowed here; write the value out"
+                raise Refused("yaml_alias", message, base + begin_of(event))
+            yield event
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        if mark is None or mark.index >= len(part):
+        if mark is None or mark.index >= len(part) or error.context == _SIMPLE_KEY:
+            # Found missing further down: what was begun and never closed is the line to look at.
             mark = error.context_mark or mark
         sentence = " ".join(word for word in (error.context, error.problem) if word)
-        offset = base + min(mark.index if mark else 0, max(len(part) - 1, 0))
-        raise _Refused("bad_yaml", f"malformed YAML: {sentence}", offset) from error
+        offset = base + (mark.index if mark else 0)
+        raise Refused("bad_yaml", f"malformed YAML: {sentence}", offset, malformed=True) from error
     except yaml.YAMLError as error:
         offset = base + getattr(error, "position", 0)
-        raise _Refused("bad_yaml", "malformed YAML: a character that YAML does not allow", offset) from error
+        raise Refused("bad_yaml", "malformed YAML: a character that YAML does not allow", offset) from error
+
+
+def begin_of(event: yaml.Event) -> int:
+    """The offset at which an event begins in the part that was parsed."""
+    return event.start_mark.index if event.start_mark else 0
+
+
+def end_of(event: yaml.Event) -> int:
+    """The offset at which it ends."""
+    return event.end_mark.index if event.end_mark else 0
+
+
+def _yaml_events(part: str, base: int) -> Iterator[_Event]:
+    for event in yaml_events(part, base):
+        found = _translate_event(event, part, base)
+        if found is not None:
+            yield found
 
 
 def _translate_event(event: yaml.Event, part: str, base: int) -> _Event | None:
-    start = base + (event.start_mark.index if event.start_mark else 0)
-    end = base + (event.end_mark.index if event.end_mark else 0)
-    if isinstance(event, yaml.AliasEvent):
-        raise _Refused("yaml_alias", f"the alias '*{event.anchor}' is not allowed here; write the value out", start)
+    start, stop = base + begin_of(event), base + end_of(event)
     if isinstance(event, yaml.DocumentEndEvent) and event.explicit:
-        raise _Refused("bad_yaml", "holds a line '...', which ends it too early", start)
+        raise Refused("bad_yaml", "holds a line '...', which ends it too early", start)
     if isinstance(event, yaml.MappingStartEvent):
-        return _Event("{", start, end, flow=bool(event.flow_style))
+        return _Event("{", start, stop, flow=bool(event.flow_style))
     if isinstance(event, yaml.SequenceStartEvent):
-        return _Event("[", start, end, flow=bool(event.flow_style))
+        return _Event("[", start, stop, flow=bool(event.flow_style))
     if isinstance(event, yaml.CollectionEndEvent):
-        return _Event("}", start, end)
+        return _Event("}", start, stop)
     if not isinstance(event, yaml.ScalarEvent):
         return None
     quote = event.style or ""
     if quote not in ("|", ">"):
-        end = start + len(part[start - base : end - base].rstrip())
-    value = _typed(event.value) if event.implicit[0] and not quote else event.value
-    return _Event(".", start, end, value, quote)
+        stop = start + len(part[start - base : stop - base].rstrip())
+    value = typed(event.value) if event.implicit[0] and not quote else event.value
+    return _Event(".", start, stop, value, quote)
 
 
-def _typed(word: str) -> Scalar:
+def typed(word: str) -> Scalar:
     """A plain word as YAML 1.2 and JSON both read it; `yes`, `no` and times stay texts."""
     if word in _CONSTANTS:
         return _CONSTANTS[word]
     if _INTEGER.fullmatch(word):
         return int(word)
-    return float(word) if _NUMBER.fullmatch(word) else word
+    if _NUMBER.fullmatch(word) and math.isfinite(number := float(word)):
+        return number
+    return word
+
+
+def reads_plain(value: str, *, times: bool = False) -> bool:
+    """Whether a value that is written without quotes is read as this text, or, with `times`, as this time."""
+    try:
+        node = yaml.compose(f"k: {value}\n", Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError):
+        return False
+    found = node.value[0][1] if isinstance(node, yaml.MappingNode) else None
+    tags = (_TEXT, _TIME) if times else (_TEXT,)
+    return isinstance(found, yaml.ScalarNode) and not found.style and found.value == value and found.tag in tags
