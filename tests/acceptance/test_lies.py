@@ -48,7 +48,14 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path
 
 
-def act(folder: Path, deed: Deed, *, check: str = "make test", files: Mapping[str, str] = FILES) -> User:
+def act(
+    folder: Path,
+    deed: Deed,
+    *,
+    check: str = "make test",
+    files: Mapping[str, str] = FILES,
+    autonomy: str = "critical",
+) -> User:
     """A plan of one step with one check in a small project, worked on by an agent that does this deed every time."""
     user = make_user(folder)
     for path, text in files.items():
@@ -57,7 +64,7 @@ def act(folder: Path, deed: Deed, *, check: str = "make test", files: Mapping[st
     write_plan(user.repo / PLAN, step_text("step-1", checks=(check,)))
     user.play({"match": {"step": "step-1"}, **deed})
     user.commit_all("project")
-    user.run("--retries", "1")
+    user.run("--retries", "1", "--autonomy", autonomy)
     return user
 
 
@@ -201,3 +208,19 @@ def test_honest_work_lands_without_a_question(folder: Path, deed: str) -> None:
     proof = step["proof"]
     assert isinstance(proof, dict)
     assert proof["level"] == level, step
+
+
+@pytest.mark.parametrize(("choice", "state"), [("allow", "done"), ("undo", "blocked")])
+def test_work_that_its_judge_blocks_goes_on_with_an_answer(folder: Path, choice: str, state: str) -> None:
+    lie = {"write": {"calc.py": WRONG, "Makefile": "test:\n\ttrue\n"}}
+    user = act(folder, lie, files=GREEN, autonomy="autopilot")
+    assert step_of(user.status(), "step-1")["state"] == "blocked"
+
+    waiting = user.type("resume")
+    answered = user.type("answer", "judge-step-1", choice, "--resume")
+
+    assert waiting.code == 2, waiting.text
+    assert "judge-step-1" in waiting.text
+    step = step_of(user.status(), "step-1")
+    assert step["state"] == state, (answered.text, step)
+    assert step["attempts"] == (3 if choice == "undo" else 2)

@@ -6,6 +6,7 @@ import pytest
 from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
 
 from drumline.core import events as ev
+from drumline.core import gates
 from drumline.core.ids import GateId, StepId
 from drumline.core.state import RunState
 from drumline.engine.messages import outcome_of
@@ -47,6 +48,15 @@ def test_the_first_answer_to_an_open_gate_counts() -> None:
 )
 def test_an_answer_to_no_open_gate_comes_too_late(events: list[ev.Event]) -> None:
     assert outcome("answer", *events, subject="g", value="yes") == []
+
+
+def test_the_answer_to_the_question_that_blocks_a_step_reopens_it() -> None:
+    asked = gates.judge(step_of("a"), 1, asked=0, foul="It is so.")
+    answered = ev.GateAnswered(gate=asked.gate, choice="allow", comment="why", by="me", channel="cli")
+    reopened = ev.StepReopened(step=StepId("a"), reason="gate judge-a is answered", by="me")
+
+    assert outcome("answer", finish("a", "blocked"), asked, subject="judge-a", value="allow") == [answered, reopened]
+    assert outcome("answer", asked, subject="judge-a", value="allow") == [answered]
 
 
 def test_cancel_counts_once_and_not_after_the_end() -> None:

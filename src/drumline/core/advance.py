@@ -85,7 +85,7 @@ def _advance(orders: Orders, state: StepState, run: RunState) -> Command:
         return Finish(state="done")
     wanted_round = run.rounds.get(step.id, 0)
     if state.round < wanted_round:
-        return _begin_round(wanted_round, state, rewritten=run.rewritten.get(step.id, 0))
+        return _begin_round(wanted_round, state, step=step, run=run)
     edited = _open_edit(run, step)
     if edited is not None:
         return edited
@@ -102,11 +102,20 @@ def _advance(orders: Orders, state: StepState, run: RunState) -> Command:
             raise AssertionError(f"{step.id} has an open intent in phase {state.phase.value}")
 
 
-def _begin_round(number: int, state: StepState, *, rewritten: int) -> Command:
-    """From nothing; but work whose checks could not be run is only checked again, unless its task was edited since."""
-    hindered = state.hindered is not None or state.kills >= MOST_KILLS
-    keeps = state.phase is Phase.WORKED and hindered and state.round >= rewritten
+def _begin_round(number: int, state: StepState, *, step: Step, run: RunState) -> Command:
+    """From nothing; but work is only checked again that could not be checked, or about whose judge a person decided.
+
+    If its task was edited since, it begins from nothing in any case.
+    """
+    hindered = state.hindered is not None or state.kills >= MOST_KILLS or _is_decided(state, step, run)
+    keeps = state.phase is Phase.WORKED and hindered and state.round >= run.rewritten.get(step.id, 0)
     return Recheck(round=number) if keeps else Restart(round=number)
+
+
+def _is_decided(state: StepState, step: Step, run: RunState) -> bool:
+    """Whether a person has said what is to become of work that changed its judge."""
+    asked = run.find_gate(gates.JUDGE, step.id, state.attempts)
+    return asked is not None and asked.answer is not None and state.refused is None and bool(tell_foul(state))
 
 
 def explain_kills(kills: int, what: str) -> str:
@@ -277,15 +286,15 @@ def _after_failed_checks(orders: Orders, state: StepState, run: RunState) -> Com
 
 def _after_foul(orders: Orders, state: StepState, run: RunState) -> Command | None:
     """What follows work that passes only because it changed its judge: its agent hears it once, then a person."""
-    if not state.warned and state.fixes < orders.retries:
-        return _attempt(orders, state, run, fixing=True)
     step = orders.step
-    if orders.autonomy == "autopilot":
-        return Finish(state="blocked", reason=tell_foul(state))
     asked = run.find_gate(gates.JUDGE, step.id, state.attempts)
+    if asked is None and not state.warned and state.fixes < orders.retries:
+        return _attempt(orders, state, run, fixing=True)
     if asked is None:
         before = run.count_asked(gates.JUDGE, step.id)
         opens = gates.judge(step, state.attempts, asked=before, foul=tell_foul(state))
+        if orders.autonomy == "autopilot":
+            return Finish(state="blocked", reason=tell_foul(state), opens=opens)
         return Park(gate=opens.gate, opens=opens)
     if asked.answer is None:
         return Park(gate=asked.opened.gate)

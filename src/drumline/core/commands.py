@@ -90,12 +90,16 @@ class Release(Command):
 
 
 class Finish(Command):
-    """The step needs no more driving. `failure` is the class of a check failure that is not the work's."""
+    """The step needs no more driving. `failure` is the class of a check failure that is not the work's.
+
+    `opens` is a question about a blocked one, whose answer reopens it.
+    """
 
     state: str
     reason: str = ""
     rejected: bool = False
     failure: str = ""
+    opens: GateOpened | None = None
 
 
 # --- for the run, by any driver ---------------------------------------------------------------------------------

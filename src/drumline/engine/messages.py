@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from drumline.core import events as ev
 from drumline.core.decide import is_hindered
-from drumline.core.gates import BUDGET, check_reply, read_reply
+from drumline.core.gates import BUDGET, JUDGE, check_reply, read_reply
 from drumline.core.ids import FLOW, GateId, StepId
 from drumline.core.schedule import settled
 from drumline.core.spending import COST, sum_run
@@ -24,7 +24,7 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
     match message.kind:
         case "answer":
             answered = take_answer(run, message)
-            return [answered] if answered else []
+            return [answered, *_reopen(run, answered)] if answered else []
         case "cancel":
             return [] if run.cancel or run.ended else [ev.CancelRequested(by=message.by, reason=message.comment)]
         case "mode" if message.value in MODES and message.value != run.mode and not run.plan.express:
@@ -41,6 +41,15 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return [ev.StepFinished(step=step, state="skipped", reason=message.comment)]
         case _:
             return []
+
+
+def _reopen(run: RunState, answered: ev.GateAnswered) -> list[ev.Event]:
+    """A step that is blocked by the very question that is answered goes on with the answer."""
+    step = run.gates[answered.gate].opened.step
+    finished = run.finished.get(step) if step is not None else None
+    if finished is None or finished.state != "blocked" or run.gates[answered.gate].opened.kind != JUDGE:
+        return []
+    return [ev.StepReopened(step=finished.step, reason=f"gate {answered.gate} is answered", by=answered.by)]
 
 
 def take_answer(run: RunState, message: Message) -> ev.GateAnswered | None:

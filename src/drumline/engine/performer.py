@@ -52,7 +52,8 @@ class StepPerformer(Record):
                 finished = await write_end(
                     command, state, self.work.orders, run=self.work.run, workspaces=self.work.kit.workspaces
                 )
-                return Note(step=[ev.StepReleased(reason=command.state)], run=[add_figures(finished, state)])
+                asked = [command.opens] if command.opens else []
+                return Note(step=[ev.StepReleased(reason=command.state)], run=[add_figures(finished, state), *asked])
             case _:
                 raise AssertionError(f"{command!r} is not a step's command")
 
