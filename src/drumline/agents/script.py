@@ -33,6 +33,7 @@ from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.record import Record, field
 
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PATCH = b"diff --git "
 """What every patch of git's begins with; others cannot say which files are new, gone or binary."""
 
@@ -88,7 +89,7 @@ def read_script(path: Path) -> Script:
     hint = f"correct {path} and try again"
     try:
         text = path.read_bytes().decode("utf-8-sig")
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = _compose(text)
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read: {error.strerror}", hint=hint) from error
     except (UnicodeDecodeError, RecursionError) as error:
@@ -103,6 +104,16 @@ def read_script(path: Path) -> Script:
     if reader.problems:
         raise InvalidInput("\n".join(reader.problems), hint=hint)
     return script
+
+
+def _compose(text: str) -> yaml.Node | None:
+    """The root of a document; the loader that is in C is fast, the other one takes more and says where it stops."""
+    root: yaml.Node | None
+    try:
+        root = yaml.compose(text, Loader=_LOADER)
+    except (yaml.YAMLError, UnicodeEncodeError):
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    return root
 
 
 def refuse_path(path: str) -> str:
