@@ -64,7 +64,7 @@ exit $$tests
 endef
 
 test: layout
-	$(call test_beside_types,$(PYTEST) -m 'not long and not agents')
+	$(call test_beside_types,$(PYTEST) --ignore=tests/agents -m 'not long and not agents')
 
 test-full: layout
 	$(call test_beside_types,HYPOTHESIS_EXAMPLES=fresh $(PYTEST) -m 'not agents')

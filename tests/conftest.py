@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Generator
 
+import pytest
 from tests.examples import choose_examples
 
 MOST_WORKERS = 4
@@ -20,7 +22,13 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(MOST_WORKERS, (os.cpu_count() or 1) + 2)
 
 
-def pytest_collection_finish() -> None:
-    """What was imported and collected stays to the end: it is not searched for garbage after every few tests."""
-    gc.collect()
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is imported and collected stays to the end: it is not searched for garbage after every few tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()

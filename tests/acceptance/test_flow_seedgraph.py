@@ -222,14 +222,14 @@ def test_the_enumeration_covers_every_write(name: str, measured: Path) -> None:
 
 
 def list_strikes(name: str) -> list[object]:
-    """Both sides of every write. All are long but ten of `complete`: after every other write, from one side each.
+    """Both sides of every write. All are long but five of `complete`, from one side each, which take turns.
 
-    A kill after one write and a kill before the next leave the same journal; the short ones take the sides by turns.
+    A kill after one write and a kill before the next leave the same journal.
     """
     found: list[object] = []
     for nth in range(1, WRITES[name] + 1):
         for when in ("before", "after"):
-            short = name == "complete" and nth % 4 == {"after": 1, "before": 0}[when]
+            short = name == "complete" and nth % 8 == {"after": 1, "before": 4}[when]
             marks = () if short else (pytest.mark.long,)
             found.append(pytest.param(name, Strike(nth=nth, when=when), id=f"{name}-{when}-{nth}", marks=marks))
     return found

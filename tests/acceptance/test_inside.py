@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,8 @@ WORDS = (
     "cancel",
     f"trust {PLAN} --accept",
 )
+FEW = WORDS[0], WORDS[2]
+"""One for each kind of run: who is inside is found in one place, and every command is tried plainly."""
 FLOW = "name: f\nstart: e\nnodes:\n  e: {type: end, output: x}\n"
 # As an agent would try it: as it is, and with nothing left in the environment that says who it is.
 PLAINLY = ""
@@ -38,18 +40,27 @@ def user(tmp_path: Path) -> Iterator[User]:
         yield made
 
 
-def write_attempts(user: User, before: str) -> str:
-    """A program that types every command and notes the exit codes and what was said."""
-    lines = [f"{before}{DRUMLINE} {words} >> $said 2>&1; echo $? >> $codes" for words in WORDS]
+def write_attempts(user: User, before: str, typed: Sequence[str]) -> str:
+    """A program that types the commands and notes the exit codes and what was said."""
+    lines = [f"{before}{DRUMLINE} {words} >> $said 2>&1; echo $? >> $codes" for words in typed]
     program = user.folder / "home" / "attempts.sh"
     place = user.folder / "home"
     program.write_text(f"codes={place}/codes said={place}/said\n" + "\n".join(lines) + "\n", encoding="utf-8")
     return f"bash {program}"
 
 
-@pytest.mark.parametrize(("place", "before"), [("agent", PLAINLY), ("check", CLEANED), ("agent", DETACHED)])
-def test_what_a_run_has_started_can_only_look(user: User, place: str, before: str) -> None:
-    command = write_attempts(user, before)
+@pytest.mark.parametrize(
+    ("place", "before", "words"),
+    [
+        ("agent", PLAINLY, WORDS),
+        ("check", CLEANED, FEW),
+        ("agent", DETACHED, FEW),
+        pytest.param("check", CLEANED, WORDS, marks=pytest.mark.long),
+        pytest.param("agent", DETACHED, WORDS, marks=pytest.mark.long),
+    ],
+)
+def test_what_a_run_has_started_can_only_look(user: User, place: str, before: str, words: Sequence[str]) -> None:
+    command = write_attempts(user, before, words)
     if place == "agent":
         user.play({"match": {"step": "step-1"}, "run": command, "write": {"step-1.txt": "1\n"}})
     else:
@@ -61,7 +72,7 @@ def test_what_a_run_has_started_can_only_look(user: User, place: str, before: st
     said = (user.folder / "home" / "said").read_text(encoding="utf-8")
     codes = (user.folder / "home" / "codes").read_text(encoding="utf-8").split()
     assert ran.code == 0, ran.text
-    typed = len(WORDS) * (1 if place == "agent" else 2)  # a check is executed without the work, too
+    typed = len(words) * (1 if place == "agent" else 2)  # a check is executed without the work, too
     assert codes == ["3"] * typed, said
     assert said.count("a person has to say this") == typed
     assert said.count("next: drumline") == typed

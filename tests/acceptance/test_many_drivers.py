@@ -60,8 +60,8 @@ def check_contention(folder: Path, number: int, *, drivers: int) -> None:
         assert_each_step_driven_once(world, number)
 
 
-def test_four_processes_drive_each_of_two_dozen_contended_steps_exactly_once(tmp_path: Path) -> None:
-    check_contention(tmp_path, 24, drivers=4)
+def test_four_processes_drive_each_of_a_dozen_contended_steps_exactly_once(tmp_path: Path) -> None:
+    check_contention(tmp_path, 12, drivers=4)
 
 
 @pytest.mark.long

@@ -5,15 +5,19 @@ The rule: nothing outside the folder is read or written, and what was started in
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -30,6 +34,7 @@ PLAN = "plans/p"
 SCRIPTED = "scripted:agent.yaml"
 
 Rule = Mapping[str, object]
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 NO_RUN: dict[str, object] = {"ok": False}
@@ -222,7 +227,7 @@ def write_script(path: Path, rules: Sequence[Rule], *, default: Rule | None = No
     script: dict[str, object] = {"rules": [*rules, *own]}
     if default is not None:
         script["default"] = default
-    path.write_text(yaml.safe_dump(script, sort_keys=False), encoding="utf-8")
+    path.write_text(yaml.dump(script, Dumper=_DUMPER, sort_keys=False), encoding="utf-8")
 
 
 def init_repository(user: User) -> None:
@@ -234,8 +239,17 @@ def init_repository(user: User) -> None:
 
 def make_user(folder: Path, *steps: str) -> User:
     """A user with a repository that holds a plan, committed, and a script that makes every step succeed."""
-    user = User(folder=folder, repo=folder / "repo")
     (folder / "home").mkdir()
+    shutil.copytree(_make_repository(steps), folder / "repo", copy_function=shutil.copyfile)
+    return User(folder=folder, repo=folder / "repo")
+
+
+@cache
+def _make_repository(steps: tuple[str, ...]) -> Path:
+    """Such a repository, made once and copied for every test of this process that wants the same."""
+    folder = Path(tempfile.mkdtemp(prefix="userland-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    user = User(folder=folder, repo=folder / "repo")
     user.repo.mkdir()
     init_repository(user)
     (user.repo / "README.md").write_text("hello\n", encoding="utf-8")
@@ -243,7 +257,7 @@ def make_user(folder: Path, *steps: str) -> User:
         write_plan(user.repo / PLAN, *steps)
     user.play()
     user.commit_all("start")
-    return user
+    return user.repo
 
 
 @contextmanager

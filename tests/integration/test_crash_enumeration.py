@@ -49,13 +49,19 @@ def assert_as_if_nothing_happened(world: World, run: RunState) -> None:
 SEQUENTIAL, PARALLEL = 32, 32
 
 
+def list_deaths(appends: int) -> list[object]:
+    """Both sides of every append. Long is one of each two that leave the same journal: after one, before the next."""
+    sides = [(nth, when) for nth in range(1, appends + 1) for when in ("before", "after")]
+    marks = {side: () if side[0] % 2 == (side[1] == "after") else (pytest.mark.long,) for side in sides}
+    return [pytest.param(*side, marks=marks[side]) for side in sides]
+
+
 def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
     assert count_appends(tmp_path / "s", "sequential") == SEQUENTIAL
     assert count_appends(tmp_path / "p", "parallel") == PARALLEL
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("nth", range(1, SEQUENTIAL + 1))
+@pytest.mark.parametrize(("nth", "when"), list_deaths(SEQUENTIAL))
 def test_a_sequential_run_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
     world = build(tmp_path, mode="sequential")
     world.die_at(nth, when=when)
@@ -65,8 +71,7 @@ def test_a_sequential_run_ends_the_same_wherever_the_process_dies(tmp_path: Path
     assert_as_if_nothing_happened(world, run)
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("nth", range(1, PARALLEL + 1))
+@pytest.mark.parametrize(("nth", "when"), list_deaths(PARALLEL))
 def test_a_parallel_run_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
     world = build(tmp_path)
     world.die_at(nth, when=when)
@@ -134,8 +139,7 @@ def test_the_enumeration_with_gates_covers_every_append(tmp_path: Path) -> None:
     assert world.store.appends == ASKING
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("nth", range(1, ASKING + 1))
+@pytest.mark.parametrize(("nth", "when"), list_deaths(ASKING))
 def test_a_run_that_asks_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
     world = build(tmp_path, autonomy="verbose")
     world.die_at(nth, when=when)

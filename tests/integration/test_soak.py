@@ -50,7 +50,13 @@ def test_a_copy_of_a_finished_scenario_is_sound(ending: Ending) -> None:
     assert ending.findings() == {}
 
 
-@pytest.mark.parametrize(("kind", "damage"), [(kind, damage) for kind in CLASSES for damage in CONTROLS[kind]])
+def list_damages() -> list[object]:
+    """Every kind of damage. All are long but the first of each class."""
+    found = [(kind, damage, at == 0) for kind in CLASSES for at, damage in enumerate(CONTROLS[kind])]
+    return [pytest.param(kind, damage, marks=() if first else pytest.mark.long) for kind, damage, first in found]
+
+
+@pytest.mark.parametrize(("kind", "damage"), list_damages())
 def test_damage_that_is_done_on_purpose_is_noticed(ending: Ending, kind: str, damage: Damage) -> None:
     damage(ending)
 
