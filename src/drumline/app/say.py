@@ -58,8 +58,11 @@ def check_retry(run: RunState, name: str, look: Callable[[], Snapshot]) -> str:
     """Return the step or visit of this name; refuse to retry what is done, in work or unknown. One that rests is not
     in work. `look` shows where walks are.
     """
-    if run.plan.format == FLOW and name != FLOW:
-        return _check_rest(look(), name)
+    from drumline.views.places import split_place
+
+    step, place = split_place(run.plan, name) or (None, "")
+    if step is not None and place:
+        return _check_rest(look(), step, place)
     step = check_step(run, name)
     finished = run.finished.get(step)
     if finished is not None and finished.state == "done":
@@ -178,18 +181,18 @@ def _begin_again(run: RunState) -> str:
     return f"drumline flow run {place}" if run.plan.format == FLOW else f"drumline run {place} --new"
 
 
-def _check_rest(snapshot: Snapshot, name: str) -> str:
+def _check_rest(snapshot: Snapshot, step: StepId, place: str) -> str:
     """Return the visit of this name if it waits for a time or is blocked; refuse any other with what it waits for."""
     from drumline.views.places import find_place, list_due, list_rests, visit_name
     from drumline.views.why import why
 
-    walk = snapshot.walks[FLOW]
-    key = find_place(walk, name)
+    found = why(snapshot, f"{step}/{place}")
+    walk = snapshot.walks[step]
+    key = find_place(walk, place)
     ended = snapshot.run.ended
     blocked = ended is not None and ended.state == "blocked" and key in list_due(walk)
     if blocked or any(rest.key == key for rest in list_rests(walk)):
         return visit_name(key)
-    found = why(snapshot, name)
     raise InvalidInput(
         f"in a flow, only a visit that is blocked or waits for a quota can be retried; {found.sentence}",
         hint=found.hint,

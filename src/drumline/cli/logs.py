@@ -15,15 +15,16 @@ from drumline.app.catalog import find_run, read_run
 from drumline.app.say import check_step
 from drumline.cli.options import json_option, run_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
+from drumline.core.codec import FLOW_KINDS
 from drumline.core.events import Event
-from drumline.core.ids import FLOW, RunId, StepId, Stream
+from drumline.core.ids import RunId, StepId, Stream
 from drumline.core.plaintext import strip_controls
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.record import Record
 from drumline.store.sqlite import SqliteStore
 from drumline.views.attempts import Attempt, attempt_json, attempt_lines, list_attempts, list_lost
-from drumline.views.places import find_visits
+from drumline.views.places import find_visits, split_place
 from drumline.views.snapshot import Trace, Walk
 from drumline.views.visitlogs import Moment, head_lines, match_logs, replay, state_lines, visit_json
 from drumline.wiring import Site, open_site
@@ -61,14 +62,14 @@ def command(step: str, attempt: int | None, prompts: bool, state: bool, run: str
     store = site.open_store(read_only=True)
     known = read_run(store, find_run(store, run))
     wanted = Wanted(attempt=attempt, prompts=prompts, state=state, as_json=as_json)
-    if known.plan.format == FLOW:
-        show_visits(site, store, known, "" if step == FLOW else step, wanted)
-        return
-    if state:
+    step_id, place = split_place(known.plan, step) or (check_step(known, step), "") if step else (None, "")
+    begun = [one.id for one in known.selected() if _was_begun(known, one.id)]
+    chosen = begun if step_id is None else [step_id]
+    if wanted.state and not any(known.plan.by_id[one].flow for one in chosen):
         raise InvalidInput("the steps of a plan have no state; the nodes of a flow do", hint=f"drumline logs {step}")
-    chosen = [check_step(known, step)] if step else [one.id for one in known.selected() if _was_begun(known, one.id)]
-    for step_id in chosen:
-        _show_step(site, store, known, step_id, wanted)
+    for one in chosen:
+        show = _show_visits if known.plan.by_id[one].flow else _show_attempts
+        show(Shelf(site=site, store=store, run=known, step=one, place=place), wanted)
     if not chosen:
         say(f"run {known.id} has no logs yet")
         say("  next: drumline why")
@@ -78,24 +79,42 @@ def _was_begun(run: RunState, step: StepId) -> bool:
     return step in run.working or step in run.finished or step in run.rounds
 
 
-def _show_step(site: Site, store: SqliteStore, run: RunState, step: StepId, wanted: Wanted) -> None:
-    events = [entry.event for entry in store.read(Stream(run.id, step), kinds=ATTEMPTS)]
-    files = _files(site.logs(run.id) / step, attempt=wanted.attempt, prompts=wanted.prompts)
-    _show(files, _name_attempts(run, events), run.id, step, as_json=wanted.as_json)
+class Shelf(Record):
+    """Where the logs are that were asked for: of one step of a run, or of a place in its walk."""
+
+    site: Site
+    store: SqliteStore
+    run: RunState
+    step: StepId
+    place: str
+
+    @property
+    def folder(self) -> Path:
+        """The logs of the step."""
+        return self.site.logs(self.run.id) / self.step
+
+    def read(self, kinds: Sequence[str] = ()) -> list[Event]:
+        """What the step's stream says."""
+        return [entry.event for entry in self.store.read(Stream(self.run.id, self.step), kinds=kinds)]
 
 
-def show_visits(site: Site, store: SqliteStore, run: RunState, name: str, wanted: Wanted) -> None:
-    """Print the visits of a flow that were asked for, in the order they began."""
+def _show_attempts(shelf: Shelf, wanted: Wanted) -> None:
+    """Print the attempts at a step and its checks."""
+    files = _files(shelf.folder, attempt=wanted.attempt, prompts=wanted.prompts)
+    _show(files, _name_attempts(shelf.run, shelf.read(ATTEMPTS)), shelf.run.id, shelf.step, as_json=wanted.as_json)
+
+
+def _show_visits(shelf: Shelf, wanted: Wanted) -> None:
+    """Print the visits of a walk that were asked for, in the order they began."""
     if wanted.attempt is not None:
         raise InvalidInput("the nodes of a flow have no attempts; a visit is named", hint="drumline logs NODE#2")
-    watcher = site.watcher(store, run)
-    walk = watcher.look(time.time()).walks[FLOW]
+    watcher = shelf.site.watcher(shelf.store, shelf.run)
+    walk = watcher.look(time.time(), also=shelf.step).walks[shelf.step]
     if wanted.state and walk.problem:
         raise InvalidInput(walk.problem, hint="drumline logs NODE")
-    keys = find_visits(walk, name)
-    folder = site.logs(run.id) / FLOW
+    keys, folder, name = find_visits(walk, shelf.place), shelf.folder, shelf.place
     logs = match_logs([file.name for file in _list_files(folder)], keys, prompts=wanted.prompts)
-    events = [] if walk.problem else [entry.event for entry in store.read(Stream(run.id, FLOW))]
+    events = [] if walk.problem else shelf.read(tuple(FLOW_KINDS))
     moments = {moment.key: moment for moment in replay(events, set(keys), watcher.find_chart)}
     if wanted.as_json:
         listed = {key: [_describe(folder / one) for one in names] for key, names in logs.items()}
@@ -103,7 +122,7 @@ def show_visits(site: Site, store: SqliteStore, run: RunState, name: str, wanted
             visit_json(walk.traces[key], moments.get(key), files, state=wanted.state) for key, files in listed.items()
         ]
         every = [file for files in listed.values() for file in files]
-        print_json({**_frame(run.id, name or None, every), "visits": visits})
+        print_json({**_frame(shelf.run.id, name or None, every), "visits": visits})
         return
     if not keys:
         say(f"{name or 'the flow'} has no logs yet")

@@ -12,7 +12,8 @@ from drumline.core.flow.model import ASKING, AgentNode, CheckNode, LlmNode, MapN
 from drumline.core.flow.questions import find_question_id, question_id
 from drumline.core.flow.scopes import call_scope, parent_scope, split_item
 from drumline.core.flow.state import FlowState, Gathering, Key
-from drumline.core.ids import GateId
+from drumline.core.ids import GateId, StepId
+from drumline.core.plan import Plan
 from drumline.errors import InvalidInput
 from drumline.record import Record
 from drumline.views.cells import flatten, name_some
@@ -32,6 +33,21 @@ def find_flow_of(walk: Walk, key: Key) -> FlowState | None:
     """The flow in which a visit happens, if it is being walked."""
     scope = key.scope if key.scope in walk.flows else parent_scope(key.scope)
     return walk.flows.get(scope)
+
+
+def split_place(plan: Plan, name: str) -> tuple[StepId, str] | None:
+    """The step and the place in its walk that a name means; None if there is no such step.
+
+    `step-3/implement#2` is a place of step-3. Where a plan is one step that walks a flow, its name can be left out.
+    """
+    alone = plan.steps[0] if len(plan.steps) == 1 and plan.steps[0].flow else None
+    if alone is not None:
+        return alone.id, "" if name == alone.id else name.removeprefix(f"{alone.id}/")
+    if StepId(name) in plan.by_id:
+        return StepId(name), ""
+    step, _, place = name.partition("/")
+    found = plan.by_id.get(StepId(step))
+    return (found.id, place) if found is not None and found.flow and place else None
 
 
 def find_place(walk: Walk, name: str) -> Key:

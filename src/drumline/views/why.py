@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drumline.core.ids import FLOW, RunId, StepId
+from drumline.core.ids import RunId, StepId
 from drumline.core.plan import Step
 from drumline.errors import InvalidInput
 from drumline.record import replace
@@ -15,8 +15,9 @@ from drumline.views.causes import BLOCKER, FINISHED, OWNER, Cause, cause
 from drumline.views.cells import flatten, name_some
 from drumline.views.evidence import evidence_json, list_evidence
 from drumline.views.gates import answer_command, list_choices
+from drumline.views.places import split_place
 from drumline.views.proofs import find_proof, proof_json
-from drumline.views.snapshot import Snapshot
+from drumline.views.snapshot import Snapshot, Walk
 from drumline.views.standing import Why, explain_place, explain_walk
 from drumline.views.states import run_state, step_state
 from drumline.views.status import run_reason
@@ -30,20 +31,22 @@ _LONGEST_CHAIN = 6
 def why(snapshot: Snapshot, name: str = "") -> Why:
     """Why a step, a place of a walk or, without a name, the run is as it is; InvalidInput if there is no such thing."""
     sole = snapshot.sole
-    if not name or (sole is not None and name == FLOW):
+    step, place = split_place(snapshot.run.plan, name) or (None, "")
+    if not name or (sole is not None and not place):
         return explain_walk(sole, run_reason(snapshot)) if sole is not None else _explain_run(snapshot)
-    if sole is not None:
-        return explain_place(sole, name)
-    definition = snapshot.run.plan.by_id.get(StepId(name))
-    if definition is not None:
-        return _explain_step(snapshot, definition)
-    step, _, place = name.partition("/")
-    walk = snapshot.walks.get(StepId(step))
-    if walk is not None and place:
-        found = explain_place(walk, place)
-        return replace(found, name=f"{step}/{found.name}", step=walk.step)
-    known = name_some(snapshot.run.plan.by_id)
-    raise InvalidInput(f"the plan has no step {name!r} (it has {known})", hint="drumline status")
+    if step is None:
+        known = name_some(snapshot.run.plan.by_id)
+        raise InvalidInput(f"the plan has no step {name!r} (it has {known})", hint="drumline status")
+    if not place:
+        return _explain_step(snapshot, snapshot.run.plan.by_id[step])
+    found = explain_place(_walk_of(snapshot, step), place)
+    return replace(found, step=step) if sole is not None else replace(found, name=f"{step}/{found.name}", step=step)
+
+
+def _walk_of(snapshot: Snapshot, step: StepId) -> Walk:
+    if step not in snapshot.walks:
+        raise InvalidInput(f"nobody has worked on {step} yet", hint=f"drumline why {step}")
+    return snapshot.walks[step]
 
 
 def why_json(run: RunId, answer: Why) -> dict[str, object]:
@@ -52,7 +55,7 @@ def why_json(run: RunId, answer: Why) -> dict[str, object]:
         "schema_version": 1,
         "run": run,
         "step": answer.step,
-        "visit": None if answer.step is not None and answer.name == answer.step else answer.name,
+        "visit": None if answer.name == answer.step else answer.name,
         "state": answer.state,
         "kind": answer.kind,
         "sentence": answer.sentence,
