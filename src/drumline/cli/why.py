@@ -11,6 +11,7 @@ from drumline.app.naming import find_step
 from drumline.cli.options import json_option, run_option
 from drumline.cli.output import print_json, print_lines, say
 from drumline.views.evidence import evidence_lines
+from drumline.views.places import split_place
 from drumline.views.why import why, why_json
 from drumline.wiring import open_site
 
@@ -27,8 +28,9 @@ def command(step: str, run: str, as_json: bool) -> None:
     site = open_site()
     store = site.open_store(read_only=True)
     state = read_run(store, find_run(store, run))
-    name = find_step(state.plan, step)
-    found = why(site.watcher(store, state).look(time.time(), also=name), name or step)
+    name = find_step(state.plan, step) or step
+    place = split_place(state.plan, name) if name else None
+    found = why(site.watcher(store, state).look(time.time(), also=place[0] if place else None), name)
     if as_json:
         print_json(why_json(state.id, found))
         return
