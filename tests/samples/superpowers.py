@@ -213,6 +213,12 @@ SAMPLES = {
             3 < 2
         """,
     ),
+    "an unclear expectation of several commands": Sample(
+        name=NAME,
+        text=HEAD + "### Task 1: A\n\n- [ ] **Step 1: Look**\n\n```bash\nmake a\nmake b\n```\n\nExpected: two lines\n",
+        steps="1",
+        codes=("check_not_command",),
+    ),
 }
 
 

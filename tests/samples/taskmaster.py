@@ -169,6 +169,32 @@ SAMPLES = {
             2 < 1
         """,
     ),
+    "subtasks that would wait for each other": Sample(
+        name=NAME,
+        text=tagged(task(4), task(12, [4], subtasks=[task(1, [4]), task(2), task(3, [2]), task(4, [1])])),
+        steps="""
+            4
+            12.1 < 4
+            12.2 < 4
+            12.3 < 12.2
+            12.4 < 12.1
+        """,
+        codes=("need_dropped",),
+    ),
+    "checks of tasks with subtasks": Sample(
+        name=NAME,
+        text=tagged(
+            task(1, testStrategy="Run: `make one`", subtasks=[task(1), task(2, [1])]),
+            task(2, testStrategy="Run: `make two`", subtasks=[task(1), task(2)]),
+        ),
+        steps="""
+            1.1
+            1.2 < 1.1 ! make one
+            2.1
+            2.2
+        """,
+        codes=("group_check",),
+    ),
 }
 
 

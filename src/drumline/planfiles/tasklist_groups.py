@@ -34,7 +34,7 @@ def find_last(steps: Sequence[Step], groups: Sequence[Group]) -> Mapping[str, St
         if not members:
             continue
         last = max(members, key=place.__getitem__)
-        if _comes_after(last, {*members} - {last}, by_id):
+        if _comes_after(last, {*members} - {last}, by_id, place):
             found[group.name] = last
     return found
 
@@ -63,12 +63,15 @@ def _with_checks(step: Step, checks: Sequence[Check]) -> Step:
     return replace(step, checks=(*step.checks, *fresh), text_digest=digest(said.encode("utf-8", "replace")))
 
 
-def _comes_after(last: StepId, others: Collection[StepId], by_id: Mapping[StepId, Step]) -> bool:
-    """Whether the step needs all others, directly or through further steps."""
+def _comes_after(
+    last: StepId, others: Collection[StepId], by_id: Mapping[StepId, Step], place: Mapping[StepId, int]
+) -> bool:
+    """Whether the step needs all others, directly or through further steps; what comes before them is not looked at."""
     left, waiting, seen = {*others}, [last], {last}
+    first = min((place[other] for other in others), default=0)
     while left and waiting:
         for need in by_id[waiting.pop()].needs:
-            if need in by_id and need not in seen:
+            if need not in seen and place.get(need, -1) >= first:
                 seen.add(need)
                 left.discard(need)
                 waiting.append(need)

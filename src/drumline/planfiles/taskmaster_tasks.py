@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from drumline.core import graph
 from drumline.core.ids import StepId
 from drumline.core.plan import Acceptance, Check, Problem, Status, Step
 from drumline.core.validation import legal_id, normal_path
@@ -166,14 +167,30 @@ class _Reader:
 
 
 def to_steps(found: Items, path: str) -> tuple[tuple[Step, ...], list[Problem]]:
-    """The leaves with their needs: those of a task are those of its first subtasks; needing it means its last ones."""
+    """The leaves with their needs, and those with checks of the tasks around them that they end."""
     children: dict[StepId, list[Item]] = {}
     for item in found.leaves:
         if item.parent:
             children.setdefault(item.parent, []).append(item)
-    known = {item.id for item in (*found.leaves, *found.groups)}
+    steps, problems = _link(found, children, path, ahead=True)
+    if graph.cycle(steps):
+        # Where subtasks wait for each other, the number of one behind is meant for a task, or is a slip.
+        steps, problems = _link(found, children, path, ahead=False)
+    groups = [group for group in _find_groups(found, children) if group.checks]
+    checked, unchecked = hand_down(steps, groups, path)
+    return checked, [*problems, *unchecked]
+
+
+def _link(
+    found: Items, children: Mapping[StepId, Sequence[Item]], path: str, *, ahead: bool
+) -> tuple[list[Step], list[Problem]]:
+    """The leaves with their needs: those of a task are those of its first subtasks; needing it means its last ones.
+
+    `ahead` says whether a subtask may need one that stands behind it.
+    """
+    place = {item.id: number for number, item in enumerate((*found.groups, *found.leaves))}
     problems: list[Problem] = []
-    direct = {item.id: _resolve(item, known, path, problems) for item in (*found.groups, *found.leaves)}
+    direct = {item.id: _resolve(item, place, path, problems, ahead=ahead) for item in (*found.groups, *found.leaves)}
     last = {group: _last_of(items, direct) for group, items in children.items()}
     steps: list[Step] = []
     for item in found.leaves:
@@ -183,9 +200,7 @@ def to_steps(found: Items, path: str) -> tuple[tuple[Step, ...], list[Problem]]:
             needs.update(dict.fromkeys(direct[item.parent]))
         flat = (leaf for need in needs for leaf in last.get(need, (need,)))
         steps.append(_step(item, tuple(dict.fromkeys(need for need in flat if need != item.id)), path))
-    groups = [group for group in _find_groups(found, children) if group.checks]
-    checked, unchecked = hand_down(steps, groups, path)
-    return checked, [*problems, *unchecked]
+    return steps, problems
 
 
 def find_acceptance(found: Items, steps: Sequence[Step]) -> tuple[Acceptance, ...]:
@@ -223,17 +238,23 @@ def _name(group: Item) -> str:
     return f"task {group.id}"
 
 
-def _resolve(item: Item, known: set[StepId], path: str, problems: list[Problem]) -> tuple[StepId, ...]:
+def _resolve(
+    item: Item, place: Mapping[StepId, int], path: str, problems: list[Problem], *, ahead: bool
+) -> tuple[StepId, ...]:
     """What an item's dependencies mean: a subtask's number is that of a sibling first, then that of a task."""
     found: dict[StepId, None] = {}
     for need in item.needs:
-        candidates = [StepId(f"{item.parent}.{need}")] if item.parent else []
-        meant = next((one for one in (*candidates, StepId(need)) if one in known), None)
+        sibling = StepId(f"{item.parent}.{need}")
+        candidates = [sibling] if item.parent and (ahead or place.get(sibling, 0) < place[item.id]) else []
+        meant = next((one for one in (*candidates, StepId(need)) if one in place), None)
         if meant is None or meant in (item.id, item.parent):
             message = f"{item.id} depends on {need[:40]!r}, which is not another task; that is left out"
             problems.append(warning("need_dropped", message, path, item.line))
-        else:
-            found[meant] = None
+            continue
+        found[meant] = None
+        if not ahead and meant != sibling and sibling in place:
+            message = f"{item.id} depends on {need[:40]!r}: the task, since its subtasks would wait for each other"
+            problems.append(warning("need_dropped", message, path, item.line))
     return tuple(found)
 
 
