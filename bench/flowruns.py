@@ -131,6 +131,10 @@ class OneFlow:
         """No node of the chain calls anything."""
         raise AssertionError(f"{name!r} was called")
 
+    def locate(self, name: str) -> Path:
+        """No step names a flow."""
+        raise AssertionError(f"{name!r} was looked for")
+
     def load(self, path: Path) -> Flow:
         """The flow."""
         return self._flow

@@ -13,6 +13,7 @@ from pathlib import Path
 from drumline.errors import InvalidInput
 
 CONFIG = Path(".drumline", "config.toml")
+FLOWS = Path(".drumline", "flows")
 
 
 def read_config(start: Path, top: Path) -> tuple[Mapping[str, object], Path | None]:
@@ -24,6 +25,19 @@ def read_config(start: Path, top: Path) -> tuple[Mapping[str, object], Path | No
         if path.is_file():
             return _read_toml(path), path
     return {}, None
+
+
+def has_own_flow(name: str, *, top: Path) -> bool:
+    """Whether the repository has a flow of this name among its own."""
+    files = (
+        f"{name}/graph.yaml",
+        f"{name}/graph.yml",
+        f"{name}/flow.yaml",
+        f"{name}/flow.yml",
+        f"{name}.yaml",
+        f"{name}.yml",
+    )
+    return any((top / FLOWS / file).is_file() for file in files)
 
 
 def find_own_config(environ: Mapping[str, str]) -> Path:

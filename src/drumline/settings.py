@@ -47,6 +47,7 @@ class Settings(Record):
     jobs: int = 4
     retries: int = 2
     rigor: str = STANDARD
+    flow: str = ""
     stale_claim: float = 3600.0
     lease: float = 30.0
     agent_timeout: float = 3600.0
@@ -190,6 +191,12 @@ TABLE: tuple[Setting, ...] = (
         default=STANDARD,
         help="How much is done around the work on a step; by default full for phased plans, and always quick for do. "
         "It is recorded with the run. So far all three do the same: implement, checks, fixes, landing.",
+    ),
+    Setting(
+        key="flow",
+        parse=parse_text,
+        legal="the name of a flow, or the path of its file",
+        help="The flow that steps walk which name none; `step` is the shipped one.",
     ),
     Setting(
         key="stale_claim",

@@ -72,6 +72,9 @@ class Shelf:
     def find_callee(self, name: str, *, around: Path) -> Callee:
         return Callee(flow=Path(name)) if name in self.flows else Callee(agent=name)
 
+    def locate(self, name: str) -> Path:
+        return Path(name)
+
     def load(self, path: Path) -> Flow:
         return self.flows[str(path)]
 

@@ -16,16 +16,20 @@ from drumline.core.events import PlanPinned, RunStarted
 from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState
+from drumline.engine.closing import Recover
 from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.engine.planupkeep import open_plan_driver
-from drumline.engine.walk import Recover
 from drumline.errors import InvalidInput
+from drumline.expressions.evaluation import SafeExpressions
+from drumline.flowfiles.library import FlowLibrary
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.journal import Addition, Message, Store
 from drumline.ports.models import Models
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.processes import Ended, Job
 from drumline.ports.roster import Roster
+from drumline.ports.schemas import Schemas
+from drumline.ports.skills import Skills
 from drumline.ports.workspaces import Workspaces
 from drumline.testing.clock import FakeClock
 from drumline.testing.planfiles import FakePlanFiles
@@ -175,6 +179,7 @@ class World(Mortals):
     script: Callable[[Job], Ended] = judge
     recover: Recover = recover
     jobs: int = 2
+    flow: str = ""
 
     def __post_init__(self) -> None:
         self.store = MemoryStore()
@@ -208,8 +213,17 @@ class World(Mortals):
             clock=self.clock,
             logs=self.folder / "logs",
             equip=equip,
-            open_flows=lambda: cast(FlowServices, None),
+            open_flows=self.services,
             quota_wait=self.quota_wait,
+        )
+
+    def services(self) -> FlowServices:
+        """What steps need that walk a flow: those of the folder `flows`, or shipped ones."""
+        return FlowServices(
+            library=FlowLibrary(top=self.folder, keep=self.folder / "kept", default=AGENT),
+            expressions=SafeExpressions(),
+            schemas=cast(Schemas, None),
+            skills=cast(Skills, None),
         )
 
     def _open(self, name: str) -> Worker:
@@ -240,6 +254,7 @@ class World(Mortals):
             named=self.selection is not None,
             fallback=self.fallback,
             budget=self.budget,
+            flow=self.flow,
         )
         pinned = PlanPinned(format=reading.plan.format, title="Demo", steps=reading.plan.steps, digests=reading.digests)
         await self.store.append({Stream(RUN): Addition(events=[started, pinned], expected=0)})

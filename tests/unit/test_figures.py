@@ -56,6 +56,7 @@ def happen(draw: st.DrawFn, kind: type[ev.Event], state: StepState) -> ev.Event:
         ev.WorkLost: ev.WorkLost(what=state.phase.value),
         ev.StepRestarted: ev.StepRestarted(round=state.round + 1),
         ev.StepRechecked: ev.StepRechecked(round=state.round + 1),
+        ev.WorkChanged: ev.WorkChanged(tree=TREE),
         ev.StepClaimed: ev.StepClaimed(driver=DriverId("d"), token=1),
         ev.StepReleased: ev.StepReleased(reason="stopped"),
     }

@@ -27,6 +27,7 @@ from drumline.core.flow.model import (
     FlowSettings,
     InputNode,
     Json,
+    LandNode,
     LlmNode,
     MapNode,
     Node,
@@ -35,6 +36,7 @@ from drumline.core.flow.model import (
     RouteNode,
     ScriptNode,
     SetNode,
+    WorkspaceNode,
 )
 from drumline.core.flow.validation import validate
 from drumline.core.plan import Problem, Severity
@@ -703,11 +705,36 @@ def test_reach_goes_by_every_kind_of_edge() -> None:
 
 def test_every_kind_of_node_has_a_word() -> None:
     nodes = [script("n"), agent("n"), llm("n"), approval("n"), ask("n"), over("n", "b"), check("n", "a", "b")]
-    nodes_of_ours: list[Node] = [*nodes, route("n", "a"), put("n"), end("n")]
+    stepping: list[Node] = [WorkspaceNode(id=NodeId("n")), LandNode(id=NodeId("n"))]
+    nodes_of_ours: list[Node] = [*nodes, *stepping, route("n", "a"), put("n"), end("n")]
     nodes_of_ours.insert(5, RagNode(id=NodeId("n"), documents=()))
 
     assert [kind_name(node) for node in nodes_of_ours] == list(KINDS)
     assert kind_name(Node(id=NodeId("n"))) == ""
+
+
+def for_steps(failed: str = "out", start: str = "ws") -> Flow:
+    """A flow for steps of plans, whose check leads to `failed` if it fails."""
+    nodes: list[Node] = [
+        WorkspaceNode(id=NodeId("ws"), next=(NodeId("c"),)),
+        replace(check("c", "land", failed), checks=()),
+        LandNode(id=NodeId("land"), next=(NodeId("done"),)),
+        EndNode(id=NodeId("done"), status="done"),
+        EndNode(id=NodeId("out"), status="blocked"),
+    ]
+    return Flow(name="steps", start=NodeId(start), nodes={node.id: node for node in nodes})
+
+
+def test_a_flow_for_steps_may_leave_its_checks_to_the_step() -> None:
+    assert validate(for_steps()) == []
+
+
+def test_a_flow_for_steps_begins_with_their_workspace() -> None:
+    assert "no_workspace" in {problem.code for problem in validate(for_steps(start="c"))}
+
+
+def test_no_way_leads_around_the_landing_to_an_end_that_is_done() -> None:
+    assert "unlanded_end" in {problem.code for problem in validate(for_steps("done"))}
 
 
 def chain(count: int) -> Flow:

@@ -10,12 +10,16 @@ from tools.docs.problems import FORMAT_PROBLEMS, PROBLEMS
 from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES
 from drumline.core.codec import FLOW_KINDS, KINDS, VERSION
+from drumline.core.flow.fields import kind_name
+from drumline.core.flow.inspection import Surroundings
 from drumline.core.life import OPEN, TRANSITIONS
 from drumline.core.taxonomy import RULES, WAITS
 from drumline.errors import DrumlineError
+from drumline.flowfiles.library import SHIPPED, open_flow
 from drumline.profiles import TABLES
 from drumline.record import NODEFAULT, FieldInfo, fields
 from drumline.settings import settings_table
+from drumline.views.flowgraph import flow_mermaid
 from drumline.views.states import EXIT_CODES
 
 ANYWHERE = (ev.StepClaimed, ev.StepReleased, ev.StepRestarted)
@@ -115,6 +119,7 @@ def life_page() -> str:
     moves = [(here, kind.__name__, there) for here, allowed in TRANSITIONS.items() for kind, there in allowed.items()]
     drawing = [f"    {here.value} --> {there.value}: {name}" for here, name, there in moves]
     rows = [(f"`{here.value}`", f"`{name}`", f"`{there.value}`") for here, name, there in moves]
+    shipped, _ = open_flow(SHIPPED / "step" / "graph.yaml", around=Surroundings())
     return join(
         "# A step's life",
         "The phase says how far a step's stream has got. Anything that is not in the table is refused, and the "
@@ -124,6 +129,18 @@ def life_page() -> str:
         f"In {_words(phase.value for phase in TRANSITIONS if phase in OPEN)} an intent is recorded and its outcome is "
         "not. If the driver dies there, the next one records `WorkLost`, which leads back to the phase before, and the "
         "work begins again.",
+        "## As a flow",
+        "The shipped flow `step` has the same life as a graph. A step walks it, or another one, if `flow` names it: in "
+        "the step, in the plan's `root.md`, by `--flow` or in the configuration; a flow `step` in `.drumline/flows` is "
+        "walked by every step that names none. Steps without a flow have the life above; both come to the same end.",
+        f"```mermaid\n{flow_mermaid(shipped).rstrip()}\n```",
+        table(
+            ("node", "kind", "what it does"),
+            [(f"`{node.id}`", f"`{kind_name(node)}`", node.description or "–") for node in shipped.nodes.values()],
+        ),
+        "`land` holds to its rules whatever the graph says: it refuses work on which a check of the step, the plan or "
+        "the configuration fails beyond what failed before, or has not run since the work was changed last. A walk "
+        "that comes to an end that is done without a landing leaves its step blocked.",
         f"{_words(kind.__name__ for kind in ANYWHERE)} may come in any phase. `StepRestarted` begins a new round at "
         "`waiting`; the other two leave the phase as it is.",
     )

@@ -50,6 +50,7 @@ class Terms(Record):
     timeouts: Mapping[str, float] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
     typed: tuple[str, ...] = ()
+    flow: str = ""
 
 
 def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str = "") -> Terms:
@@ -69,6 +70,7 @@ def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str
         profiles=present.profiles,
         budget=settings.budget,
         rigor=settings.rigor,
+        flow=settings.flow,
         timeouts=pin_timeouts(settings),
         commands=present.commands,
         typed=tuple(sorted(typed)),

@@ -43,7 +43,7 @@ from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview
 from drumline.cli.recordings import check_record, record_option
 from drumline.cli.session import Session
-from drumline.cli.trusting import Offer, ask_trust
+from drumline.cli.trusting import Offer, ask_flow_trust, ask_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId, StepId
 from drumline.core.plan import Reading, Status
@@ -82,6 +82,7 @@ class Request:
 @click.option("--step", metavar="ID|next", default="", help="Only this step.")
 @click.option("--only", metavar="A,B", default="", help="Only these steps.")
 @click.option("--from", "start", metavar="ID", default="", help="This step and those after it.")
+@click.option("--flow", metavar="NAME", help="The flow that steps walk which name none.")
 @click.option("--context", metavar="TEXT|@FILE", default="", help="Goes into every prompt.")
 @record_option
 @dry_run_option
@@ -94,9 +95,10 @@ def command(plan: str, format: str, **typed: object) -> int:
     """
     site = open_site()
     reading = _read_plan(site, plan, format)
-    keys = ("agent", "mode", "autonomy", "jobs", "retries")
+    keys = ("agent", "mode", "autonomy", "jobs", "retries", "flow")
     flags = {key: typed[key] for key in keys if typed[key] is not None}
-    root = {"autonomy": reading.plan.autonomy} if reading.plan.autonomy else {}
+    words = {"autonomy": reading.plan.autonomy, "flow": reading.plan.flow}
+    root = {key: word for key, word in words.items() if word}
     site = site.with_settings(flags, root, foreign=foreign_settings(reading.plan.format, os.environ))
     request = Request(
         site=site,
@@ -270,6 +272,7 @@ def _begin(
     base = site.repository.head_commit()
     _say_once(request, selection)
     ask_trust(site, _offer(request, selection), as_json=request.as_json)
+    _look_at_flows(request, selection)
     scope = Scope(
         run=new_run_id(time.time()),
         base=base,
@@ -278,6 +281,17 @@ def _begin(
     )
     anyio.run(begin_run, store, reading, terms, scope)
     return scope.run
+
+
+def _look_at_flows(request: Request, selection: tuple[StepId, ...] | None) -> None:
+    """Refuse a run whose steps walk a flow that is not there or broken, and ask about what such flows execute."""
+    site, todo = request.site, list_todo(request.reading, selection)
+    names = sorted({name for step in todo if (name := step.flow or site.settings.flow)})
+    if not names:
+        return
+    from drumline.wiring.flows import open_step_flows  # brings readers of flows
+
+    ask_flow_trust(site, open_step_flows(site, names), agent="", model="", as_json=request.as_json)
 
 
 def _terms(request: Request) -> Terms:

@@ -8,6 +8,8 @@ everything else stops the step with its reason. Before each attempt the run's mo
 
 from __future__ import annotations
 
+from enum import Enum
+
 from drumline.core import gates, spending
 from drumline.core.attempts import Again, Rest, follow_up
 from drumline.core.baseline import (
@@ -143,31 +145,55 @@ def _after_work(orders: Orders, state: StepState, run: RunState) -> Command:
     if state.refused is not None:
         reason = state.refused.reason
         return Release(reason=reason) if state.refused.retry else Finish(state="blocked", reason=reason)
-    pending = _pending_check(orders, state)
-    if pending is not None:
-        return pending
     return _after_checks(orders, state, run)
 
 
 def _after_checks(orders: Orders, state: StepState, run: RunState) -> Command:
     """Land what broke nothing; before that, look what the checks say about the tree before the work."""
+    match examine(orders, state, run):
+        case Verdict.FAILED:
+            return _after_failed_checks(orders, state, run)
+        case Verdict.FOUL:
+            return _after_foul(orders, state, run) or _after_allowed(orders, state, run)
+        case Verdict.PASSED:
+            return _approved(orders, state, run)
+        case command:
+            return command
+
+
+def _after_allowed(orders: Orders, state: StepState, run: RunState) -> Command:
+    found = examine(orders, state, run, allowed=True)
+    return _approved(orders, state, run) if isinstance(found, Verdict) else found
+
+
+class Verdict(Enum):
+    """What the checks say about the work: it broke nothing, it fails, or it passes only with the judge it changed."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    FOUL = "foul"
+
+
+def examine(orders: Orders, state: StepState, run: RunState, *, allowed: bool = False) -> RunCheck | Compare | Verdict:
+    """What is still to be run before the work can be judged, or the verdict; `allowed` is a judge that was changed."""
+    pending = _pending_check(orders, state)
+    if pending is not None:
+        return pending
     unknown = list_unknown(orders.checks, state)
     if unknown:
         return Compare(against=Against.BASE, checks=unknown)
     if len(list_inherited(orders.checks, state)) < len(state.failing()):
-        return _after_failed_checks(orders, state, run)
+        return Verdict.FAILED
     rejudged = list_rejudged(orders.checks, state)
     if rejudged:
         return Compare(against=Against.BASE_JUDGE, checks=rejudged)
     doubted = list_doubted(state)
     if doubted:
         return Compare(against=Against.BASE, checks=doubted)
-    if tell_foul(state):
-        refused = _after_foul(orders, state, run)
-        if refused is not None:
-            return refused
-    pending = list_pending(orders.step, orders.checks, state, run)
-    return Compare(against=choose_base(state), checks=pending) if pending else _approved(orders, state, run)
+    if not allowed and tell_foul(state):
+        return Verdict.FOUL
+    left = list_pending(orders.step, orders.checks, state, run)
+    return Compare(against=choose_base(state), checks=left) if left else Verdict.PASSED
 
 
 def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:

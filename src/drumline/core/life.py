@@ -28,10 +28,24 @@ from drumline.core.events import (
     StepRechecked,
     StepReleased,
     StepRestarted,
+    WorkChanged,
     WorkLost,
     WorkspaceAssigned,
     WorkspaceFailed,
     WorkspaceReady,
+)
+from drumline.core.flow.events import (
+    AgentAsked,
+    FlowEnded,
+    FlowStarted,
+    NodeBlocked,
+    NodeEnded,
+    NodeLost,
+    NodeStarted,
+    NodeSuspended,
+    NodeUsed,
+    SessionKept,
+    SessionNamed,
 )
 from drumline.errors import NotAllowed
 
@@ -55,13 +69,19 @@ OPEN = frozenset({Phase.PREPARING, Phase.WORKING, Phase.CHECKING, Phase.COMPARIN
 
 TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
     {
-        Phase.WAITING: {WorkspaceAssigned: Phase.PREPARING},
+        Phase.WAITING: {WorkspaceAssigned: Phase.PREPARING, StepRechecked: Phase.WAITING},
         Phase.PREPARING: {
             WorkspaceReady: Phase.PREPARED,
             WorkspaceFailed: Phase.WAITING,
             WorkLost: Phase.WAITING,
         },
-        Phase.PREPARED: {AttemptStarted: Phase.WORKING},
+        Phase.PREPARED: {
+            AttemptStarted: Phase.WORKING,
+            CheckStarted: Phase.CHECKING,
+            WorkChanged: Phase.WORKED,
+            StepRechecked: Phase.PREPARED,
+            LandingStarted: Phase.LANDING,
+        },
         Phase.WORKING: {
             AttemptEnded: Phase.WORKED,
             SessionOpened: Phase.WORKING,
@@ -72,6 +92,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
             AttemptStarted: Phase.WORKING,
             CheckStarted: Phase.CHECKING,
             ComparisonStarted: Phase.COMPARING,
+            WorkChanged: Phase.WORKED,
             StepRechecked: Phase.WORKED,
             LandingStarted: Phase.LANDING,
         },
@@ -82,8 +103,23 @@ TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
     }
 )
 
+WALKING: tuple[type[Event], ...] = (
+    FlowStarted,
+    NodeStarted,
+    NodeEnded,
+    NodeLost,
+    NodeBlocked,
+    AgentAsked,
+    SessionNamed,
+    NodeSuspended,
+    NodeUsed,
+    SessionKept,
+    FlowEnded,
+)
+"""What a walk records of itself: it says nothing about how far the step's work is."""
+
 _ANYWHERE: Mapping[type[Event], Phase | None] = MappingProxyType(
-    {StepClaimed: None, StepReleased: None, StepRestarted: Phase.WAITING}
+    {StepClaimed: None, StepReleased: None, StepRestarted: Phase.WAITING, **dict.fromkeys(WALKING)}
 )
 
 

@@ -103,7 +103,7 @@ class Plan(Record):
     """All steps in plan order. `name` is what branches and people call it; `path` is relative to the repository.
 
     `ticket` is the id of the work item it belongs to, `express` plans are always sequential, and `complexity` is what
-    the plan declares about itself.
+    the plan declares about itself. `flow` is what steps walk that name no flow.
     """
 
     name: str
@@ -114,6 +114,7 @@ class Plan(Record):
     ticket: str = ""
     express: bool = False
     complexity: str = ""
+    flow: str = ""
     steps: tuple[Step, ...] = ()
     by_id: Mapping[StepId, Step] = field(default_factory=dict)
 

@@ -17,7 +17,8 @@ class Brief(Record):
     """Everything a prompt is made of.
 
     `answers` are questions of agents with what a person said, `cut_short` how the attempt before ended if something
-    else than its work ended it, `remarks` what people said when they let the run go on.
+    else than its work ended it, `remarks` what people said when they let the run go on. Without `offers`
+    whoever uses the text offers to ask a person.
     """
 
     step: Step
@@ -34,6 +35,7 @@ class Brief(Record):
     answers: Sequence[tuple[str, str]] = ()
     cut_short: str = ""
     remarks: Sequence[str] = ()
+    offers: bool = True
 
 
 def write_prompt(brief: Brief) -> str:
@@ -47,7 +49,7 @@ def write_prompt(brief: Brief) -> str:
         _section("Your role", brief.role),
         _bounds(brief.step),
         _judgement(brief.checks),
-        _section("If a person has to decide", OFFER),
+        _section("If a person has to decide", OFFER if brief.offers else ""),
         _section("Context from the person who started the run", brief.context),
         _section("What a person said about the steps before", "\n\n".join(brief.remarks)),
         _history(brief),
@@ -84,7 +86,13 @@ def _history(brief: Brief) -> str:
         left = "What it had changed is still in the work tree: look at it, and go on from there."
         parts.append(_section("An attempt before this one was cut short", f"{brief.cut_short.strip()}\n\n{left}"))
     rest = "You begin again in a fresh work tree." if brief.fresh else "Your changes are still in the work tree."
-    for failed in brief.feedback:
+    return "\n\n".join([*parts, *([write_feedback(brief.feedback, rest)] if brief.feedback else [])])
+
+
+def write_feedback(failing: Sequence[CheckEnded], rest: str = "Your changes are still in the work tree.") -> str:
+    """What an agent is told about checks that fail; empty if none does."""
+    parts: list[str] = []
+    for failed in failing:
         output = failed.output[-MOST_OUTPUT:].strip() or "(no output)"
         title = f"An earlier attempt failed this check: `{failed.command}` (exit code {failed.exit_code})"
         changed = f"The check itself changed {', '.join(failed.altered)}; that was undone. " if failed.altered else ""

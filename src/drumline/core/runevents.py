@@ -18,6 +18,7 @@ class RunStarted(Event):
     that ends well is merged into the branch `merge`, if there is one; with `merge_asks` a person is asked first.
     `rigor` says how much is done around the work. `timeouts` are in seconds, `commands` the checks that flows name;
     `typed` are the settings that do not come from the configuration: they are never repinned.
+    `flow` is the flow that steps walk which name none; empty for the usual life.
     """
 
     plan: str
@@ -43,6 +44,7 @@ class RunStarted(Event):
     merge: str = ""
     merge_asks: bool = False
     rigor: str = ""
+    flow: str = ""
     timeouts: Mapping[str, float] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
     typed: tuple[str, ...] = ()

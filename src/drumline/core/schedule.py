@@ -264,9 +264,10 @@ def unasked_items(run: RunState, step: Step) -> list[str]:
 
 
 def _gate_obstacle(run: RunState, step: Step) -> Obstacle | None:
-    if step.flow:  # a question in one branch of a walk keeps no other branch from its work
-        return None
+    walks = bool(run.flow_of(step))
     for gate in run.unanswered.values():
+        if walks and gate.opened.kind != "edit":  # a question in one branch of a walk keeps no other from its work
+            continue
         if gate.opened.step == step.id or gate.opened.kind == gates.BUDGET:
             return _waits_for(gate.opened.gate)
     return None

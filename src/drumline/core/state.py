@@ -84,6 +84,10 @@ class RunState:
         """Gates without an answer, oldest first."""
         return list(self.unanswered.values())
 
+    def flow_of(self, step: Step) -> str:
+        """The flow that a step walks; empty for the usual life."""
+        return step.flow or self.begun.flow
+
     def selected(self) -> list[Step]:
         """The steps this run is about, in plan order; those of other repositories are not among them."""
         chosen = self.begun.selection

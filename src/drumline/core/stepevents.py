@@ -193,6 +193,13 @@ class StepLanded(Event):
     adopted: bool = False
 
 
+class WorkChanged(Event):
+    """Something else than an attempt, such as a script of the flow that the step walks, changed the work."""
+
+    tree: Tree
+    node: str = ""
+
+
 class WorkLost(Event):
     """What was open was cut short: with its driver, or because `killed` says what was killed from outside.
 

@@ -12,7 +12,7 @@ from drumline.core.checkfailure import is_work
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
 from drumline.core.judge import Touched, is_doubtful, is_grave, list_reverted
 from drumline.core.leftovers import tell_check
-from drumline.core.life import Phase, step_forward
+from drumline.core.life import WALKING, Phase, step_forward
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.silence import tell_silence
 from drumline.core.spending import COST, add_up, count_attempt
@@ -294,6 +294,13 @@ def _attempt_used(state: StepState, event: ev.AttemptUsed, _: Phase) -> None:
     state.metered = event
 
 
+def _work_changed(state: StepState, event: ev.WorkChanged, _: Phase) -> None:
+    state.tree = event.tree
+    state.fresh = False
+    state.verdicts = {}
+    state.compared = {against: found for against, found in state.compared.items() if against is Against.BASE}
+
+
 def _work_lost(state: StepState, event: ev.WorkLost, before: Phase) -> None:
     if before is Phase.WORKING:
         used = state.metered or ev.AttemptUsed(usage={})
@@ -357,5 +364,7 @@ _APPLY: dict[type[ev.Event], Callable[[StepState, Any, Phase], None]] = {
     ev.LandingStarted: _landing_started,
     ev.LandingRefused: _refused,
     ev.StepLanded: _landed,
+    ev.WorkChanged: _work_changed,
     ev.WorkLost: _work_lost,
+    **dict.fromkeys(WALKING, _nothing),
 }

@@ -318,7 +318,8 @@ class Driver:
     def _starting(self, step: Step) -> list[ev.Event]:
         """What the run records when work on a step begins; a walk that was left is begun again."""
         number = self.run.rounds.get(step.id, 0)
-        known = self.run.working.get(step.id) == number and not (step.flow and step.id in self.run.deferred)
+        left = self.run.flow_of(step) and step.id in self.run.deferred
+        known = self.run.working.get(step.id) == number and not left
         return [] if known else [ev.StepStarted(step=step.id, round=number)]
 
     async def _walk(self, walk: StepWalk, opening: list[ev.Event]) -> None:

@@ -13,21 +13,22 @@ from drumline.core import events as ev
 from drumline.core.advance import orders_for, recover
 from drumline.core.commands import SettleBranch
 from drumline.core.ids import DriverId, RunId, StepId, Token
-from drumline.core.plan import Marks, Problem, Step
+from drumline.core.plan import Marks, Problem, Severity, Step
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
 from drumline.engine.books import Books
 from drumline.engine.branchwatch import BranchWatch
+from drumline.engine.closing import Recover
 from drumline.engine.driver import Driver
 from drumline.engine.kills import repeat_killed
-from drumline.engine.kit import Kit, Observer, Tools
+from drumline.engine.kit import FlowServices, Kit, Observer, Tools
 from drumline.engine.nodes.stepwork import StepWork
 from drumline.engine.outbox import Outbox, block_unmarked, parse_iso
 from drumline.engine.planwatch import OtherRuns, PlanWatch
 from drumline.engine.tidying import tidy_up
 from drumline.engine.upkeep import StepWalk
 from drumline.engine.vetting import Vetting
-from drumline.engine.walk import Recover, Walk
+from drumline.engine.walk import Walk
 from drumline.errors import GitError
 from drumline.ports.journal import Claim, Recorded
 
@@ -52,6 +53,7 @@ class PlanUpkeep:
         self._books, self._vetting = Books(), Vetting(trust=kit.trust, base=kit.base)
         self._branch = BranchWatch(workspaces=kit.workspaces)
         self._booked = 0
+        self._flows: FlowServices | None = None
         self._me: DriverId
         self._tools: Tools
 
@@ -60,10 +62,23 @@ class PlanUpkeep:
         self._me = driver
         self._tools = self.kit.equip(driver)
 
-    def open_walk(self, run: RunState, step: Step, token: Token) -> Walk:
-        """The usual life of a step."""
+    def open_walk(self, run: RunState, step: Step, token: Token) -> StepWalk:
+        """The usual life of a step, or the walk of the flow that it names."""
         work = StepWork(kit=self.kit, tools=self._tools, orders=orders_for(run, step), run=run)
+        if name := run.flow_of(step):
+            return self._open_flow_walk(work, name, token)
         return Walk(work=work, driver=self._me, token=token, recover=self.recover)
+
+    def _open_flow_walk(self, work: StepWork, name: str, token: Token) -> StepWalk:
+        from drumline.engine.flow.stepflow import open_step_walk  # paid for by those who walk a flow
+
+        self._flows = self._flows or self.kit.open_flows()
+        walk = open_step_walk(work, self._flows, name, driver=self._me, token=token, warn=self._warn)
+        walk.recover = self.recover
+        return walk
+
+    def _warn(self, text: str) -> None:
+        self.complain([Problem(code="flow", message=text, where="", severity=Severity.WARNING)])
 
     def note(self, recorded: Sequence[Recorded]) -> None:
         """Keep books."""
@@ -143,7 +158,7 @@ class PlanUpkeep:
 
     def end_walk(self, walk: StepWalk) -> None:
         """Look at the branch if a landing was refused."""
-        self._branch.due = self._branch.due or (isinstance(walk, Walk) and walk.state.refused is not None)
+        self._branch.due = self._branch.due or walk.was_refused
 
     async def clear_away(self, run: RunState, step: StepId) -> None:
         """Remove the workspace of a step that is done."""

@@ -33,6 +33,11 @@ class StepWalk(Protocol):
         """The claim's token."""
         ...
 
+    @property
+    def was_refused(self) -> bool:
+        """Whether a landing was refused."""
+        ...
+
     async def go(self, opening: list[ev.Event]) -> None:
         """Walk until the step is finished or given back. `opening` are events for the run's stream."""
         ...

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 
 import anyio
 
@@ -21,18 +21,16 @@ from drumline.core.life import Phase
 from drumline.core.spending import count_usage
 from drumline.core.stepstate import StepState, fold_step
 from drumline.core.taxonomy import MOST_KILLS
+from drumline.engine.closing import Recover, close_open, restore_workspace
 from drumline.engine.figures import add_figures
-from drumline.engine.kills import KILL_WAIT, repeat_killed
+from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.stepwork import Note, StepWork
 from drumline.engine.performer import StepPerformer
 from drumline.engine.refusals import explain_refusal, find_refusal
-from drumline.engine.salvage import read_work
 from drumline.errors import ChildKilled, Conflict, GitError, GitKilled, InvalidInput
 from drumline.isolation.scratch import take_over_logs
 from drumline.ports.journal import Addition
 from drumline.record import replace
-
-Recover = Callable[[StepState, DriverId], list[ev.Event]]
 
 
 @dataclass(kw_only=True)
@@ -63,6 +61,11 @@ class Walk:
     def stream(self) -> Stream:
         """The step's stream."""
         return Stream(self.run.id, self.step)
+
+    @property
+    def was_refused(self) -> bool:
+        """Whether a landing was refused."""
+        return self.state.refused is not None
 
     async def go(self, opening: list[ev.Event]) -> None:
         """Walk until the step is finished or parked. `opening` are events for the run's stream."""
@@ -100,15 +103,7 @@ class Walk:
             await self._after(await self._begin(Note(step=closed)))
 
     async def _close(self, owner: DriverId) -> list[ev.Event]:
-        """Close what was left open: as landed if git knows the landing, else as lost."""
-        lost = self.recover(self.state, owner)
-        if not lost or self.state.phase is not Phase.LANDING or self.state.candidate is None:
-            return lost
-        find = partial(self.kit.workspaces.find_landing, self.step, self.state.candidate)
-        landing = await repeat_killed(find, self.kit.clock)
-        if landing is None or landing.commit is None or landing.tree is None:
-            return lost
-        return [ev.StepLanded(commit=landing.commit, tree=landing.tree, merged=landing.merged, adopted=True)]
+        return await close_open(self.work, self.state, owner, self.recover)
 
     def _load(self) -> None:
         events = [recorded.event for recorded in self.kit.store.read(self.stream)]
@@ -147,7 +142,7 @@ class Walk:
         fold_step(self.state, pending.step)
         pending.run.extend(self._count_lost(pending.step))
         self.pending = pending
-        await self._clean_up()
+        await restore_workspace(self.work, self.state, self.token)
         command = await self._begin(pending)
         while not isinstance(command, Finish | Park | Defer | Release):
             if isinstance(command, Land):
@@ -173,17 +168,6 @@ class Walk:
         await self._record(pending.then(intent))
         fold_step(self.state, intent.step)
         return command
-
-    async def _clean_up(self) -> None:
-        """Bring the workspace to the tree the journal knows; keep by ref what an interrupted attempt left in it."""
-        state = self.state
-        if state.phase not in (Phase.PREPARED, Phase.WORKED) or state.tree is None or state.base is None:
-            return
-        if self.kit.workspaces.path(self.step).exists():
-            found = await read_work(self.kit.workspaces, self.step, base=state.base)
-            if found.tree not in (state.tree, state.ready):
-                await self.kit.workspaces.keep(self.step, f"lost-{self.token}", found.tree, base=state.base)
-        await self.kit.workspaces.restore(self.step, state.tree)
 
     def _count_lost(self, events: list[ev.Event]) -> list[ev.Event]:
         """What the run records if one of these events, folded in already, ended an attempt before its time."""

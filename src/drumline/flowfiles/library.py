@@ -69,6 +69,13 @@ class FlowLibrary(Record):
             return Callee(agent=self.override or name)
         return Callee(agent=self._find_default(name), warning=_warn(name))
 
+    def locate(self, name: str) -> Path:
+        """The file of the flow that a plan or a setting names: in the repository's own flows, shipped, or by a path."""
+        found = find_flow(name, around=self.top / OWN_FLOWS, top=self.top) or self.top / name
+        if not found.is_file():
+            raise _refuse_name(name, self.top, self.top)
+        return found
+
     def load(self, path: Path) -> Flow:
         """The checked flow in a file, as this run first saw it; InvalidFlow with all its problems."""
         path = path.absolute()

@@ -78,7 +78,7 @@ class DagLayout:
             return Overview(problems=() if ROOT in contents.unreadable else (missing,))
         root = read_root(text, path)
         problems = (*root.problems, *compare(root, path, contents.steps, contents.marks))
-        return Overview(title=root.title, autonomy=root.autonomy, problems=problems)
+        return Overview(title=root.title, autonomy=root.autonomy, flow=root.flow, problems=problems)
 
     def supplement(self, _beside: Beside) -> str:
         """Nothing: a step's file is whole."""

@@ -28,7 +28,7 @@ from drumline.planfiles.source import BOM, NEWLINE, decode, digest, escape_glob,
 from drumline.planfiles.stamps import Stamps
 from drumline.planfiles.stepfile import Form, StepFile, parse_marks
 from drumline.ports.planfiles import Account, Correction
-from drumline.record import Record
+from drumline.record import Record, replace
 
 T = TypeVar("T")
 
@@ -54,6 +54,7 @@ class Overview(Record):
 
     title: str = ""
     autonomy: str = ""
+    flow: str = ""
     problems: tuple[Problem, ...] = ()
 
 
@@ -313,13 +314,8 @@ class FolderFiles:
         return self._layout.parse(text, path, self._layout.form(name, scan.beside.get))
 
     def _plan(self, words: Overview) -> Plan:
-        return Plan(
-            name=self._name,
-            path=self._path,
-            format=self._layout.format,
-            title=words.title or self._name,
-            autonomy=words.autonomy,
-        )
+        plan = Plan(name=self._name, path=self._path, format=self._layout.format, title=words.title or self._name)
+        return replace(plan, autonomy=words.autonomy, flow=words.flow)
 
     def _judge(self, plan: Plan, lines: Mapping[str, int], unread: Collection[StepId]) -> Sequence[Problem]:
         """What is wrong with the steps together; found anew only if more than marks has changed since the last time."""

@@ -75,7 +75,8 @@ def _head(step: Step, marks: Marks) -> Iterable[str]:
     if red_first:
         yield f"red_first: {yaml_list(red_first)}"
     tier = "" if step.tier == "standard" and not step.role else step.tier
-    for key, value in (("tier", tier), ("agent", step.agent), ("review", step.review), ("role", step.role)):
+    named = {"tier": tier, "agent": step.agent, "review": step.review, "role": step.role, "flow": step.flow}
+    for key, value in named.items():
         if value:
             yield f"{key}: {yaml_text(value)}"
     if step.alone:
@@ -104,6 +105,7 @@ def _root(plan: Plan, marks: Sequence[Marks], *, date: str) -> str:
             "plan_type: dag",
             f"status: {'completed' if done else 'in-progress'}",
             *([f"autonomy: {plan.autonomy}"] if plan.autonomy else []),
+            *([f"flow: {yaml_text(plan.flow)}"] if plan.flow else []),
             "---",
             "",
             f"# {escape_heading(plan.title or plan.name)}",

@@ -62,6 +62,7 @@ class RootFile(Record):
 
     title: str = ""
     autonomy: str = ""
+    flow: str = ""
     table: Table | None = None
     drawing: Drawing | None = None
     problems: tuple[Problem, ...] = field(default=())
@@ -73,15 +74,17 @@ def read_root(text: str, path: str) -> RootFile:
     front = read_frontmatter(text, path)
     if isinstance(front, Problem):
         start, first, problems = len(BOM) if text.startswith(BOM) else 0, 0, _milder(front)
-        autonomy = ""
+        autonomy = flow = ""
     else:
         start, first = front.body, front.body_line
         problems = list(front.problems)
         autonomy = _read_autonomy(front, path, problems)
+        flow = (front.text("flow") or "").strip()
     tokens = _blocks().parse(text[start:])
     return RootFile(
         title=find_title(tokens),
         autonomy=autonomy,
+        flow=flow,
         table=next(_tables(tokens, first), None),
         drawing=read_drawing(tokens, first),
         problems=tuple(problems),

@@ -229,6 +229,7 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         tier=fields.text("tier").strip() or (role.tier if role else "standard"),
         agent=fields.text("agent"),
         review=fields.text("review"),
+        flow=fields.text("flow").strip(),
         role=role.name if role else "",
         alone=fields.flag("alone"),
         ordered=fields.flag("ordered"),

@@ -26,6 +26,10 @@ class Library(Protocol):
         """What `agent: NAME` means in a flow whose folder is `around`; InvalidInput if there is nothing to call."""
         ...
 
+    def locate(self, name: str) -> Path:
+        """The file of the flow that a plan or a setting names, by its name or path; InvalidInput if there is none."""
+        ...
+
     def load(self, path: Path) -> Flow:
         """The checked flow in a file; InvalidInput with all its problems. It is kept for the run."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -12,13 +12,13 @@ from drumline.agents import list_names
 from drumline.agents.sandbox import choose_jail
 from drumline.app.flowcheck import FlowCheck
 from drumline.core.flow.inspection import Surroundings
-from drumline.core.flow.model import AgentNode, Flow, LlmNode
+from drumline.core.flow.model import NO_LANDING, AgentNode, Flow, LlmNode, is_for_steps
 from drumline.core.ids import FLOW, NO_DRIVER, RunId
 from drumline.core.state import RunState
 from drumline.engine.kit import FlowServices
 from drumline.errors import GitError, InvalidInput
 from drumline.expressions.evaluation import SafeExpressions
-from drumline.flowfiles.library import FlowLibrary, find_flow
+from drumline.flowfiles.library import FlowLibrary, find_flow, open_flow
 from drumline.flowfiles.reading import read_flow
 from drumline.models.choice import find_name_fault
 from drumline.models.toolbox import LEGAL, OURS, SKILLS
@@ -125,11 +125,27 @@ def open_flow_services(site: Site, run: RunState) -> FlowServices:
     )
 
 
+def open_step_flows(site: Site, names: Sequence[str]) -> list[Flow]:
+    """The flows that steps walk, with those they call; InvalidInput if one is not there, broken, or lands nothing."""
+    library = open_library(site, site.state_dir / "flows")
+    found: list[Flow] = []
+    for name in names:
+        path = library.locate(name)
+        flow, _ = open_flow(path, around=describe_surroundings(library.top, site.config, folder=path.parent))
+        if not is_for_steps(flow):
+            raise InvalidInput(f"a step cannot walk the flow {name!r}: {NO_LANDING}", hint="drumline flow graph step")
+        found += list_flows(library, flow)
+    return found
+
+
 def check_flow_agents(site: Site, library: FlowLibrary, flow: Flow) -> list[str]:
     """Refuse a flow before it begins if one of its agents, or one that takes over, is not there; all are named.
 
     Flows that it calls count, too, as far as they can be read. Returns the agents that the nodes name.
     """
+    if is_for_steps(flow):
+        message = f"the flow {flow.name!r} is for steps of plans: it has a `workspace` or `land` node"
+        raise InvalidInput(message, hint=f"drumline run PLAN --flow {flow.name}")
     problems: dict[str, str] = {}
     specs: list[str] = []
     for place, name in _list_agent_nodes(library, flow):

@@ -16,7 +16,7 @@ from drumline.app.leftovers import Cleanup
 from drumline.app.look import Watcher
 from drumline.app.pins import Present
 from drumline.app.say import check_speaker
-from drumline.configfiles import read_config, read_own_config
+from drumline.configfiles import has_own_flow, read_config, read_own_config
 from drumline.core.flow.model import Flow
 from drumline.core.ids import FLOW, NO_DRIVER, RunId
 from drumline.core.plan import Step
@@ -32,7 +32,7 @@ from drumline.processes.census import MARK
 from drumline.processes.roster import FileRoster
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import PLACE, read_profiles
-from drumline.record import asdict
+from drumline.record import asdict, replace
 from drumline.settings import Settings, list_given, resolve
 from drumline.store.sqlite import SqliteStore
 from drumline.store.trustfile import FileTrust
@@ -41,6 +41,8 @@ from drumline.workspace.repository import Repository, find_repository
 from drumline.workspace.workspaces import GitWorkspaces
 
 STORE = "state.db"
+STEP_FLOW = "step"
+"""The flow that steps walk which name none, if the repository has one of this name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,6 +196,8 @@ class Site:
     ) -> Site:
         """The same site with the settings of one command."""
         settings = resolve(flags, os.environ, plan, self.config, own=self.own, foreign=foreign)
+        if not settings.flow and has_own_flow(STEP_FLOW, top=self.repository.top):
+            settings = replace(settings, flow=STEP_FLOW)
         return dataclasses.replace(self, settings=settings, given=list_given(flags, os.environ))
 
     def logs(self, run: RunId) -> Path:

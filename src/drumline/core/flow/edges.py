@@ -13,6 +13,7 @@ from drumline.core.flow.model import (
     ApprovalNode,
     CheckNode,
     Flow,
+    LandNode,
     LlmNode,
     MapNode,
     Node,
@@ -38,6 +39,7 @@ class EdgeKind(Enum):
     OTHERWISE = "otherwise"
     PASSED = "passed"
     FAILED = "failed"
+    REFUSED = "refused"
 
 
 PLAIN = frozenset({EdgeKind.NEXT, EdgeKind.FALLBACK, EdgeKind.BRANCH})
@@ -140,6 +142,9 @@ def _own_edges(node: Node) -> Iterator[Edge]:
     elif isinstance(node, CheckNode):
         yield Edge(source=node.id, target=node.passed, kind=EdgeKind.PASSED, place=("on_pass",), label="passed")
         yield Edge(source=node.id, target=node.failed, kind=EdgeKind.FAILED, place=("on_fail",), label="failed")
+    elif isinstance(node, LandNode) and node.refused is not None:
+        kind = EdgeKind.REFUSED
+        yield Edge(source=node.id, target=node.refused, kind=kind, place=("on_refuse",), label="refused")
     elif isinstance(node, MapNode):
         yield Edge(source=node.id, target=node.branch, kind=EdgeKind.BRANCH, place=("branch",), label="each")
     elif isinstance(node, ScriptNode | LlmNode | AgentNode) and node.fallback is not None:

@@ -19,6 +19,7 @@ from drumline.core.flow.model import (
     FlowSettings,
     InputNode,
     Json,
+    LandNode,
     LlmNode,
     MapNode,
     Node,
@@ -27,6 +28,7 @@ from drumline.core.flow.model import (
     ScriptNode,
     SetNode,
     Variable,
+    WorkspaceNode,
 )
 from drumline.record import NODEFAULT, Record, fields
 
@@ -259,11 +261,36 @@ KINDS: Mapping[str, KindRule] = {
             make=CheckNode,
             about="The engine runs commands and goes on by the verdict: all of them passed, or not.",
             fields=(
-                _needed("checks", Shape.TEXTS, "Commands that must exit with 0, or names of such in the config."),
+                _rule(
+                    "checks",
+                    Shape.TEXTS,
+                    "Commands that must exit with 0, or names of such in the config; without it, in a flow with a "
+                    "`land` node, all that judge the step: its own, the plan's and the configured ones.",
+                ),
                 _needed("on_pass", Shape.NODE, "Where to go when all passed.", "passed"),
                 _needed("on_fail", Shape.NODE, "Where to go when one did not.", "failed"),
                 _rule("into", Shape.TEXT, "The key of the state that receives the results."),
                 _rule("timeout", Shape.SECONDS, "How long all of them may take together."),
+                _UPDATES,
+            ),
+        ),
+        KindRule(
+            name="workspace",
+            make=WorkspaceNode,
+            about="A step of a plan gets a worktree of its own, with the setup command run in it; ours.",
+            fields=(_UPDATES,),
+        ),
+        KindRule(
+            name="land",
+            make=LandNode,
+            about="A step's work becomes one commit on the run branch, if the checks that judge the step let it; ours.",
+            fields=(
+                FieldRule(
+                    name="on_refuse",
+                    shape=Shape.NODE,
+                    about="Where to go when it may not land; without it the step is blocked.",
+                    attribute="refused",
+                ),
                 _UPDATES,
             ),
         ),

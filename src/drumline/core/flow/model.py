@@ -1,7 +1,8 @@
 """A flow as data: nodes, edges and budgets, in the words of the graph format it is written in.
 
 The node kinds `agent`, `script`, `approval`, `input`, `llm`, `rag`, `map` and `end` are the format's own; `check`,
-`route` and `set` are ours and make shell glue unnecessary. Defaults are the format's.
+`route` and `set` are ours and make shell glue unnecessary; `workspace` and `land` are ours, for flows that a plan's
+step walks. Defaults are the format's.
 """
 
 from __future__ import annotations
@@ -115,13 +116,29 @@ class MapNode(Node):
 
 
 class CheckNode(Node):
-    """The engine runs commands and routes on the verdict: all passed, or not."""
+    """The engine runs commands and routes on the verdict: all passed, or not.
 
-    checks: tuple[str, ...]
+    Without `checks` they are those that judge the step: its own, the plan's and the configured ones.
+    """
+
     passed: NodeId
     failed: NodeId
+    checks: tuple[str, ...] = ()
     into: str = "check"
     timeout: float = 1200.0
+
+
+class WorkspaceNode(Node):
+    """A step of a plan gets a worktree of its own, at the head of the run branch, with the setup command run in it."""
+
+
+class LandNode(Node):
+    """A step's work becomes one commit on the run branch. The engine refuses what its checks do not let pass.
+
+    `refused` is where a refusal leads; without it the step is blocked.
+    """
+
+    refused: NodeId | None = None
 
 
 class Case(Record):
@@ -203,3 +220,13 @@ SPENDING = (AgentNode, LlmNode)
 """Nodes whose work may cost money."""
 COMPUTING = (RouteNode, SetNode, RagNode)
 """Nodes whose outcome follows from the values alone."""
+STEPPING = (WorkspaceNode, LandNode)
+"""Nodes that only a step of a plan can visit."""
+
+
+NO_LANDING = "it has no `land` node, so that no work would land"
+
+
+def is_for_steps(flow: Flow) -> bool:
+    """Whether a flow is made for steps of plans."""
+    return any(isinstance(node, STEPPING) for node in flow.nodes.values())

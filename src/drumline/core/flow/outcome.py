@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from drumline.core.event import Event
 from drumline.core.flow.answers import accept_input
 from drumline.core.flow.events import NodeSuspended, SessionKept
 from drumline.core.flow.model import (
@@ -18,6 +19,7 @@ from drumline.core.flow.model import (
     CheckNode,
     InputNode,
     Json,
+    LandNode,
     LlmNode,
     Node,
     NodeId,
@@ -25,6 +27,7 @@ from drumline.core.flow.model import (
     RouteNode,
     ScriptNode,
     SetNode,
+    WorkspaceNode,
 )
 from drumline.core.flow.templates import render_lenient, resolve_all
 from drumline.core.flow.values import name_type, overlay
@@ -45,8 +48,8 @@ class Outcome(Record):
     class of the failure taxonomy that is if anybody knows, `stage` at which point of a model's work it came (for
     example `structured-extraction`). `blocked` says why this machine could not do it, which is no failure of the
     work: the visit stays due. `relayed` is what an agent leaves beside it: that its visit is not over, or the
-    session in which it ended; `notices` are what was remarkable about it, `unchanged` says that it called itself done
-    and no file had changed.
+    session in which it ended; `effects` are what was done to the step of a plan that the walk is about; `notices` are
+    what was remarkable about it, `unchanged` says that it called itself done and no file had changed.
     """
 
     output: Json = None
@@ -59,6 +62,7 @@ class Outcome(Record):
     relayed: NodeSuspended | SessionKept | None = None
     notices: tuple[str, ...] = ()
     unchanged: bool = False
+    effects: tuple[Event, ...] = ()
 
 
 class Conclusion(NamedTuple):
@@ -170,6 +174,18 @@ def _conclude_check(node: CheckNode, values: Values, output: Json) -> Conclusion
     return Conclusion(writes=writes, next=(node.passed if passed else node.failed,), said=passed)
 
 
+def _conclude_workspace(node: WorkspaceNode, values: Values, output: Json) -> Conclusion:
+    return Conclusion(writes=apply_updates(node.state_updates, values, {"output": output}), next=node.next)
+
+
+def _conclude_land(node: LandNode, values: Values, output: Json) -> Conclusion:
+    refusal = output.get("refused") if isinstance(output, Mapping) else "it came to no end"
+    if refusal and node.refused is None:
+        return Conclusion(failure=str(refusal))
+    writes = apply_updates(node.state_updates, values, {"output": output})
+    return Conclusion(writes=writes, next=(node.refused,) if refusal and node.refused else node.next, said=not refusal)
+
+
 def _conclude_route(node: RouteNode, values: Values, output: Json) -> Conclusion:
     writes = apply_updates(node.state_updates, values, {})
     return Conclusion(writes=writes, next=(NodeId(str(output)),))
@@ -193,6 +209,8 @@ _BY_KIND: dict[type[Node], Callable[[Any, Values, Json], Conclusion]] = {
     ApprovalNode: _conclude_approval,
     InputNode: _conclude_input,
     CheckNode: _conclude_check,
+    WorkspaceNode: _conclude_workspace,
+    LandNode: _conclude_land,
     RouteNode: _conclude_route,
     SetNode: _conclude_set,
 }

@@ -8,29 +8,47 @@ from drumline.core.flow.model import AgentNode, ApprovalNode, InputNode
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.gates import QUESTION
-from drumline.core.ids import FLOW, GateId
+from drumline.core.ids import FLOW, GateId, StepId
 from drumline.core.state import RunState
 from drumline.errors import NotAllowed
+from drumline.record import Record
 
 
-def question_id(key: Key, number: int = 1) -> GateId:
+class Asker(Record):
+    """Who asks: the walk of a step, in one of its rounds. The flow of a run that walks it by itself has no name."""
+
+    step: StepId = FLOW
+    round: int = 0
+
+    @property
+    def prefix(self) -> str:
+        """What the ids of its gates begin with."""
+        if self.step == FLOW:
+            return ""
+        return f"{self.step}:" if not self.round else f"{self.step}.{self.round + 1}:"
+
+
+FLOW_ITSELF = Asker()
+
+
+def question_id(key: Key, number: int = 1, *, asker: Asker = FLOW_ITSELF) -> GateId:
     """One question per visit: `review` for the first, `review#2` when it is asked again, `coder#1/review` in a call.
 
-    Agents may ask several in one visit: the second is `work#1.2`.
+    Agents may ask several in one visit: the second is `work#1.2`. A step of a plan asks `3:review`.
     """
     name = call_scope(key.scope, key.node, key.visit)
-    return GateId(name.removesuffix("#1") if number <= 1 else f"{name}.{number}")
+    return GateId(asker.prefix + (name.removesuffix("#1") if number <= 1 else f"{name}.{number}"))
 
 
-def find_question_id(state: FlowState, key: Key) -> GateId:
+def find_question_id(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> GateId:
     """The gate at which a visit waits, or would wait."""
     relay = state.relays.get(key) if state.relays else None
-    return question_id(key) if relay is None else question_id(key, relay.questions)
+    return question_id(key, 1 if relay is None else relay.questions, asker=asker)
 
 
-def list_answers(run: RunState, key: Key, questions: int) -> tuple[tuple[str, str], ...]:
+def list_answers(run: RunState, key: Key, questions: int, asker: Asker = FLOW_ITSELF) -> tuple[tuple[str, str], ...]:
     """What people answered to the questions of an agent in one visit, each with the question."""
-    gates = [run.gates.get(question_id(key, number)) for number in range(1, questions + 1)]
+    gates = [run.gates.get(question_id(key, number, asker=asker)) for number in range(1, questions + 1)]
     return tuple((gate.opened.question, gate.answer.choice) for gate in gates if gate and gate.answer)
 
 
@@ -39,26 +57,26 @@ def introduce(key: Key) -> str:
     return f"The agent at {call_scope(*key).removesuffix('#1')} asks: "
 
 
-def open_question(state: FlowState, key: Key) -> GateOpened:
+def open_question(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> GateOpened:
     """The gate of a visit; InvalidInput if the question's references lead nowhere."""
     node = state.chart.nodes[key.node]
     values = state.view(key)
     if isinstance(node, ApprovalNode):
         return GateOpened(
-            gate=question_id(key),
+            gate=question_id(key, asker=asker),
             kind="approval",
             question=write_question(node, values),
             options=node.options,
-            step=FLOW,
+            step=asker.step,
             free=True,
         )
     if isinstance(node, InputNode):
         return GateOpened(
-            gate=question_id(key),
+            gate=question_id(key, asker=asker),
             kind="input",
             question=write_question(node, values),
             options=(),
-            step=FLOW,
+            step=asker.step,
             free=True,
             rule=node.validation or "",
             default=find_default(node, values),
@@ -66,11 +84,11 @@ def open_question(state: FlowState, key: Key) -> GateOpened:
     relay = state.relays.get(key)
     if isinstance(node, AgentNode) and relay is not None:
         return GateOpened(
-            gate=question_id(key, relay.questions),
+            gate=question_id(key, relay.questions, asker=asker),
             kind=QUESTION,
             question=f"{introduce(key)}{relay.asks}",
             options=(),
-            step=FLOW,
+            step=asker.step,
             free=True,
             rule="len(input) > 0",
         )

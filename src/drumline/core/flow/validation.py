@@ -16,6 +16,7 @@ from drumline.core.flow.model import (
     EndNode,
     Flow,
     InputNode,
+    LandNode,
     LlmNode,
     MapNode,
     Node,
@@ -23,15 +24,18 @@ from drumline.core.flow.model import (
     RagNode,
     ScriptNode,
     SetNode,
+    WorkspaceNode,
+    is_for_steps,
 )
 from drumline.core.flow.noderules import check_limits, check_nodes, check_skills
 from drumline.core.flow.parallel import check_fan_outs, check_maps
 from drumline.core.plan import Problem
+from drumline.record import replace
 
 MOST_NODES_FOR_SUGGESTIONS = 500
 LONGEST_CYCLE_SHOWN = 12
 
-_NEEDS_NEXT = (AgentNode, InputNode, LlmNode, MapNode, RagNode, SetNode)
+_NEEDS_NEXT = (AgentNode, InputNode, LandNode, LlmNode, MapNode, RagNode, SetNode, WorkspaceNode)
 _NAMES = {
     EdgeKind.NEXT: "`next`",
     EdgeKind.FALLBACK: "`fallback`",
@@ -42,6 +46,7 @@ _NAMES = {
     EdgeKind.OTHERWISE: "`otherwise`",
     EdgeKind.PASSED: "`on_pass`",
     EdgeKind.FAILED: "`on_fail`",
+    EdgeKind.REFUSED: "`on_refuse`",
 }
 
 _NOBODY = Surroundings()
@@ -150,6 +155,23 @@ def _check_dead_ends(inspection: Inspection) -> None:
             inspection.warn(node, (), code="dead_end", message=message)
 
 
+def _check_landing(inspection: Inspection) -> None:
+    """A flow for steps begins with their workspace, and no declared way leads around `land` to an end that is done."""
+    flow = inspection.flow
+    if not is_for_steps(flow):
+        return
+    start = flow.nodes.get(flow.start)
+    if start is not None and not isinstance(start, WorkspaceNode):
+        message = f"a flow with `land` begins with a `workspace`; its start {flow.start!r} is another kind of node"
+        inspection.error(start, (), code="no_workspace", message=message)
+    cut = {name: node for name, node in flow.nodes.items() if not isinstance(node, LandNode)}
+    for name in reachable(replace(flow, nodes=cut)):
+        node = cut[name]
+        if isinstance(node, EndNode) and find_status(node) == DONE:
+            message = "a way leads here that passes no `land` node; the step would be done without its work"
+            inspection.error(node, (), code="unlanded_end", message=message)
+
+
 RULES: tuple[Callable[[Inspection], None], ...] = (
     _check_targets,
     _check_cycles,
@@ -161,5 +183,6 @@ RULES: tuple[Callable[[Inspection], None], ...] = (
     check_limits,
     check_maps,
     check_fan_outs,
+    _check_landing,
 )
 """The order in which problems are told: the graph, the nodes, then what happens at the same time."""

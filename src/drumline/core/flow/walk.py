@@ -57,15 +57,16 @@ def begin_flow(
     scope: str = "",
     variables: Mapping[str, Json] | None = None,
     timeout: float | None = None,
+    values: Mapping[str, Json] | None = None,
 ) -> ev.FlowStarted:
-    """The first event of a walk, with the caller's text as `initial_prompt`."""
+    """The first event of a walk, with the caller's text as `initial_prompt`, beside the `values` it gives."""
     flow = chart.flow
     return ev.FlowStarted(
         flow=flow.name,
         digest=flow.digest,
         path=flow.path,
         scope=scope,
-        values={"initial_prompt": prompt},
+        values={"initial_prompt": prompt, **(values or {})},
         variables=variables or {},
         timeout=timeout,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from drumline.core.flow.model import AgentNode, CheckNode, LlmNode, Node, ScriptNode
+from drumline.core.flow.model import AgentNode, CheckNode, LandNode, LlmNode, Node, ScriptNode, WorkspaceNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.routing import USUAL
@@ -51,6 +51,8 @@ class NodePerformer(Record):
                 )
             case AgentNode():
                 return await self._ask_agent(node, visit)
+            case WorkspaceNode() | LandNode():
+                return Outcome(failure="only a step of a plan has a workspace and lands; drumline run PLAN --flow NAME")
             case _:
                 raise AssertionError(f"a {type(node).__name__} does not act")
 
@@ -72,14 +74,14 @@ class NodePerformer(Record):
         candidates = list_callees(own, self.flows.fallback)
         name = visit.relay.agent if visit.relay else OWN
         worker = find_worker(name, own, self.flows.fallback)
+        opened = open_worker(self.tools.open_agent, worker.agent)
         terms = Terms(
             tier=next((one.tier for one in candidates if one.name == name), USUAL),
-            model=worker.model,
+            model=worker.model or opened.model,
             spec=worker.agent,
             idle=self.kit.agent_idle,
             price=self.kit.price,
             candidates=candidates,
             now=self.kit.clock.now,
         )
-        agent = open_worker(self.tools.open_agent, worker.agent).agent
-        return await ask_agent(node, visit, agent=agent, schemas=self.flows.schemas, terms=terms)
+        return await ask_agent(node, visit, agent=opened.agent, schemas=self.flows.schemas, terms=terms)

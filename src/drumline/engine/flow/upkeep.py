@@ -16,6 +16,7 @@ from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
 from drumline.core.taxonomy import WAITS
 from drumline.engine.driver import Driver
+from drumline.engine.flow.course import find_course
 from drumline.engine.flow.performer import NodePerformer
 from drumline.engine.flow.walk import FlowWalk, Perform
 from drumline.engine.kit import Kit, Observer
@@ -53,6 +54,7 @@ class FlowUpkeep:
             driver=self._me,
             token=token,
             act=self._act,
+            course=find_course(run),
             warn=self.warn,
         )
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
@@ -19,14 +18,15 @@ from drumline.core.decide import UNFINISHED
 from drumline.core.flow.events import FlowEnded, NodeUsed, SessionNamed
 from drumline.core.flow.metering import FlowMeter
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.questions import find_question_id, list_answers, open_question
+from drumline.core.flow.questions import FLOW_ITSELF, Asker, find_question_id, list_answers, open_question
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key, fold_flow
 from drumline.core.flow.walk import RunNode, begin_flow, count_left
-from drumline.core.ids import FLOW, DriverId, GateId, StepId, Stream, Token
+from drumline.core.ids import DriverId, GateId, StepId, Stream, Token
 from drumline.core.state import RunState
 from drumline.core.taxonomy import WAITS
 from drumline.engine.flow.calls import FlowCalls
+from drumline.engine.flow.course import Course
 from drumline.engine.flow.delivery import Delivery
 from drumline.engine.flow.rests import Rests
 from drumline.engine.flow.stack import Move, Question, Stack
@@ -35,7 +35,7 @@ from drumline.engine.kit import FlowServices, Kit
 from drumline.engine.nodes.leftovers import NO_WATCH, Watch
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.refusals import find_sole
-from drumline.errors import Conflict, DrumlineError, InvalidInput, NotAllowed
+from drumline.errors import Conflict, DrumlineError, InvalidInput
 from drumline.isolation.scratch import take_over_logs
 from drumline.ports.journal import Addition
 
@@ -48,7 +48,10 @@ Arrival = tuple[Key, Outcome]
 
 @dataclass(kw_only=True)
 class FlowWalk:
-    """One driver's hold on the step of a flow. `act` does what a visit is about, and keeps to its time by itself."""
+    """One driver's hold on a step that walks a flow.
+
+    `act` does what a visit is about, and keeps to its time by itself.
+    """
 
     kit: Kit
     flows: FlowServices
@@ -56,31 +59,34 @@ class FlowWalk:
     driver: DriverId
     token: Token
     act: Perform
+    course: Course
+    asker: Asker = FLOW_ITSELF
     warn: Callable[[str], None] = lambda text: None
 
     def __post_init__(self) -> None:
-        if self.run.flow is None:
-            raise NotAllowed(f"run {self.run.id} walks no flow", hint=f"drumline resume {self.run.id}")
-        self.step: StepId = FLOW
-        self._pinned = self.run.flow
-        self._folder, self._logs = Path(self._pinned.folder), self.kit.logs / FLOW
-        self._stream = Stream(self.run.id, FLOW)
+        self.step: StepId = self.asker.step
+        self._logs = self.kit.logs / self.step
+        self._stream = Stream(self.run.id, self.step)
         self._calls = FlowCalls(flows=self.flows, warn=self.warn)
-        self._delivery = Delivery(workspaces=self.kit.workspaces, run=self.run) if self._pinned.worktree else None
+        self._delivery = Delivery(workspaces=self.kit.workspaces, run=self.run) if self.course.worktree else None
+        self._delivers = self._delivery is not None
         self._watch: Watch = self._delivery or self.flows.watch
+        self._listens = True
         self._wake = anyio.Event()
         self._noted: list[SessionNamed | NodeUsed] = []
 
     # --- what its driver asks for -------------------------------------------------------------------------------
 
+    @property
+    def was_refused(self) -> bool:
+        """A flow by itself lands nothing while it is walked."""
+        return False
+
     async def go(self, opening: list[ev.Event]) -> None:
         """Walk until the flow is over, or until nothing moves before an answer or a time has come."""
         self._load()
         try:
-            if self._delivery and (not self._version or self._stack.root.ended is None):
-                await self._delivery.prepare(not self._version)
-            if self._version:  # a driver that was killed over it left its logs as they were
-                await take_over_logs(self._logs, self.kit.redaction)
+            opening = await self._make_ready(opening)
             async with anyio.create_task_group() as tasks:
                 await self._loop(tasks, self._take_up(), opening)
         except anyio.get_cancelled_exc_class():
@@ -89,6 +95,14 @@ class FlowWalk:
             raise
         except BaseExceptionGroup as group:
             raise find_sole(group) from group
+
+    async def _make_ready(self, opening: list[ev.Event]) -> list[ev.Event]:
+        """Prepare for the walk; returns what is still to be recorded with its first move."""
+        if self._delivery and (not self._version or self._stack.root.ended is None):
+            await self._delivery.prepare(not self._version)
+        if self._version:  # a driver that was killed over it left its logs as they were
+            await take_over_logs(self._logs, self.kit.redaction)
+        return opening
 
     async def conclude_landing(self) -> None:
         """What a flow delivers is delivered again by the next driver, if need be."""
@@ -114,15 +128,19 @@ class FlowWalk:
         )
         events = [entry.event for entry in self.kit.store.read(self._stream)]
         self._version = len(events)
+        self._fold(events)
+
+    def _fold(self, events: Sequence[ev.Event]) -> None:
         self._stack.load(events)
         for event in events:
             self._meter.note(event)
 
     def _take_up(self) -> Move:
-        pinned = self._pinned
-        if not self._version:
-            chart = self._calls.find_pinned(pinned.path, pinned.digest)
-            return self._stack.begin(begin_flow(chart, prompt=pinned.prompt, variables=pinned.variables))
+        course = self.course
+        if "" not in self._stack.flows:
+            chart = self._calls.find_pinned(course.path, course.digest)
+            started = begin_flow(chart, prompt=course.prompt, variables=course.variables, values=course.values)
+            return self._stack.begin(started)
         move = Move(events=list(self._stack.close_lost(self.driver)))
         open_flows = [state for state in self._stack.flows.values() if state.ended is None]
         return self._stack.go_on(open_flows, move)
@@ -149,6 +167,7 @@ class FlowWalk:
                 move.events.extend(self._noted)
                 self._noted.clear()
             for key, outcome in arrived:
+                move.events.extend(outcome.effects)
                 self._stack.conclude(key, outcome, move)
 
     async def _record(self, events: Sequence[ev.Event], said: Sequence[ev.Event], settled: Sequence[int] = ()) -> None:
@@ -156,7 +175,7 @@ class FlowWalk:
         before = self._meter.total
         for event in events:
             self._meter.note(event)
-        counted = [] if self._meter.total is before else spending.count_usage(FLOW, "", self._meter.total)
+        counted = [] if self._meter.total is before else spending.count_usage(self.step, "", self._meter.total)
         batch = {self._stream: Addition(events=events, expected=self._version)} if events else {}
         if said or counted or settled:
             batch[Stream(self.run.id)] = Addition(events=[*counted, *said])
@@ -179,24 +198,29 @@ class FlowWalk:
         said = [*opening, *self._put_questions(move)]
         for question in self._rests.take_due():
             self._stack.resume(question, move)
-        settled = self._hear_retries(move) if self._fresh or self._rests.waiting else []
+        settled = self._hear_retries(move) if self._listens and (self._fresh or self._rests.waiting) else []
         self._fresh = False
         self._take_answers(move)
         said += self._put_questions(move)
         leaving = self._find_leave(move)
         await self._record(move.events, [*said, *leaving], settled)
         ended = self._stack.root.ended
-        if ended is None or self._delivery is None:
+        if ended is None or not self._delivers:
             return bool(leaving)
-        await self._delivery.deliver(ended)
-        await self._record([], [self._finish(ended)])
+        await self._deliver(ended)
         return True
+
+    async def _deliver(self, ended: FlowEnded) -> None:
+        """Bring the work where it belongs, then record the end of the step."""
+        if self._delivery is not None:
+            await self._delivery.deliver(ended)
+        await self._record([], [self._finish(ended)])
 
     def _find_leave(self, move: Move) -> list[ev.Event]:
         """Why the step is given back: it is over, or nothing moves until an answer or a time has come."""
         ended = self._stack.root.ended
         if ended is not None:
-            return [] if self._delivery else [self._finish(ended)]
+            return [] if self._delivers else [self._finish(ended)]
         if move.due or self._working:
             return []
         if not self._open and not self._rests.waiting:
@@ -204,13 +228,13 @@ class FlowWalk:
         first = self._rests.first
         if first is not None and first - self.kit.clock.now() <= max(WAITS):
             return []
-        return [ev.StepDeferred(step=FLOW, until=first, reason=self._rests.reason, gates=tuple(self._open))]
+        return [ev.StepDeferred(step=self.step, until=first, reason=self._rests.reason, gates=tuple(self._open))]
 
     def _finish(self, ended: FlowEnded) -> ev.StepFinished:
         """The end of the step: a rejected flow has failed, and says that it was rejected."""
         rejected = ended.status == "rejected"
         return ev.StepFinished(
-            step=FLOW,
+            step=self.step,
             state="failed" if rejected else ended.status,
             reason=ended.reason or ("rejected" if rejected else ""),
             rejected=rejected,
@@ -225,7 +249,9 @@ class FlowWalk:
         others = len(self._stack.blocked) - 1
         more = f" (and {others:,} more)" if others else ""
         told = f"{call_scope(*key)}: {reason}{more}"
-        return ev.StepFinished(step=FLOW, state="blocked", reason=told, failure=UNFINISHED, usage=self._meter.usage)
+        return ev.StepFinished(
+            step=self.step, state="blocked", reason=told, failure=UNFINISHED, usage=self._meter.usage
+        )
 
     async def _work(self, command: RunNode) -> None:
         arrival = await self._visit(command)
@@ -253,19 +279,20 @@ class FlowWalk:
             key=command.key,
             flow=state.chart.flow,
             values=state.view(command.key),
-            folder=self._folder,
+            folder=self.course.folder,
             logs=self._logs,
             timeout=command.timeout,
             variables=state.started.variables,
-            agent=self._pinned.agent,
-            model=self._pinned.model,
+            agent=self.course.agent,
+            model=self.course.model,
             watch=NO_WATCH if self._working else self._watch,
             note=self._note,
+            step=self.step,
         )
         relay = state.relays.get(command.key) if state.relays else None
         if relay is None:
             return visit
-        answers = list_answers(self.run, command.key, relay.questions)
+        answers = list_answers(self.run, command.key, relay.questions, self.asker)
         limits = [left for left in (count_left(state), self._count_left()) if left is not None]
         return visit._replace(relay=relay, answers=answers, budget=min(limits, default=None))
 
@@ -301,7 +328,7 @@ class FlowWalk:
                 continue
             if self._rests.take(question):
                 continue
-            gate = find_question_id(question.state, question.key)
+            gate = find_question_id(question.state, question.key, self.asker)
             answer = self.run.answer(gate)
             if answer is not None:
                 self._lead_on(question, answer, move)
@@ -311,7 +338,7 @@ class FlowWalk:
 
     def _put(self, gate: GateId, question: Question, move: Move) -> list[ev.Event]:
         try:
-            opens = open_question(question.state, question.key)
+            opens = open_question(question.state, question.key, self.asker)
         except InvalidInput as error:
             self._stack.conclude(question.key, Outcome(failure=str(error)), move)
             return []
@@ -360,7 +387,7 @@ class FlowWalk:
         return [] if known else [opens]
 
     def _count_left(self) -> float | None:
-        return spending.count_left(self.run, FLOW, [{spending.COST: self._stack.count_cost()}])
+        return spending.count_left(self.run, self.step, [{spending.COST: self._stack.count_cost()}])
 
     def _has_money(self) -> bool:
         left = self._count_left()

@@ -17,7 +17,6 @@ from drumline.core.flow.questions import introduce
 from drumline.core.flow.relay import Relay, find_block, suspend
 from drumline.core.flow.templates import list_references
 from drumline.core.flow.values import render
-from drumline.core.ids import FLOW
 from drumline.core.routing import USUAL, Candidate, list_candidates
 from drumline.core.spending import COST, add_up
 from drumline.core.taxonomy import RULES, Failure
@@ -193,19 +192,19 @@ class _AgentVisit:
     def _assign(self, prompt: str, *, read_only: bool) -> Assignment:
         visit, asked = self.visit, self._history.asked
         number = self._history.attempts + self.sent
-        prompt_file = visit.log(f"prompt-{number}", ".md")
+        prompt_file, log = visit.log_attempt(number)
         prompt_file.write_text(prompt, encoding="utf-8", errors="backslashreplace")
         return Assignment(
             run=visit.run,
-            step=FLOW,
+            step=visit.step,
             node=self.node.id,
-            attempt=visit.key.visit + number - 1,
+            attempt=visit.attempt + self.sent - 1 if visit.attempt else visit.key.visit + number - 1,
             scope=visit.key.scope,
             visit=visit.key.visit,
             prompt=prompt,
             prompt_file=prompt_file,
             workspace=visit.folder,
-            log=visit.log(f"agent-{number}"),
+            log=log,
             tier=self.terms.tier,
             timeout=self.limit,
             read_only=read_only or self.node.read_only,

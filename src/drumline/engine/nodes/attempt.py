@@ -51,12 +51,52 @@ async def act(work: StepWork, command: cmd.Attempt, state: StepState) -> Note:
     return await _Attempt(work=work).make(command, state)
 
 
+class Kept(Record):
+    """What an attempt left. `undone` says why that could not stay, `left` that it is kept although it failed."""
+
+    tree: Tree
+    undone: str = ""
+    left: str = ""
+    touched: tuple[Touched, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+async def keep_work(work: StepWork, state: StepState, attempt: int, *, reader: str = "") -> Kept:
+    """Keep what is in the workspace under a ref; undo what git cannot read, and what a `reader` has changed."""
+    step, workspaces, before, base = work.orders.step.id, work.kit.workspaces, known(state.tree), known(state.base)
+    found = await read_work(workspaces, step, base=base)
+    kept = await workspaces.keep(step, str(attempt), found.tree, base=base)
+    undone = explain_unreadable(found.unreadable, kept=kept[:SHORT]) if found.unreadable else ""
+    left = f"what attempt {attempt} had changed is kept: git show {kept[:SHORT]}"
+    if reader and found.tree != before and not undone:
+        undone = f"{reader} may only read, but files were changed; the changes were undone"
+    if undone:
+        await workspaces.restore(step, before)
+    tree = before if undone else found.tree
+    return Kept(
+        tree=tree,
+        undone=undone,
+        left=left if found.tree != before and not found.unreadable else "",
+        touched=await look_for_judges(work.orders, workspaces, base=base, tree=tree, ready=known(state.ready)),
+        ignored=await list_ignored(workspaces, work.orders.step, before=state.ignored),
+    )
+
+
+def mark_kept(outcome: Outcome, kept: Kept) -> Outcome:
+    """The outcome with what became of the work; the session of an agent whose work was undone knows nothing of it."""
+    if outcome.failure and kept.left:
+        outcome = replace(outcome, notices=(kept.left, *outcome.notices))
+    if not kept.undone:
+        return outcome
+    return replace(outcome, failure=Failure.VALIDATION.value, message=kept.undone, session="")
+
+
 class _Attempt(Record):
     work: StepWork
 
     async def make(self, command: cmd.Attempt, state: StepState) -> Note:
         """Let an agent work, and keep what it left, whatever came of it."""
-        step, base, before = self.work.orders.step.id, known(state.base), state.tree
+        before = state.tree
         if command.delay:
             await self.work.kit.clock.sleep(command.delay)
         began = self.work.kit.clock.now()
@@ -64,20 +104,11 @@ class _Attempt(Record):
         if outcome.failure == Failure.KILLED.value:
             await self._keep_usage(outcome.usage, round(max(0.0, self.work.kit.clock.now() - began), 3))
             raise ChildKilled(f"the agent: {outcome.message[:MOST_MESSAGE]}")
-        work = await read_work(self.work.kit.workspaces, step, base=base)
-        tree = work.tree
-        kept = await self.work.kit.workspaces.keep(step, str(command.attempt), tree, base=base)
-        if work.unreadable:
-            message = explain_unreadable(work.unreadable, kept=kept[:SHORT])
-            outcome, tree = await self._undo(message, outcome, state), known(before)
-        if outcome.failure and tree != before:
-            left = f"what attempt {command.attempt} had changed is kept: git show {kept[:SHORT]}"
-            outcome = replace(outcome, notices=(left, *outcome.notices))
         role = find_role(self.work.orders.step.role)
         writes = role is None or role.capability.writes
-        if role is not None and not writes and tree != before:
-            message = f"the role {role.name} may only read, but files were changed; the changes were undone"
-            outcome, tree = await self._undo(message, outcome, state), known(before)
+        reader = "" if role is None or writes else f"the role {role.name}"
+        kept = await keep_work(self.work, state, command.attempt, reader=reader)
+        outcome, tree = mark_kept(outcome, kept), kept.tree
         ended = ev.AttemptEnded(
             node=command.node,
             attempt=command.attempt,
@@ -92,8 +123,8 @@ class _Attempt(Record):
             resets_at=self._rest(outcome, state),
             unchanged=writes and tree == before and not outcome.failure and not outcome.question,
             notices=cut_notices(outcome.notices),
-            touched=await self._look_for_judges(state, tree),
-            ignored=await list_ignored(self.work.kit.workspaces, self.work.orders.step, before=state.ignored),
+            touched=kept.touched,
+            ignored=kept.ignored,
         )
         return Note(step=[ended], run=self._count(command, state, ended))
 
@@ -124,11 +155,6 @@ class _Attempt(Record):
     def _count(self, command: cmd.Attempt, state: StepState, ended: ev.AttemptEnded) -> list[ev.Event]:
         total = add_up((state.spent.get(command.agent, {}), count_attempt(ended.usage)))
         return [*count_usage(self.work.orders.step.id, command.agent, total)]
-
-    async def _undo(self, message: str, outcome: Outcome, state: StepState) -> Outcome:
-        """What was changed cannot stay: it is kept by ref, and undone; the agent's session knows not."""
-        await self.work.kit.workspaces.restore(self.work.orders.step.id, known(state.tree))
-        return replace(outcome, failure=Failure.VALIDATION.value, message=message, session="")
 
     def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker) -> Assignment:
         step = self.work.orders.step
@@ -175,10 +201,6 @@ class _Attempt(Record):
             remarks=list_remarks(self.work.run),
         )
         return write_prompt(brief)
-
-    async def _look_for_judges(self, state: StepState, tree: Tree) -> tuple[Touched, ...]:
-        base, ready = known(state.base), known(state.ready)
-        return await look_for_judges(self.work.orders, self.work.kit.workspaces, base=base, tree=tree, ready=ready)
 
 
 def _shorter(one: float | None, other: float | None) -> float | None:

@@ -13,7 +13,7 @@ from drumline.core.flow.model import Flow, Json
 from drumline.core.flow.relay import Relay
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
-from drumline.core.ids import RunId
+from drumline.core.ids import FLOW, RunId, StepId
 from drumline.engine.nodes.leftovers import NO_WATCH, Watch
 from drumline.isolation.transcripts import begin_log
 
@@ -27,7 +27,8 @@ class Visit(NamedTuple):
     `agent` and `model` are the caller's, which override what the node names; empty if there are none. For an agent,
     `relay` says who is asked and what came before, `answers` what people said to its questions, `budget` how many
     dollars are left, and `note` records what is known before it is over. `watch` sees what checks do to the
-    folder, if no other node can act meanwhile.
+    folder, if no other node can act meanwhile. `step` is the step that is walked, `attempt` the number of the attempt
+    at it, if the step counts them.
     """
 
     run: RunId
@@ -45,6 +46,8 @@ class Visit(NamedTuple):
     budget: float | None = None
     note: Callable[[SessionNamed | NodeUsed], Awaitable[None]] | None = None
     watch: Watch = NO_WATCH
+    step: StepId = FLOW
+    attempt: int = 0
 
     @property
     def source(self) -> Path:
@@ -55,6 +58,12 @@ class Visit(NamedTuple):
     def name(self) -> str:
         """What this visit is called among all of the run: `fix#2/ask#1`."""
         return call_scope(self.key.scope, self.key.node, self.key.visit)
+
+    def log_attempt(self, number: int) -> tuple[Path, Path]:
+        """Fresh files for the prompt and the transcript of an agent; a step counts its attempts over all visits."""
+        if not self.attempt:
+            return self.log(f"prompt-{number}", ".md"), self.log(f"agent-{number}")
+        return begin_log(self.logs / f"prompt-{self.attempt}.md"), begin_log(self.logs / f"attempt-{self.attempt}.log")
 
     def log(self, kind: str, suffix: str = ".log") -> Path:
         """A fresh file for this visit; an older one of that name, left by a lost visit, is kept aside."""

@@ -1,0 +1,44 @@
+"""Closes what a driver left open in a step: as landed if git knows the landing, else as lost.
+
+The rule: the workspace has the tree that the journal knows before anybody works in it; whatever else was in it is kept
+under a ref.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from drumline.core import events as ev
+from drumline.core.ids import DriverId, Token
+from drumline.core.life import Phase
+from drumline.core.stepstate import StepState
+from drumline.engine.kills import repeat_killed
+from drumline.engine.nodes.stepwork import StepWork
+from drumline.engine.salvage import read_work
+
+Recover = Callable[[StepState, DriverId], list[ev.Event]]
+
+
+async def close_open(work: StepWork, state: StepState, owner: DriverId, recover: Recover) -> list[ev.Event]:
+    """What to record about the intent that `owner` left open; nothing if there is none."""
+    lost = recover(state, owner)
+    if not lost or state.phase is not Phase.LANDING or state.candidate is None:
+        return lost
+    find = partial(work.kit.workspaces.find_landing, work.orders.step.id, state.candidate)
+    landing = await repeat_killed(find, work.kit.clock)
+    if landing is None or landing.commit is None or landing.tree is None:
+        return lost
+    return [ev.StepLanded(commit=landing.commit, tree=landing.tree, merged=landing.merged, adopted=True)]
+
+
+async def restore_workspace(work: StepWork, state: StepState, token: Token) -> None:
+    """Bring the workspace to the tree the journal knows; keep by ref what an interrupted attempt left in it."""
+    step, workspaces = work.orders.step.id, work.kit.workspaces
+    if state.phase not in (Phase.PREPARED, Phase.WORKED) or state.tree is None or state.base is None:
+        return
+    if workspaces.path(step).exists():
+        found = await read_work(workspaces, step, base=state.base)
+        if found.tree not in (state.tree, state.ready):
+            await workspaces.keep(step, f"lost-{token}", found.tree, base=state.base)
+    await workspaces.restore(step, state.tree)

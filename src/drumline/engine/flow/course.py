@@ -1,0 +1,42 @@
+"""What a walk is about: the flow of a run that walks it by itself, or that of a step of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from drumline.core.flow.model import Json
+from drumline.core.state import RunState
+from drumline.errors import NotAllowed
+from drumline.record import Record, field
+
+
+class Course(Record):
+    """What a walk is about: the flow, and where and with what it is walked. `agent` and `model` override its own."""
+
+    path: str
+    digest: str
+    folder: Path
+    prompt: str = ""
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    values: Mapping[str, Json] = field(default_factory=dict)
+    agent: str = ""
+    model: str = ""
+    worktree: bool = False
+
+
+def find_course(run: RunState) -> Course:
+    """The course of a run that walks a flow by itself; NotAllowed for another one."""
+    pinned = run.flow
+    if pinned is None:
+        raise NotAllowed(f"run {run.id} walks no flow", hint=f"drumline resume {run.id}")
+    return Course(
+        path=pinned.path,
+        digest=pinned.digest,
+        folder=Path(pinned.folder),
+        prompt=pinned.prompt,
+        variables=pinned.variables,
+        agent=pinned.agent,
+        model=pinned.model,
+        worktree=pinned.worktree,
+    )

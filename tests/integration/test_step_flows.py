@@ -1,0 +1,231 @@
+"""Steps that walk a flow: the shipped one does what the usual life does, and no flow lands what its checks refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.test_crash_enumeration import assert_as_if_nothing_happened
+from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
+
+from drumline.core.events import AttemptStarted, StepFinished, StepLanded
+from drumline.core.ids import StepId, Stream
+from drumline.core.plan import Plan
+from drumline.core.state import RunState
+from drumline.ports.agents import Outcome
+from drumline.ports.journal import Message
+from drumline.ports.processes import Ended, Job
+from drumline.record import replace
+
+DIAMOND = (step("a"), step("b", "a"), step("c", "a"), step("d", "b", "c"))
+A = StepId("a")
+
+
+def build(folder: Path, flow: str, *, plan: Plan | None = None, **options: Any) -> World:
+    """Four steps in a diamond, of which one fails its check first, unless another plan is given."""
+    options = {"agent": WritingAgent({"b": 1}), "mode": "sequential", **options}
+    return World(folder=folder, plan=plan or small_plan(*DIAMOND), flow=flow, **options)
+
+
+def answer_all(world: World, choice: str) -> RunState:
+    """Drive, and answer so whatever is asked, until the run has ended."""
+    for _ in range(20):
+        run = world.drive_through()
+        if run.ended is not None:
+            return run
+        for gate in run.open_gates:
+            world.say(Message(kind="answer", subject=gate.opened.gate, value=choice))
+    raise AssertionError("the run does not end")
+
+
+def summarize(world: World, run: RunState) -> object:
+    """What users can see of a run that has ended."""
+    assert run.ended is not None
+    steps = {
+        name: (f.state, f.level, f.why, f.attempts, f.fixes, f.checks_passed, f.checks_total, f.files, f.tree)
+        for name, f in run.finished.items()
+    }
+    marks = {one.id: world.planfiles.marks(one).status for one in world.plan.steps}
+    files = world.workspaces.files(world.workspaces.log()[-1][0]) if world.workspaces.log() else {}
+    return run.ended.state, steps, marks, files, [name for _, name in world.workspaces.log()]
+
+
+SCENES: dict[str, tuple[dict[str, Any], str]] = {
+    "a fix": ({}, ""),
+    "approvals": ({"autonomy": "verbose"}, "approve"),
+    "rejections": ({"autonomy": "verbose"}, "reject"),
+    "no fix left": ({"agent": WritingAgent({"a": 9})}, ""),
+    "an agent that gives up": ({"agent": WritingAgent(outcomes={"a1": Outcome(failure="auth", message="log in")})}, ""),
+    "a question": ({"agent": WritingAgent(outcomes={"a1": Outcome(question="Which?")})}, "blue"),
+    "no checks": ({"plan": small_plan(step("a", checks=()))}, ""),
+}
+
+
+@pytest.mark.parametrize("scene", SCENES)
+def test_the_shipped_flow_does_what_the_usual_life_does(tmp_path: Path, scene: str) -> None:
+    options, choice = SCENES[scene]
+    usual, walked = build(tmp_path / "usual", "", **options), build(tmp_path / "walked", "step", **options)
+
+    ended = [answer_all(world, choice) for world in (usual, walked)]
+
+    assert summarize(walked, ended[1]) == summarize(usual, ended[0])
+
+
+def count_appends(folder: Path, **options: Any) -> int:
+    world = build(folder, "step", **options)
+    answer_all(world, "approve")
+    return world.store.appends
+
+
+APPENDS, ASKING = 75, 101
+
+
+def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
+    assert count_appends(tmp_path / "plain") == APPENDS
+    assert count_appends(tmp_path / "asking", autonomy="verbose") == ASKING
+
+
+def die_once(folder: Path, nth: int, when: str, **options: Any) -> None:
+    world = build(folder, "step", **options)
+    world.die_at(nth, when=when)
+
+    run = answer_all(world, "approve")
+
+    assert_as_if_nothing_happened(world, run)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, APPENDS + 1, 7))
+def test_a_walk_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    die_once(tmp_path, nth, when)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("autonomy", ["autopilot", "verbose"])
+def test_a_walk_ends_the_same_at_every_append(tmp_path: Path, autonomy: str, when: str) -> None:
+    for nth in range(1, (ASKING if autonomy == "verbose" else APPENDS) + 1):
+        die_once(tmp_path / str(nth), nth, when, autonomy=autonomy)
+        die_once(tmp_path / f"{nth}-parallel", nth, when, autonomy=autonomy, mode="parallel")
+
+
+def test_without_recovery_a_killed_walk_does_not_come_back(tmp_path: Path) -> None:
+    failures = 0
+    for nth in range(1, APPENDS + 1, 4):
+        world = build(tmp_path / str(nth), "step")
+        world.recover = lambda state, driver: []
+        world.die_at(nth, when="after")
+        try:
+            assert_as_if_nothing_happened(world, world.drive_through())
+        except (AssertionError, BaseExceptionGroup):
+            failures += 1
+
+    assert failures >= 5
+
+
+# --- flows of a repository's own ----------------------------------------------------------------------------------
+
+AROUND = """
+name: around
+start: workspace
+nodes:
+  workspace: {type: workspace, next: work}
+  work: {type: agent, agent: default, prompt: "{{initial_prompt}}", next: FIRST}
+  checks: {type: check, on_pass: SECOND, on_fail: stuck}
+  touch: {type: agent, agent: other, prompt: "Tidy up.", next: land}
+  land: {type: land, next: done}
+  done: {type: end, status: done}
+  stuck: {type: end, status: blocked, output: "{{check.failed}} fails"}
+"""
+
+
+def write_flow(folder: Path, text: str) -> None:
+    own = folder / ".drumline" / "flows" / "around.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text(text, encoding="utf-8")
+
+
+def drive_around(folder: Path, *, first: str, second: str, script: Callable[[Job], Ended] | None = None) -> World:
+    write_flow(folder, AROUND.replace("FIRST", first).replace("SECOND", second))
+    options: dict[str, Any] = {} if script is None else {"script": script}
+    others = {"other": WritingAgent({"a": 9})}
+    world = build(folder, "around", plan=small_plan(step("a")), others=others, **options)
+    world.drive()
+    return world
+
+
+def find_end(world: World) -> StepFinished:
+    [found] = [one.event for one in world.store.tail(RUN) if isinstance(one.event, StepFinished)]
+    return found
+
+
+def test_a_flow_that_goes_around_the_checks_does_not_land(tmp_path: Path) -> None:
+    world = drive_around(tmp_path, first="land", second="land")
+
+    assert world.workspaces.log() == []
+    assert find_end(world).state == "blocked"
+    assert "`check a` has not run since the work was changed last" in find_end(world).reason
+
+
+def test_what_is_changed_after_the_checks_does_not_land(tmp_path: Path) -> None:
+    world = drive_around(tmp_path, first="checks", second="touch")
+
+    assert world.workspaces.log() == []
+    assert "has not run since" in find_end(world).reason
+
+
+def test_a_flow_that_checks_the_work_lands_it_proved(tmp_path: Path) -> None:
+    world = drive_around(tmp_path, first="checks", second="land")
+
+    assert [name for _, name in world.workspaces.log()] == ["a"]
+    assert find_end(world).is_proved
+
+
+def test_a_flow_that_lands_what_fails_is_refused(tmp_path: Path) -> None:
+    fails = lambda job: Ended(exit_code=1, seconds=0.0, output="no")  # noqa: E731
+    write_flow(tmp_path, AROUND.replace("FIRST", "checks").replace("SECOND", "land").replace("stuck}", "land}"))
+    world = build(tmp_path, "around", plan=small_plan(step("a")), script=fails)
+
+    world.drive()
+
+    assert world.workspaces.log() == []
+    assert "checks fail: check a" in find_end(world).reason
+
+
+def test_a_flow_without_a_landing_blocks_the_step(tmp_path: Path) -> None:
+    write_flow(tmp_path, "name: x\nstart: a\nnodes:\n  a: {type: set, values: {b: 1}, next: z}\n  z: {type: end}\n")
+    world = build(tmp_path, "around", plan=small_plan(step("a")))
+
+    world.drive()
+
+    assert find_end(world).state == "blocked"
+    assert "no `land` node" in find_end(world).reason
+
+
+def test_a_step_walks_its_own_flow_and_the_others_live_as_usual(tmp_path: Path) -> None:
+    own = replace(step("b"), flow="step")
+    world = build(tmp_path, "", plan=small_plan(step("a"), own))
+
+    run = world.drive()
+
+    assert run.ended is not None
+    assert run.ended.state == "done"
+    kinds = {name: {type(r.event).__name__ for r in world.store.read(Stream(RUN, StepId(name)))} for name in "ab"}
+    assert "NodeEnded" in kinds["b"]
+    assert "NodeEnded" not in kinds["a"]
+
+
+def test_a_retried_walk_begins_from_nothing(tmp_path: Path) -> None:
+    world = build(tmp_path, "step", plan=small_plan(step("a")), agent=WritingAgent({"a": 3}))
+    first = world.drive()
+    world.say(Message(kind="retry", subject="a"))
+
+    second = world.drive()
+
+    assert first.finished[A].state == "blocked"
+    assert second.finished[A].state == "done"
+    events = [one.event for one in world.store.read(Stream(RUN, A))]
+    assert sum(isinstance(event, StepLanded) for event in events) == 1
+    assert [event.attempt for event in events if isinstance(event, AttemptStarted)] == [1, 2, 3, 4]
