@@ -64,11 +64,11 @@ LEAVES_LOCK = """while read -r _ word _; do
 class Bench:
     """A repository, a shim before git, and processes that work on one step in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *init: str) -> None:
         self.top, self.root, self.shim = folder / "repo", folder / "worktrees", folder / "shim"
         for made in (self.top, self.shim):
             made.mkdir()
-        git(self.top, "init", "-q", "-b", "main")
+        git(self.top, "init", "-q", "-b", "main", *init)
         (self.top / "a.txt").write_text("a\n")
         git(self.top, "add", "-A")
         git(self.top, "-c", "user.name=u", "-c", "user.email=u@example.org", "commit", "-qm", "first")
@@ -334,6 +334,35 @@ def test_the_driver_may_die_before_any_write_of_its_own(bench: Bench) -> None:
             assert number > 20
             return
     raise AssertionError("the process never got through")
+
+
+@pytest.fixture
+def tabled(bench: Bench, tmp_path: Path) -> Bench:
+    """A repository with its refs in tables."""
+    try:
+        (tmp_path / "tabled").mkdir()
+        return Bench(tmp_path / "tabled", "--ref-format=reftable")
+    except subprocess.CalledProcessError:
+        pytest.skip("this git cannot keep refs in tables (git 2.45 can)")
+
+
+def test_a_repository_with_refs_in_tables_is_worked_in(tabled: Bench) -> None:
+    assert tabled.work().stderr == ""
+
+    tabled.assert_usable()
+    tabled.assert_landed()
+
+
+def test_the_lock_of_tables_that_a_git_left_which_died_with_its_driver_is_removed(tabled: Bench) -> None:
+    tabled.put_shim('touch "$GIT_DIR/reftable/tables.list.lock"')
+    died = tabled.work(kill="update-ref")
+    locked = (tabled.top / ".git" / "reftable" / "tables.list.lock").exists()
+
+    again = tabled.work()
+
+    assert (died.returncode, locked) == (-9, True)
+    assert again.stderr == ""
+    tabled.assert_landed()
 
 
 def test_folders_that_records_pass_through_are_cleared_once_they_are_old(bench: Bench) -> None:

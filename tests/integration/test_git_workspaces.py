@@ -723,7 +723,8 @@ def assert_sound(site: Site, spaces: GitWorkspaces) -> None:
     assert git(where, "rev-parse", "HEAD") == site.base
     assert git(where, "rev-parse", "--path-format=absolute", "--git-common-dir") == str(site.top / ".git")
     record = Path(git(where, "rev-parse", "--absolute-git-dir"))
-    assert {file.name for file in record.iterdir()} <= {"HEAD", "ORIG_HEAD", "commondir", "gitdir", "index", "logs"}
+    kept = {"HEAD", "ORIG_HEAD", "commondir", "gitdir", "index", "logs", "reftable", "refs"}
+    assert {file.name for file in record.iterdir()} <= kept
     assert sorted(file.name for file in where.iterdir()) == [".git", ".gitignore", "a.txt", "plan"]
 
 

@@ -22,6 +22,7 @@ from drumline.record import Record, asdict, convert, replace
 from drumline.workspace.files import is_there
 from drumline.workspace.git import LIMIT, Result, ask_git
 from drumline.workspace.refs import is_left
+from drumline.workspace.worktrees import TABLES_LOCK, has_tables
 
 COMPLETED = "completed the merge that was interrupted there"
 RESTORED = "restored the files that an interrupted merge had changed there"
@@ -54,8 +55,11 @@ class FastForward(Record):
 
     def list_locks(self) -> list[Path]:
         """The lock files that git makes for it, those that exist."""
-        own = [Path(self.git_dir) / f"{name}.lock" for name in ("index", "HEAD", "ORIG_HEAD")]
-        return [lock for lock in (*own, Path(self.common_dir) / f"{self.ref}.lock") if lock.exists()]
+        common_dir, git_dir = Path(self.common_dir), Path(self.git_dir)
+        refs = [git_dir / "HEAD.lock", git_dir / "ORIG_HEAD.lock", common_dir / f"{self.ref}.lock"]
+        if has_tables(common_dir):
+            refs = [git_dir / TABLES_LOCK, common_dir / TABLES_LOCK]
+        return [lock for lock in dict.fromkeys((git_dir / "index.lock", *refs)) if lock.exists()]
 
 
 class Repair(Record):

@@ -18,6 +18,7 @@ import anyio
 
 from drumline.record import Record
 from drumline.workspace.git import Git, Result
+from drumline.workspace.worktrees import TABLES_LOCK, has_tables
 
 GRACE = 1.0
 """Seconds that a lock file must stay before it is removed: git needs milliseconds to write a ref."""
@@ -87,7 +88,8 @@ def find_noted(common_dir: Path, held: int) -> list[Path]:
 
 
 def _lock_of(common_dir: Path, ref: str) -> Path:
-    return common_dir / f"{ref}.lock"
+    """The file that git makes to lock a ref; where refs are kept in tables, one file locks all of them."""
+    return common_dir / (TABLES_LOCK if has_tables(common_dir) else f"{ref}.lock")
 
 
 def _read_note(held: int) -> list[str]:

@@ -27,8 +27,15 @@ from drumline.workspace.locks import retry_busy
 OURS = "drumline-"
 """How the names of our records begin; git itself names a record after the worktree's folder."""
 
+TABLES = "reftable"
+"""The folder of refs in a repository that keeps them in tables; each record has one for its HEAD."""
+TABLES_LOCK = f"{TABLES}/tables.list.lock"
+"""What locks all refs of such a folder."""
+UNREAD = "ref: refs/heads/.invalid\n"
+"""What such a repository has in the file HEAD, for gits that do not know tables."""
+
 # All else in a worktree's record is the state of something half done (merge, rebase, bisect, locks) or made afresh.
-_KEPT = frozenset({"HEAD", "commondir", "gitdir", "logs", "modules"})
+_KEPT = frozenset({"HEAD", "commondir", "gitdir", "logs", "modules", TABLES})
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 
 
@@ -81,21 +88,34 @@ def list_records(common_dir: Path) -> Iterator[Path]:
 async def add_worktree(git: Git, path: Path, base: Commit) -> None:
     """Register an empty worktree at `path`, detached at `base`."""
     path.mkdir(parents=True, exist_ok=True)
-    if (git.common_dir / "reftable").is_dir():
-        # HEAD is a table there, which only git can write.
-        await retry_busy(lambda: git.run("worktree", "add", "--force", "--detach", "--no-checkout", str(path), base))
-        return
-    await anyio.to_thread.run_sync(_register, git.common_dir, path, base)
-
-
-def _register(common_dir: Path, path: Path, base: Commit) -> None:
     # The folder's own name may be taken, by a worktree of the user's or of another run.
     digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:8]
-    record = common_dir / "worktrees" / f"{OURS}{path.name}-{digest}"
+    record = git.common_dir / "worktrees" / f"{OURS}{path.name}-{digest}"
+    made = await anyio.to_thread.run_sync(_draft, git.common_dir, record, path, base)
+    if has_tables(git.common_dir):  # HEAD is in a table there, which only git can write
+        await detach_head(git, made, base)
+        _write(made / "commondir", "../..\n")
+    await anyio.to_thread.run_sync(_register, git.common_dir, record, path, made)
+
+
+def has_tables(common_dir: Path) -> bool:
+    """Whether the repository keeps its refs in tables, not in files."""
+    return (common_dir / TABLES).is_dir()
+
+
+def _draft(common_dir: Path, record: Path, path: Path, base: Commit) -> Path:
+    """A record that is not in its place yet."""
     made = _open_aside(common_dir, record.name)
-    _write(made / "commondir", "../..\n")
+    tables = has_tables(common_dir)
+    if tables:
+        (made / TABLES).mkdir()
+    _write(made / "commondir", f"{common_dir}\n" if tables else "../..\n")
     _write(made / "gitdir", f"{path / '.git'}\n")
-    _write(made / "HEAD", f"{base}\n")
+    _write(made / "HEAD", UNREAD if tables else f"{base}\n")
+    return made
+
+
+def _register(common_dir: Path, record: Path, path: Path, made: Path) -> None:
     _write(path / ".git", f"gitdir: {record}\n")
     record.parent.mkdir(exist_ok=True)
     if record.exists():
@@ -164,6 +184,8 @@ async def reset_record(git: Git, record: Path, base: Commit) -> None:
             shutil.rmtree(leftover)
         else:
             leftover.unlink()
+    for lock in (record / TABLES).glob("*.lock"):
+        lock.unlink()
     await detach_head(git, record, base)
 
 
