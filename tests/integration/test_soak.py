@@ -16,7 +16,7 @@ from tools.soak.controls import CONTROLS, Damage, Ending, finish_scenario, prete
 from tools.soak.person import Person, choose_answer
 from tools.soak.play import INJECTORS
 from tools.soak.processlist import GIT, end_all, find_processes, read_state
-from tools.soak.scenario import CROWD, KINDS, MIXED, SHORT, Fault, draw_scenario
+from tools.soak.scenario import CROWD, FLOW, KINDS, MIXED, SHORT, TASK, Fault, draw_scenario
 from tools.soak.strikes import release_stopped, trap_git, write_shim
 from tools.soak.table import count_all, describe_all, render_table
 from tools.soak.useractions import ACTIONS
@@ -125,7 +125,8 @@ def test_a_scenario_is_the_same_for_the_same_seed_and_number() -> None:
     assert first == [draw_scenario(7, number) for number in range(60)]
     assert first != [draw_scenario(8, number) for number in range(60)]
     assert {scenario.theme for scenario in first} >= set(KINDS)
-    assert all(3 <= len(scenario.steps) <= 12 for scenario in first)
+    assert all(3 <= len(scenario.steps) <= 12 for scenario in first if scenario.is_plan)
+    assert {scenario.format for scenario in first} >= {TASK, FLOW, "dag"}
     assert {*INJECTORS, *ACTIONS} == set(KINDS)
 
 

@@ -73,8 +73,17 @@ def find_losses(machine: Machine, belongings: Belongings) -> list[str]:
     return losses + _find_lost_notes(machine.plan, belongings)
 
 
+def take_merge(machine: Machine, belongings: Belongings, commit: str) -> None:
+    """The user asked for this commit to be merged: its files are theirs now, byte for byte."""
+    for name in machine.ask_git("ls-tree", "-r", "--name-only", commit).splitlines():
+        path = (machine.repo / name).relative_to(machine.folder).as_posix()
+        belongings.files[path] = machine.git("cat-file", "blob", f"{commit}:{name}").out.encode()
+
+
 def _find_lost_notes(plan: Path, belongings: Belongings) -> list[str]:
     """Sentences of the user's that are not in the plan any more."""
+    if not plan.exists():
+        return []
     files = [plan] if plan.is_file() else sorted(path for path in plan.rglob("*") if path.is_file())
     text = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in files)
     return [f"the plan does not say {note!r} any more" for note in (PLAN_NOTE, *belongings.notes) if note not in text]

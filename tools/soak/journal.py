@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +41,8 @@ class Record:
     redone: dict[str, int] = field(default_factory=dict)
     landed: dict[str, list[str]] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
+    visits: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    """How often each visit of a flow was concluded, by scope, node and number."""
 
 
 def read_records(store: Path) -> list[Record]:
@@ -88,6 +91,8 @@ def _apply(record: Record, seq: int, step: str, kind: str, body: dict[str, objec
                 record.redone[name] = record.redone.get(name, 0) + 1
         case "StepLanded":
             record.landed.setdefault(step, []).append(str(body.get("commit") or ""))
+        case "NodeEnded":
+            record.visits[str(body.get("scope") or ""), str(body["node"]), int(str(body["visit"]))] += 1
         case "BranchSettled" if body.get("how") == "kept":
             record.kept.append(str(body.get("new") or ""))
         case _:

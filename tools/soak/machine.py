@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.soak.planwriting import find_plan, write_agent, write_plan
-from tools.soak.scenario import Scenario
+from tools.soak.planwriting import find_plan, write_agent, write_check, write_plan
+from tools.soak.scenario import FLOW, TASK, Scenario
 
 GIT = shutil.which("git") or "git"
 LEASE = "3s"
@@ -125,6 +125,12 @@ class Machine:
     def run_args(self) -> list[str]:
         """What begins or joins the run of the plan."""
         chosen = self.scenario
+        if chosen.format == FLOW:
+            return ["flow", "run", find_plan(chosen), "--worktree", "--agent", self.agent]
+        if chosen.format == TASK:
+            (step,) = chosen.steps
+            judged = ["--check", write_check(step), "--autonomy", chosen.autonomy]
+            return ["do", f"Work of {step.id}", "--merge", *judged, "--agent", self.agent]
         flags = ["--mode", chosen.mode, "--autonomy", chosen.autonomy, "--jobs", str(chosen.jobs)]
         return ["run", find_plan(chosen), "--agent", self.agent, *flags]
 
@@ -209,11 +215,15 @@ def make_machine(folder: Path, notes: Path, scenario: Scenario) -> Machine:
 
 
 def _leave_work(machine: Machine) -> None:
-    """Work of the user's that is staged, changed, untracked and ignored, and a worktree of their own."""
+    """Work of the user's that is staged, changed, untracked and ignored, and a worktree of their own.
+
+    Nothing is merged into a checkout with changes, so where that is to happen there are none.
+    """
     repo = machine.repo
-    (repo / "README").write_text("the user's own, changed\n", encoding="utf-8")
-    (repo / "staged").write_text("staged\n", encoding="utf-8")
-    machine.git("add", "staged")
+    if machine.scenario.format != TASK:
+        (repo / "README").write_text("the user's own, changed\n", encoding="utf-8")
+        (repo / "staged").write_text("staged\n", encoding="utf-8")
+        machine.git("add", "staged")
     (repo / "untracked").write_text("untracked\n", encoding="utf-8")
     (repo / "ignored").mkdir()
     (repo / "ignored" / "data").write_bytes(bytes(range(256)))

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from tools.soak.belongings import Belongings, find_losses
+from tools.soak.belongings import Belongings, find_losses, take_merge
 from tools.soak.journal import CODES, Record, read_records
 from tools.soak.machine import TRACEBACK as TRACEBACK_WORDS
 from tools.soak.machine import Machine
 from tools.soak.planwriting import SHARED, find_file, is_shared
 from tools.soak.processlist import find_processes
-from tools.soak.scenario import DISKS
+from tools.soak.scenario import DISKS, FLOW, TASK
 from tools.soak.strikes import wait_until
 from tools.soak.verdict import BROKEN, DOUBLED, LEFTOVER, LOST, STALLED, TRACEBACK, WRONG, Finding
 
@@ -45,8 +45,13 @@ def judge(machine: Machine, belongings: Belongings, injected: Collection[str] = 
     records = read_records(machine.store)
     found = [*judge_runs(machine, records)]
     for record in records:
+        if machine.scenario.format == FLOW:
+            found += [*judge_delivery(machine, record)]
+            continue
         found += [*judge_landings(machine, record, given_up=belongings.branch_given_up)]
         found += [*judge_marks(machine, record, injected)]
+        if machine.scenario.format == TASK:
+            found += [*judge_merge(machine, record, belongings)]
     found += [Finding(kind=LOST, text=text) for text in find_losses(machine, belongings)]
     found += [*judge_leftovers(machine), *judge_git(machine), *judge_words(machine)]
     return found
@@ -104,6 +109,37 @@ def judge_landings(machine: Machine, record: Record, *, given_up: bool) -> Itera
             if finish.commit not in on_branch:
                 yield Finding(kind=LOST, text=f"{step.id} is said to have landed as {finish.commit}, not on the branch")
             yield from _judge_work(machine, tip, step.id)
+
+
+def judge_merge(machine: Machine, record: Record, belongings: Belongings) -> Iterator[Finding]:
+    """What a task landed is merged into the user's branch: files, index and branch, all of it."""
+    commit = next((finish.commit for finish in record.finished.values() if finish.state == "done"), "")
+    if record.state != "done" or not commit:
+        return
+    if machine.git("merge-base", "--is-ancestor", commit, "HEAD").code != 0:
+        yield Finding(kind=STALLED, text=f"the task is done, and {commit} is not merged")
+        return
+    take_merge(machine, belongings, commit)
+    if changed := machine.ask_git("status", "--porcelain", "--untracked-files=no"):
+        yield Finding(kind=BROKEN, text=f"the merge left the checkout changed: {changed[:200]}")
+
+
+def judge_delivery(machine: Machine, record: Record) -> Iterator[Finding]:
+    """What a flow made is one commit on its branch, and every visit was concluded once."""
+    for visit, times in record.visits.items():
+        if times > 1:
+            yield Finding(kind=DOUBLED, text=f"the visit {visit} was concluded {times} times")
+    if record.state != "done":
+        return
+    tip = machine.ask_git("rev-parse", "--verify", "--quiet", f"refs/heads/{record.branch}^{{commit}}")
+    commits = machine.ask_git("rev-list", f"{record.base}..{tip}").split() if tip else []
+    if len(commits) != 1:
+        kind = DOUBLED if commits else LOST
+        yield Finding(kind=kind, text=f"the work of the flow is {len(commits)} commits on {record.branch!r}")
+    for step in machine.scenario.steps:
+        lines = machine.ask_git("show", f"{tip}:{find_file(step.id)}").splitlines()
+        if tip and not any(line.startswith(f"ok {step.id} ") for line in lines):
+            yield Finding(kind=LOST, text=f"the flow is done, and {find_file(step.id)} has no line of {step.id}")
 
 
 def judge_marks(machine: Machine, record: Record, injected: Collection[str]) -> Iterator[Finding]:

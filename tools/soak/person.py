@@ -11,10 +11,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tools.soak.journal import count_events
+from tools.soak.journal import count_events, read_records
 from tools.soak.machine import Machine
 from tools.soak.planwriting import write_plan
 from tools.soak.processlist import DRIVER, SUPERVISOR, find_processes, send
+from tools.soak.scenario import TASK
 from tools.soak.verdict import STALLED, Finding, Outcome, group_reason
 
 MOST_ROUNDS = 30
@@ -46,9 +47,13 @@ class Person:
         seen = self.look()
         if not seen.get("run"):
             self.machine.start(*self.machine.run_args())
-        elif seen.get("state") not in ("done",):
+        elif not self.is_over(seen):
             self.outcome.resumes += 1
             self.machine.start("resume")
+
+    def is_over(self, seen: Mapping[str, object]) -> bool:
+        """Whether the run is done, and merged if that was asked for."""
+        return seen.get("state") == "done" and (self.machine.scenario.format != TASK or is_merged(self.machine))
 
     def look(self) -> Mapping[str, object]:
         """The run as `status` shows it; empty if there is none."""
@@ -64,7 +69,7 @@ class Person:
                 return STALLED
             seen = self.look()
             state = str(seen.get("state", ""))
-            if state == "done":
+            if self.is_over(seen):
                 self.tidy_after_kill()
                 return state
             self.settle(seen)
@@ -94,7 +99,7 @@ class Person:
 
     def restore_plan(self) -> None:
         """Put the plan back where the user's own cleaning has taken it."""
-        if not self.machine.plan.exists():
+        if self.machine.scenario.format != TASK and not self.machine.plan.exists():
             self.outcome.needed["the plan is gone: the user puts it back"] += 1
             write_plan(self.machine.repo, self.machine.scenario)
 
@@ -146,6 +151,12 @@ class Person:
 
     def _find_stalled(self, text: str) -> None:
         self.outcome.findings.append(Finding(kind=STALLED, text=text))
+
+
+def is_merged(machine: Machine) -> bool:
+    """Whether the user's branch has what a task landed."""
+    commits = [finish.commit for record in read_records(machine.store) for finish in record.finished.values()]
+    return any(commit and machine.git("merge-base", "--is-ancestor", commit, "HEAD").code == 0 for commit in commits)
 
 
 def choose_answer(gate: Mapping[str, object]) -> str:

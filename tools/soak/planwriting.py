@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tools.soak.scenario import Scenario, Work
+from tools.soak.scenario import FLOW, TASK, Scenario, Work
 
 AGENT = "soak-agent.sh"
 PLANS = {
@@ -19,6 +19,8 @@ PLANS = {
     "implement": "plans/implement.md",
     "maestro": "plans/p.json",
     "waves": "plans/p.json",
+    FLOW: "plans/flow",
+    TASK: "plans",
 }
 SHARED = "all.txt"
 """Every step of a plan that has one line adds to it."""
@@ -63,6 +65,8 @@ def write_agent(folder: Path, scenario: Scenario) -> str:
 
 
 def _write_program(scenario: Scenario) -> str:
+    if scenario.format == FLOW:
+        return _write_visitor(scenario)
     wrong = " ".join(step.id for step in scenario.steps if step.wrong)
     times = "\n".join(f"  {step.id}) pause={step.seconds} ;;" for step in scenario.steps)
     shared = f'echo "$word $step attempt $attempt $RANDOM" >> {SHARED}\n' if is_shared(scenario) else ""
@@ -76,6 +80,21 @@ def _write_program(scenario: Scenario) -> str:
         'echo "$word $step attempt $attempt $RANDOM$RANDOM" >> "out/$step.txt"\n'
         f"{shared}"
         'sleep "$pause"\n'
+        'echo "wrote $step"\n'
+    )
+
+
+def _write_visitor(scenario: Scenario) -> str:
+    """The agent of a flow: it is wrong, where it is to be, until its file is there."""
+    wrong = " ".join(step.id for step in scenario.steps if step.wrong)
+    return (
+        "set -eu\n"
+        "step=${DRUMLINE_NODE#make-} word=ok\n"
+        f'case " {wrong} " in *" $step "*) [ -e "out/$step.txt" ] || word=wrong ;; esac\n'
+        "sleep 0.2\n"
+        "mkdir -p out\n"
+        'echo "$word $step $RANDOM$RANDOM" >> "out/$step.txt"\n'
+        "sleep 0.2\n"
         'echo "wrote $step"\n'
     )
 
@@ -152,7 +171,28 @@ def _write_waves(steps: tuple[Work, ...]) -> dict[str, str]:
     return {"": json.dumps({"plan": "A note of the user", "waves": list(waves.values())}, indent=2) + "\n"}
 
 
+def _write_flow(steps: tuple[Work, ...]) -> dict[str, str]:
+    """For each step an agent, a script and a check that sends it back, one after the other."""
+    nodes: dict[str, object] = {}
+    after = [*(f"make-{step.id}" for step in steps[1:]), "end"]
+    for step, following in zip(steps, after, strict=True):
+        nodes[f"make-{step.id}"] = {"type": "agent", "agent": "default", "prompt": "Go.", "next": f"say-{step.id}"}
+        nodes[f"say-{step.id}"] = {"type": "script", "script": "say.sh", "next": f"check-{step.id}"}
+        judged = {"type": "check", "checks": [write_check(step)], "on_pass": following, "on_fail": f"make-{step.id}"}
+        nodes[f"check-{step.id}"] = judged
+    nodes["end"] = {"type": "end", "output": "over"}
+    flow = {"name": "fire", "description": "A note of the user", "start": f"make-{steps[0].id}", "nodes": nodes}
+    return {"flow.yaml": json.dumps(flow, indent=2) + "\n", "say.sh": 'sleep 0.1; echo \'{"said": "yes"}\'\n'}
+
+
+def _write_nothing(steps: tuple[Work, ...]) -> dict[str, str]:
+    """The text of a task is typed."""
+    return {}
+
+
 WRITERS = {
+    FLOW: _write_flow,
+    TASK: _write_nothing,
     "dag": _write_dag,
     "linear": _write_linear,
     "phased": _write_phased,

@@ -74,7 +74,7 @@ def answer(machine: Machine, fault: Fault) -> bool:
 
 def join(machine: Machine, fault: Fault) -> bool:
     """Another driver, by either of the two ways to start one."""
-    machine.start(*(machine.run_args() if fault.choice < 0.5 else ["resume"]))
+    machine.start(*(machine.run_args() if fault.choice < 0.5 and machine.scenario.is_plan else ["resume"]))
     return True
 
 
@@ -87,6 +87,7 @@ INJECTORS: Mapping[str, Inject] = {
     "kill-git-and-driver": trap_git,
     "kill-both-in-update-ref": trap_git,
     "kill-both-in-worktree": trap_git,
+    "kill-both-in-merge": trap_git,
     "power-cut": kill_group,
     "stop-driver": stop_role,
     "stop-supervisor": stop_role,
@@ -155,7 +156,7 @@ def _inject(person: Person, user: User, fault: Fault) -> None:
     if not machine.drivers and not find_processes(machine.folder):
         # Ended or parked meanwhile: the person answers, so that there is something to strike.
         seen = person.look()
-        if seen.get("state") == "done":
+        if person.is_over(seen):
             return
         person.settle(seen)
         time.sleep(random.Random(fault.choice).uniform(0.3, 1.0))

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 FORMATS = ("dag", "dag", "dag", "linear", "phased", "implement", "maestro", "waves")
 """`dag` comes more often: it is the native format, and the only one with arbitrary needs and manual items."""
-LINEAR = frozenset({"linear", "implement"})
+TASK, FLOW = "task", "flow"
+"""Not formats of plans, but other kinds of runs: `do --merge` with a task of one step, `flow run --worktree`."""
+LINEAR = frozenset({"linear", "implement", FLOW})
 MOST_FAULTS = 10
 
 KILLS = (
@@ -24,6 +26,7 @@ KILLS = (
     "kill-git-and-driver",
     "kill-both-in-update-ref",
     "kill-both-in-worktree",
+    "kill-both-in-merge",
     "power-cut",
 )
 STOPS = ("stop-driver", "stop-supervisor", "stop-agent", "stop-git", "stop-git-kill-driver")
@@ -46,12 +49,14 @@ USERS = (
 DRIVERS = ("two-starts", "join")
 WISHES = ("answer", "retry", "skip", "cancel", "interrupt")
 KINDS: tuple[str, ...] = (*KILLS, *STOPS, *DISKS, *USERS, *DRIVERS, *WISHES)
+ALONE = frozenset({*KILLS, *STOPS, "interrupt", "user-gc"})
+"""Faults that are also injected into tasks and flows; a user who moves on keeps a task from being merged."""
 MIXED = "mixed"
 CROWD = "crowd"
 """Several drivers share the run from its start, while people join, answer, retry, skip, cancel and interrupt."""
 CROWDED = ("join", "answer", "answer", "retry", "skip", "cancel", "interrupt", "kill-driver")
 THEMES = (*KINDS, MIXED, CROWD)
-SHORT = (CROWD, "two-starts", MIXED, "stop-git-kill-driver", MIXED, MIXED)
+SHORT = (CROWD, "two-starts", MIXED, "stop-git-kill-driver", "kill-both-in-merge", MIXED, MIXED)
 """The themes of a short soak, in turn: starts at once and drivers that join come first, so that they are played."""
 TOGETHER = 0.25
 """Seconds within which drivers are started that start at once."""
@@ -106,6 +111,11 @@ class Scenario:
         return f"{self.seed}/{self.number}"
 
     @property
+    def is_plan(self) -> bool:
+        """Whether it is the run of a plan, which a second start joins."""
+        return self.format not in (TASK, FLOW)
+
+    @property
     def needs_mount(self) -> bool:
         """Whether a disk of its own has to be mounted for it."""
         return any(fault.kind in DISKS for fault in self.faults)
@@ -115,7 +125,7 @@ def draw_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS, *, theme
     """The scenario of this number; its theme is the next of `themes`, or else of the order that the seed shuffles."""
     chances = random.Random(f"{seed}/{number}")
     theme = themes[number % len(themes)] if themes else choose_theme(seed, number, kinds)
-    form = chances.choice(FORMATS)
+    form = choose_format(chances, theme)
     steps = draw_steps(chances, form)
     return Scenario(
         seed=seed,
@@ -132,6 +142,14 @@ def draw_scenario(seed: int, number: int, kinds: Sequence[str] = KINDS, *, theme
         apart=round(chances.uniform(0.0, TOGETHER / 2), 3),
         faults=draw_faults(chances, theme, kinds),
     )
+
+
+def choose_format(chances: random.Random, theme: str) -> str:
+    """The format of the plan; every fourth run of some themes is a task, and every fourth a flow."""
+    if theme == "kill-both-in-merge":
+        return TASK
+    kind = chances.choice((TASK, FLOW, "", "")) if theme in ALONE else ""
+    return kind or chances.choice(FORMATS)
 
 
 def choose_theme(seed: int, number: int, kinds: Sequence[str]) -> str:
@@ -158,6 +176,7 @@ def draw_drivers(chances: random.Random, theme: str) -> int:
 def draw_steps(chances: random.Random, form: str) -> tuple[Work, ...]:
     """Three to twelve steps, of which each needs some of those before it; every third fails its check once."""
     count = chances.randint(3, 12) if chances.random() < 0.3 else chances.randint(3, 6)
+    count = 1 if form == TASK else min(count, 4) if form == FLOW else count
     names = [name_step(form, number) for number in range(1, count + 1)]
     waves = draw_waves(chances, names)
     steps = []
@@ -176,9 +195,8 @@ def draw_steps(chances: random.Random, form: str) -> tuple[Work, ...]:
 
 def name_step(form: str, number: int) -> str:
     """The id that the format gives the step with this number."""
-    return {"dag": f"step-{number}", "linear": f"phase-{number}", "phased": f"{number:02}", "waves": f"c{number}"}.get(
-        form, str(number)
-    )
+    names = {"dag": f"step-{number}", "linear": f"phase-{number}", "phased": f"{number:02}", "waves": f"c{number}"}
+    return {**names, TASK: "do"}.get(form, str(number))
 
 
 def draw_waves(chances: random.Random, names: Sequence[str]) -> dict[str, int]:
@@ -217,7 +235,7 @@ def draw_faults(chances: random.Random, theme: str, kinds: Sequence[str]) -> tup
 def _list_faults(theme: str, kinds: Sequence[str]) -> Sequence[str]:
     """What the faults of a theme are drawn from; two starts are drawn as drivers, not as faults in mid-run."""
     if theme == MIXED:
-        return [kind for kind in kinds if kind != "two-starts"] or kinds
+        return [kind for kind in kinds if kind not in ("two-starts", "kill-both-in-merge")] or kinds
     if theme == CROWD:
         return [kind for kind in CROWDED if kind in kinds] or kinds
     return (theme,)

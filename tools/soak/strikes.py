@@ -36,8 +36,12 @@ MOMENTS = (0.0, 0.001, 0.002, 0.004, 0.008, 0.015, 0.03)
 """Seconds between the start of a git and the strike."""
 COMMANDS = ("update-ref", "commit-tree", "add", "write-tree", "worktree", "read-tree", "merge-tree", "rev-parse", "")
 """Subcommands of git that a trap waits for; the empty one is any."""
-AIMED = {"kill-both-in-update-ref": "update-ref", "kill-both-in-worktree": "read-tree --reset"}
-"""Faults whose trap waits for one subcommand: one that moves refs, one that fills a worktree."""
+AIMED = {
+    "kill-both-in-update-ref": "update-ref",
+    "kill-both-in-worktree": "read-tree --reset",
+    "kill-both-in-merge": "merge --ff-only",
+}
+"""Faults whose trap waits for one subcommand: it moves refs, fills a worktree, or changes the user's checkout."""
 ACTS = {
     "kill-git": "kill",
     "kill-git-and-driver": "both",
