@@ -21,8 +21,8 @@ from drumline.errors import GitError
 from drumline.record import Record, asdict, convert, replace
 from drumline.workspace.files import is_there
 from drumline.workspace.git import LIMIT, Result, ask_git
-from drumline.workspace.refs import is_left
-from drumline.workspace.worktrees import TABLES_LOCK, has_tables
+from drumline.workspace.refs import find_left
+from drumline.workspace.worktrees import has_tables, list_table_locks
 
 COMPLETED = "completed the merge that was interrupted there"
 RESTORED = "restored the files that an interrupted merge had changed there"
@@ -58,7 +58,7 @@ class FastForward(Record):
         common_dir, git_dir = Path(self.common_dir), Path(self.git_dir)
         refs = [git_dir / "HEAD.lock", git_dir / "ORIG_HEAD.lock", common_dir / f"{self.ref}.lock"]
         if has_tables(common_dir):
-            refs = [git_dir / TABLES_LOCK, common_dir / TABLES_LOCK]
+            refs = [*list_table_locks(git_dir), *list_table_locks(common_dir)]
         return [lock for lock in dict.fromkeys((git_dir / "index.lock", *refs)) if lock.exists()]
 
 
@@ -223,7 +223,7 @@ def _find_dead_locks(begun: FastForward) -> list[Path]:
     """The lock files that its git left: none is, as long as a git of somebody's is at work in the checkout."""
     since = begun.at - _SLACK
     before = _list_gits(begun)
-    found = [lock for lock in begun.list_locks() if since < _read_time(lock) < begun.at + LIMIT and is_left(lock)]
+    found = find_left([lock for lock in begun.list_locks() if since < _read_time(lock) < begun.at + LIMIT])
     return [] if found and before & _list_gits(begun) else found
 
 

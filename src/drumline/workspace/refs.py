@@ -18,7 +18,7 @@ import anyio
 
 from drumline.record import Record
 from drumline.workspace.git import Git, Result
-from drumline.workspace.worktrees import TABLES_LOCK, has_tables
+from drumline.workspace.worktrees import has_tables, list_table_locks
 
 GRACE = 1.0
 """Seconds that a lock file must stay before it is removed: git needs milliseconds to write a ref."""
@@ -56,18 +56,17 @@ async def write_refs(git: Git, *transactions: Sequence[Update], held: int, reaso
 async def _noted(common_dir: Path, refs: Sequence[str], held: int) -> AsyncIterator[None]:
     """Note the refs while they are written; first remove what the holder of an earlier note left."""
     await anyio.to_thread.run_sync(clear_noted, common_dir, held)
-    locks = [_lock_of(common_dir, ref) for ref in refs]
-    for lock in filter(_is_from_before_boot, locks):
+    for lock in filter(_is_from_before_boot, _list_locks(common_dir, refs)):
         lock.unlink(missing_ok=True)
-    foreign = {lock for lock in locks if lock.exists()}
+    foreign = {*_list_locks(common_dir, refs)}
     _write_note(held, refs)
     try:
         yield
     except BaseException:
         # Git was killed, by a signal or because we were cancelled, and has been waited for.
-        for lock in locks:
-            if lock not in foreign:
-                lock.unlink(missing_ok=True)
+        own = [lock for lock in _list_locks(common_dir, refs) if lock not in foreign]
+        for lock in find_left(own) if has_tables(common_dir) else own:
+            lock.unlink(missing_ok=True)
         raise
     finally:
         _write_note(held, ())
@@ -84,12 +83,14 @@ def clear_noted(common_dir: Path, held: int) -> list[Path]:
 
 def find_noted(common_dir: Path, held: int) -> list[Path]:
     """The lock files of refs that are noted in the lock we hold, and that stay."""
-    return [lock for ref in _read_note(held) if is_left(lock := _lock_of(common_dir, ref))]
+    return find_left(_list_locks(common_dir, _read_note(held)))
 
 
-def _lock_of(common_dir: Path, ref: str) -> Path:
-    """The file that git makes to lock a ref; where refs are kept in tables, one file locks all of them."""
-    return common_dir / (TABLES_LOCK if has_tables(common_dir) else f"{ref}.lock")
+def _list_locks(common_dir: Path, refs: Sequence[str]) -> list[Path]:
+    """The files that exist and lock these refs; where refs are kept in tables, all locks are about all of them."""
+    if refs and has_tables(common_dir):
+        return list_table_locks(common_dir)
+    return [lock for ref in refs if (lock := common_dir / f"{ref}.lock").exists()]
 
 
 def _read_note(held: int) -> list[str]:
@@ -102,15 +103,14 @@ def _write_note(held: int, refs: Sequence[str]) -> None:
         os.pwrite(held, os.fsencode("".join(f"{ref}\0" for ref in refs)), 0)
 
 
-def is_left(lock: Path) -> bool:
-    """Whether a lock file stays; one that somebody else has just made goes away by itself."""
-    found = _identify(lock)
+def find_left(locks: Sequence[Path]) -> list[Path]:
+    """The lock files that stay; one that somebody else has just made goes away by itself."""
+    found = {lock: seen for lock in locks if (seen := _identify(lock)) is not None}
     deadline = time.monotonic() + GRACE
-    while found is not None and time.monotonic() < deadline:
+    while found and time.monotonic() < deadline:
         time.sleep(_LOOK)
-        if _identify(lock) != found:
-            return False
-    return found is not None
+        found = {lock: seen for lock, seen in found.items() if _identify(lock) == seen}
+    return list(found)
 
 
 def _identify(lock: Path) -> tuple[int, int] | None:

@@ -29,8 +29,6 @@ OURS = "drumline-"
 
 TABLES = "reftable"
 """The folder of refs in a repository that keeps them in tables; each record has one for its HEAD."""
-TABLES_LOCK = f"{TABLES}/tables.list.lock"
-"""What locks all refs of such a folder."""
 UNREAD = "ref: refs/heads/.invalid\n"
 """What such a repository has in the file HEAD, for gits that do not know tables."""
 
@@ -101,6 +99,11 @@ async def add_worktree(git: Git, path: Path, base: Commit) -> None:
 def has_tables(common_dir: Path) -> bool:
     """Whether the repository keeps its refs in tables, not in files."""
     return (common_dir / TABLES).is_dir()
+
+
+def list_table_locks(folder: Path) -> list[Path]:
+    """The lock files of the tables in a git directory or record: of their list, and of single ones while git packs."""
+    return sorted((folder / TABLES).glob("*.lock"))
 
 
 def _draft(common_dir: Path, record: Path, path: Path, base: Commit) -> Path:
@@ -184,7 +187,7 @@ async def reset_record(git: Git, record: Path, base: Commit) -> None:
             shutil.rmtree(leftover)
         else:
             leftover.unlink()
-    for lock in (record / TABLES).glob("*.lock"):
+    for lock in list_table_locks(record):
         lock.unlink()
     await detach_head(git, record, base)
 
