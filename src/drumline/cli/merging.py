@@ -26,11 +26,20 @@ def choose_branch(site: Site) -> str:
     return branch
 
 
-def repair_checkout(site: Site) -> None:
-    """Repair what a merge that was killed left in the checkout, and say so."""
+def merge_if_due(site: Site, run: RunState, *, as_json: bool) -> bool:
+    """Merge if that was asked for and has not happened; whether it was so.
+
+    First what a merge that was killed left in the checkout is repaired, which may be all that is left to do.
+    """
+    due = is_merge_due(site, run)
     repair = repair_merge(site.repository.common_dir)
     if repair is not None and repair.done:
         say(f"{repair.top}: {repair.done}")
+    if due and is_merge_due(site, run):
+        merge(site, run, as_json=as_json)
+    elif due:
+        _tell_merged(run, as_json=as_json)
+    return due
 
 
 def is_merge_due(site: Site, run: RunState) -> bool:
@@ -54,8 +63,13 @@ def merge(site: Site, run: RunState, *, as_json: bool) -> None:
     refusal = fast_forward(site.repository, finished.commit)
     if refusal:
         raise NeedsPerson(f"not merged into {branch}: {refusal}", hint=by_hand)
+    _tell_merged(run, as_json=as_json)
+
+
+def _tell_merged(run: RunState, *, as_json: bool) -> None:
+    branch, commit = run.begun.merge, run.finished[STEP].commit
     if as_json:
-        told = {"event": "merged", "run": run.id, "branch": branch, "commit": finished.commit}
+        told = {"event": "merged", "run": run.id, "branch": branch, "commit": commit}
         print_json({"schema_version": SCHEMA_VERSION, **told})
     else:
         click.echo(f"merged into {branch}")

@@ -11,7 +11,7 @@ import click
 
 from drumline.app.catalog import find_run, read_run
 from drumline.app.say import check_mode, check_retry, name_person, say
-from drumline.cli.merging import is_merge_due, merge, repair_checkout
+from drumline.cli.merging import merge_if_due
 from drumline.cli.options import config_option, json_option, run_argument
 from drumline.cli.recordings import check_record, record_option
 from drumline.cli.telling import choose_config, drive_on_with, open_session, settle_config
@@ -43,9 +43,7 @@ def command(run: str, record: str, background: bool, as_json: bool, **typed: obj
     try:
         found = find_run(store, run)
         state = read_run(store, found)
-        repair_checkout(site)
-        if is_merge_due(site, state):
-            merge(site, state, as_json=as_json)
+        if merge_if_due(site, state, as_json=as_json):
             return 0
         _check_unfinished(store, state)
         site = site.with_settings({"jobs": typed["jobs"]}, {})
