@@ -37,7 +37,16 @@ RIGGED = "tests.acceptance.rigged"
 FORK = b"fork"
 LOADED = ("cli", "app", "agents", "planfiles", "flowfiles", "expressions", "schemas", "skills")
 """Packages of ours that commands import sooner or later; what loads an SDK is left to the command that needs it."""
-BESIDES = ("anyio._backends._asyncio", "jsonschema", "simpleeval", RIGGED)
+BESIDES = (
+    "anyio._backends._asyncio",
+    "anyio._core._signals",
+    "anyio._core._subprocesses",
+    "encodings.ascii",
+    "encodings.utf_8_sig",
+    "jsonschema",
+    "simpleeval",
+    RIGGED,
+)
 PATIENCE = 120.0
 """Seconds until a command that does not end counts as one that never will."""
 ROOM = 1 << 16
@@ -330,6 +339,10 @@ def load_program() -> None:
                 import_module(found.name)
     for name in BESIDES:
         import_module(name)
+    codec = import_module("drumline.core.codec")
+    for kind in (*codec.KINDS, *codec.FLOW_KINDS):  # what reads an event is made with the first of its kind
+        with suppress(codec.StoreError):
+            codec.decode(kind, codec.VERSION, "{}")
 
 
 def main() -> int:

@@ -67,7 +67,9 @@ class Target(Record):
         return [line.split(" ") for line in listed.line.splitlines()]
 
     async def contains(self, tip: str, commit: str) -> bool:
-        """Whether `commit` is in the history of `tip`; one that does not exist any more is not."""
+        """Whether `commit` is in the history of `tip`, which a ref has; one that does not exist any more is not."""
+        if tip == commit:
+            return True
         return not (await self.git.run("merge-base", "--is-ancestor", commit, tip, accept=(0, 1, 128))).code
 
 
