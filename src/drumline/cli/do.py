@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -26,6 +25,7 @@ from drumline.cli.options import (
     detach_option,
     dry_run_option,
     json_option,
+    read_words,
     retries_option,
 )
 from drumline.cli.output import say
@@ -140,15 +140,7 @@ def _prepare(site: Site, text: str, typed: Mapping[str, object]) -> Job:
 
 def _read_text(typed: str, here: Path) -> str:
     """The words of the task, from wherever they are."""
-    text = typed
-    try:
-        if typed == "-":
-            text = sys.stdin.read()
-        elif typed.startswith("@"):
-            text = (here / typed[1:]).read_text(encoding="utf-8")
-        text.encode()
-    except (OSError, UnicodeError) as error:
-        raise InvalidInput(f"the task {typed!r} cannot be read: {error}", hint=EXAMPLE) from error
+    text = read_words(typed, here, what="the task", hint=EXAMPLE)
     if not text.strip():
         raise InvalidInput("there is no task: the text is empty", hint=EXAMPLE)
     return text.removeprefix("\ufeff")

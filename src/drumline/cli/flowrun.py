@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from drumline.app.begin import new_run_id, pin_flow_terms
 from drumline.app.flowcheck import list_left_out, refuse_broken
 from drumline.app.flowrun import Order, begin_flow_run, gather_variables
 from drumline.cli.detach import detach
-from drumline.cli.options import detach_option, json_option
+from drumline.cli.options import detach_option, json_option, read_words
 from drumline.cli.output import say
 from drumline.cli.recordings import check_record, record_option
 from drumline.cli.session import Session
@@ -36,7 +35,7 @@ from drumline.wiring.flows import check_flow_agents, flow_folder, list_flows, op
 @click.option(
     "--var", "variables", multiple=True, metavar="NAME=VALUE", help="A variable of the flow; may be repeated."
 )
-@click.option("--prompt", default="", metavar="TEXT", help="What it is about; @FILE reads a file, - standard input.")
+@click.option("--prompt", default="", metavar="TEXT|@FILE|-", help="What it is about.")
 @click.option("--agent", metavar="AGENT", help="Does the work of every agent, for example 'command:my-agent --print'.")
 @click.option("--model", default="", metavar="MODEL", help="Answers every llm node, for example provider:model.")
 @click.option("--worktree", is_flag=True, help="Work in a worktree of its own instead of the current folder.")
@@ -75,7 +74,7 @@ def command(
             folder=flow_folder(site, run) if worktree else site.here,
             place=site.name_path(Path(found.path)),
             base=site.repository.head_commit() if worktree else Commit(""),
-            prompt=_read_prompt(prompt, site.here),
+            prompt=read_words(prompt, site.here, what="--prompt", hint="drumline flow run --help"),
             variables=gather_variables(found, variables, os.environ),
             terms=pin_flow_terms(site.present(), agent=agents.agent, typed=site.given),
             model=agents.model,
@@ -117,14 +116,3 @@ def _choose(site: Site, agent: str, model: str) -> _Agents:
     if model and (fault := find_name_fault(model)):
         raise InvalidInput(fault, hint="drumline flow run --help")
     return _Agents(spec, site.anchor(model, typed=True) or (spec if spec.startswith("scripted:") else ""))
-
-
-def _read_prompt(text: str, here: Path) -> str:
-    if text == "-":
-        return sys.stdin.read()
-    if not text.startswith("@"):
-        return text
-    try:
-        return (here / text[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"--prompt {text!r} cannot be read: {error}", hint="drumline flow run --help") from error

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import click
+
+from drumline.errors import InvalidInput
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout, for scripts.")
 run_argument = click.argument("run", required=False, default="")
@@ -30,3 +35,16 @@ config_option = click.option(
     help="Use the configuration that the run began with, or the present one (the default for what is tried again).",
 )
 detach_option = click.option("--detach", "detached", is_flag=True, help="Drive in the background; see attach and wait.")
+
+
+def read_words(typed: str, here: Path, *, what: str, hint: str) -> str:
+    """A text that was typed, that of the file in `@FILE`, or for `-` that of standard input; InvalidInput names it."""
+    try:
+        if typed == "-":
+            typed, text = "standard input", sys.stdin.read()
+        else:
+            text = (here / typed[1:]).read_text(encoding="utf-8") if typed.startswith("@") else typed
+        text.encode()  # half of a surrogate pair cannot be written down
+    except (OSError, UnicodeError) as error:
+        raise InvalidInput(f"{what} {typed!r} cannot be read: {error}", hint=hint) from error
+    return text

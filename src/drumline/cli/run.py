@@ -37,6 +37,7 @@ from drumline.cli.options import (
     dry_run_option,
     format_option,
     json_option,
+    read_words,
     retries_option,
 )
 from drumline.cli.output import is_terminal, say
@@ -83,7 +84,7 @@ class Request:
 @click.option("--only", metavar="A,B", default="", help="Only these steps.")
 @click.option("--from", "start", metavar="ID", default="", help="This step and those after it.")
 @click.option("--flow", metavar="NAME", help="The flow that steps walk which name none.")
-@click.option("--context", metavar="TEXT|@FILE", default="", help="Goes into every prompt.")
+@click.option("--context", metavar="TEXT|@FILE|-", default="", help="Goes into every prompt.")
 @record_option
 @dry_run_option
 @detach_option
@@ -105,7 +106,7 @@ def command(plan: str, format: str, **typed: object) -> int:
         reading=reading,
         choice=_choice(typed, file=step_in_file(reading, site.here / plan, top=site.repository.top)),
         explicit=flags,
-        context=_read_context(str(typed["context"]), site.here),
+        context=read_words(str(typed["context"]), site.here, what="--context", hint="drumline run --help"),
         as_json=bool(typed["as_json"]),
         detached=bool(typed["detached"]),
         new=bool(typed["new"]),
@@ -362,12 +363,3 @@ def _choice(typed: Mapping[str, object], *, file: str) -> Choice:
         raise InvalidInput(f"{names} cannot be combined", hint="drumline run --help")
     only = tuple(part.strip() for part in str(typed["only"]).split(",") if part.strip())
     return Choice(step=str(typed["step"]) if given else file, only=only, start=str(typed["start"]))
-
-
-def _read_context(text: str, here: Path) -> str:
-    if not text.startswith("@"):
-        return text
-    try:
-        return (here / text[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"--context {text!r} cannot be read: {error}", hint="drumline run --help") from error
