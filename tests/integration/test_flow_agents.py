@@ -46,6 +46,7 @@ class Crew(FlowWorld):
     fallback: tuple[str, ...] = ()
     quota_wait: float = 900.0
     calls_it: str = ""
+    agent_timeout: float | None = None
     clock: FakeClock = field(default_factory=FakeClock)
     given: list[tuple[str, Assignment]] = field(default_factory=list)
 
@@ -54,6 +55,7 @@ class Crew(FlowWorld):
             self.kit(),
             clock=self.clock,
             quota_wait=self.quota_wait,
+            agent_timeout=self.agent_timeout,
         )
         tools = Tools(processes=FakeProcesses(refuse_job), open_models=refuse_models, open_agent=self._open)
         return open_flow_driver(kit, RUN, perform=self._performing(kit, tools))
@@ -591,3 +593,14 @@ def test_agents_beside_each_other_end_once_wherever_the_process_dies(tmp_path: P
     assert world.end.output == '["s#1","done","bob did it"]'
     ended = [event.node for event in world.events(NodeEnded) if isinstance(event, NodeEnded)]
     assert sorted(ended) == ["one", "s", "two"]
+
+
+@pytest.mark.parametrize(("own", "expected"), [(300.0, 7.0), (5.0, 5.0)])
+def test_an_agent_has_no_more_time_than_the_setting_allows(tmp_path: Path, own: float, expected: float) -> None:
+    main = logging(replace(agent("work"), timeout=own))
+    reply: Reply = lambda assignment: Concluded()  # noqa: E731
+    world = Crew(folder=tmp_path, flows={"main": main}, act=note, replies={"ann": reply}, agent_timeout=7.0)
+
+    world.drive()
+
+    assert [assignment.timeout for _, assignment in world.given] == [expected]

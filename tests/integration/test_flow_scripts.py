@@ -570,3 +570,16 @@ def test_what_a_check_of_a_flow_started_and_could_not_be_ended_is_named(stage: S
     outcome = anyio.run(run_checks, node, stage.visit(), FakeProcesses(lambda _: ended), scene)
 
     assert set(outcome.notices) == {LEFT}
+
+
+def test_a_check_of_a_flow_has_no_more_time_than_the_setting_allows(stage: Stage) -> None:
+    limits: list[float | None] = []
+
+    def run(job: Job) -> Ended:
+        limits.append(job.timeout)
+        return Ended(exit_code=0, seconds=0.1)
+
+    node = CheckNode(id=NodeId("work"), checks=("true",), passed=NodeId("yes"), failed=NodeId("no"))
+    anyio.run(run_checks, node, stage.visit(timeout=90.0), FakeProcesses(run), Scene(sleep=_do_not_sleep, timeout=3.0))
+
+    assert limits == [3.0]

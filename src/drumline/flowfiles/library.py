@@ -19,7 +19,7 @@ import drumline
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.flow.model import Flow
 from drumline.errors import InvalidFlow, InvalidInput
-from drumline.flowfiles.reading import FlowReading, check_flow, read_flow
+from drumline.flowfiles.reading import FlowReading, check_flow, read_copy, read_flow
 from drumline.ports.library import Callee
 from drumline.profiles import DEFAULT, PLACE, Profiles
 from drumline.record import Record, field
@@ -90,7 +90,7 @@ class FlowLibrary(Record):
     def recall(self, path: str, digest: str) -> Flow:
         """A flow as it was when it was kept, with its own path, by which its scripts are found."""
         for place in (self._copy(digest), Path(path)):
-            flow = _read_as(Path(path), place)
+            flow = read_copy(Path(path), at=place)
             if flow is not None and flow.digest == digest:
                 return flow
         message = f"{path}: the flow is not the one this run began with, and the run's copy of it is gone"
@@ -218,12 +218,6 @@ def _places(name: str, around: Path, top: Path) -> Iterator[Path]:
     yield from (place for place in near if not within or place.resolve().is_relative_to(top))
     yield from (place for place in kept if place.resolve().is_relative_to(top))
     yield SHIPPED / name / FILES[0]
-
-
-def _read_as(path: Path, place: Path) -> Flow | None:
-    """The flow that a file holds, as if it stood at `path`."""
-    reading = read_flow(place)
-    return read_flow(path, data=reading.data).flow if reading.flow is not None else None
 
 
 def _write_once(path: Path, data: bytes) -> None:

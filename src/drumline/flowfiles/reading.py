@@ -9,6 +9,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 
 from drumline.core.flow.edges import Place
@@ -22,6 +23,8 @@ from drumline.flowfiles.values import Findings, closest, read_fields, warn_of_mi
 from drumline.record import Record, replace
 
 MAX_BYTES = 16 * 1024 * 1024
+KEPT = 16
+"""How many flows a process remembers as it has read them."""
 LONGEST_ID = 128
 
 _FLOW_KEYS = [rule.name for rule in FLOW_FIELDS]
@@ -57,11 +60,24 @@ def read_flow(path: Path, *, data: bytes | None = None) -> FlowReading:
     """
     found = Findings(str(path))
     data = _read_bytes(path, found) if data is None else data
-    text = _decode(data, found) if data is not None else None
+    return FlowReading(flow=None, problems=tuple(found.problems)) if data is None else _parse(path, data)
+
+
+def read_copy(path: Path, *, at: Path) -> Flow | None:
+    """The flow that a file `at` another place holds, as if it stood at `path`; None if it holds none."""
+    data = _read_bytes(at, Findings(str(at)))
+    return None if data is None else read_flow(path, data=data).flow
+
+
+@lru_cache(maxsize=KEPT)
+def _parse(path: Path, data: bytes) -> FlowReading:
+    """What the file holds; kept, since a process looks at the flow of its run again and again."""
+    found = Findings(str(path))
+    text = _decode(data, found)
     tree = parse_tree(text) if text is not None else None
     if isinstance(tree, Flaw):
         found.error(tree.line, code=tree.code, message=tree.message)
-    if data is None or tree is None or isinstance(tree, Flaw):
+    if tree is None or isinstance(tree, Flaw):
         return FlowReading(flow=None, problems=tuple(found.problems))
     for flaw in tree.flaws:
         found.error(flaw.line, code=flaw.code, message=flaw.message)

@@ -38,7 +38,12 @@ class NodePerformer(Record):
             case ScriptNode():
                 return await run_script(node, visit, self.tools.processes, self.kit.clock.sleep)
             case CheckNode():
-                scene = Scene(commands=self.flows.commands, sleep=self.kit.clock.sleep, warn=self.warn)
+                scene = Scene(
+                    timeout=self.kit.check_timeout,
+                    commands=self.flows.commands,
+                    sleep=self.kit.clock.sleep,
+                    warn=self.warn,
+                )
                 return await run_checks(node, visit, self.tools.processes, scene)
             case LlmNode():
                 return await ask_model(
@@ -80,6 +85,7 @@ class NodePerformer(Record):
             model=worker.model or opened.model,
             spec=worker.agent,
             idle=self.kit.agent_idle,
+            timeout=self.kit.agent_timeout,
             price=self.kit.price,
             candidates=candidates,
             now=self.kit.clock.now,

@@ -52,7 +52,7 @@ def find_worker(name: str, own: Callee, fallback: Mapping[str, Callee]) -> Calle
 
 
 class Terms(Record):
-    """On what terms an agent works: with which model, how long it may be silent, and what tokens cost.
+    """On what terms an agent works: with which model, how long at most and how long silent, and what tokens cost.
 
     `spec` is the agent's own name, by which a session is known again; `candidates` are those who may act in the visit,
     and `now` tells the time.
@@ -62,6 +62,7 @@ class Terms(Record):
     model: str = ""
     spec: str = ""
     idle: float | None = None
+    timeout: float | None = None
     price: Price = know_no_price
     candidates: Sequence[Candidate] = ()
     now: Callable[[], float] = lambda: 0.0
@@ -126,7 +127,7 @@ class _AgentVisit:
     @property
     def limit(self) -> float | None:
         """How long all of it may take."""
-        return shorten(self.node.timeout, self.visit.timeout)
+        return shorten(self.node.timeout, self.visit.timeout, self.terms.timeout)
 
     @property
     def _history(self) -> Relay:

@@ -139,10 +139,11 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
 
 
 class Scene(Record):
-    """What checks are run with: commands by name, a clock, and whom to warn."""
+    """What checks are run with: commands by name, how long one may take, a clock, and whom to warn."""
 
     sleep: Sleep
     commands: Mapping[str, str] = field(default_factory=dict)
+    timeout: float | None = None
     warn: Callable[[str], None] = lambda text: None
 
 
@@ -151,7 +152,7 @@ async def run_checks(node: CheckNode, visit: Visit, processes: Processes, scene:
 
     A check is a command, or the name of one.
     """
-    runner = _Runner(visit, processes, scene.sleep)
+    runner = _Runner(visit, processes, scene)
     watch = visit.watch
     await watch.begin()
     results: list[Json] = []
@@ -186,10 +187,11 @@ async def run_checks(node: CheckNode, visit: Visit, processes: Processes, scene:
 class _Runner:
     """Runs the checks of one visit within its time."""
 
-    def __init__(self, visit: Visit, processes: Processes, sleep: Sleep) -> None:
+    def __init__(self, visit: Visit, processes: Processes, scene: Scene) -> None:
         self._visit = visit
         self._processes = processes
-        self._sleep = sleep
+        self._sleep = scene.sleep
+        self._longest = scene.timeout
         self._began = time.monotonic()
         self.notices: list[str] = []
 
@@ -208,12 +210,13 @@ class _Runner:
 
     async def _run_once(self, command: str, kind: str) -> Checked:
         limit = self._visit.timeout
+        left = None if limit is None else max(LEAST_TIME, limit - (time.monotonic() - self._began))
         found = await run_check(
             command,
             self._processes,
             folder=self._visit.folder,
             log=self._visit.log(kind),
-            timeout=None if limit is None else max(LEAST_TIME, limit - (time.monotonic() - self._began)),
+            timeout=min((one for one in (left, self._longest) if one is not None), default=None),
         )
         self.notices += [tell_left(found.left)] if found.left else []
         return found

@@ -1,0 +1,43 @@
+"""A process reads the file of a flow once, however often it looks at it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.integration.playing import make_repository
+
+from drumline.cli.main import main
+from drumline.flowfiles import reading
+from drumline.flowfiles.tree import parse_tree
+
+TWO_NODES = """
+name: two
+start: one
+nodes:
+  one: {type: set, values: {x: 1}, next: two}
+  two: {type: check, checks: ["true"], on_pass: end, on_fail: end}
+  end: {type: end, output: "ok", status: done}
+"""
+
+
+def test_a_run_of_a_flow_parses_its_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repo = tmp_path / "repo"
+    repo.mkdir()
+    (repo / "two.yaml").write_text(TWO_NODES, encoding="utf-8")
+    make_repository(repo)
+    monkeypatch.chdir(repo)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    parsed: list[str] = []
+
+    def count(text: str) -> object:
+        parsed.append(text)
+        return parse_tree(text)
+
+    monkeypatch.setattr(reading, "parse_tree", count)
+
+    code = main(["flow", "run", "two.yaml"])
+
+    assert code == 0
+    assert len(parsed) == 1
