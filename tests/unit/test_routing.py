@@ -181,7 +181,7 @@ def test_a_question_waits_for_its_answer_and_then_goes_on_with_it() -> None:
 
     assert found[:2] == [Park(gate=asks.gate, opens=asks), Park(gate=asks.gate)]
     assert isinstance(found[2], Attempt)
-    assert found[2].answers == ((asks.question, "this one"),)
+    assert found[2].answers == (("Which?", "this one"),)
     assert found[2].tier == "standard"
 
 

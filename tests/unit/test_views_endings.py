@@ -19,6 +19,7 @@ from tests.unit.builders import (
 )
 
 from drumline.core import events as ev
+from drumline.core import gates
 from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.schedule import satisfied
 from drumline.errors import InvalidInput
@@ -107,7 +108,7 @@ def test_a_parked_run_is_answered_first_and_merged_later() -> None:
 
 
 def test_items_passed_at_a_gate_need_no_more_verifying() -> None:
-    wave = gate_for("wave-1", options=("continue", "stop"), question="Verify:\n  - step-1: stand on it")
+    wave = gates.wave(0, [(StepId("step-1"), "stand on it")])
     passed = ev.GateAnswered(gate=GateId("wave-1"), choice="continue")
     scene = Scene(steps=STEPS, events=[finish("step-1"), wave, passed])
 

@@ -243,7 +243,7 @@ def _afford(attempt: Attempt, orders: Orders, state: StepState, run: RunState) -
 def _answers(run: RunState, step: Step) -> tuple[tuple[str, str], ...]:
     """What agents asked about the step and a person answered; it holds for every further attempt."""
     asked = [g for g in run.gates.values() if g.opened.kind == gates.QUESTION and g.opened.step == step.id]
-    return tuple((gate.opened.question, gate.answer.choice) for gate in asked if gate.answer is not None)
+    return tuple((gate.opened.asks, gate.answer.choice) for gate in asked if gate.answer is not None)
 
 
 def _wish(run: RunState, step: Step) -> str:

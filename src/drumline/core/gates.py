@@ -11,6 +11,7 @@ from drumline.core.flow.lengths import parse_length_rule
 from drumline.core.ids import GateId, StepId
 from drumline.core.money import compare_dollars
 from drumline.core.plan import Marks, Step
+from drumline.core.runevents import ManualItem
 from drumline.core.trust import Brought, digest_all
 from drumline.errors import InvalidInput
 
@@ -151,6 +152,7 @@ def wave(depth: int, manual: Sequence[tuple[StepId, str]]) -> GateOpened:
         kind=WAVE,
         question=f"Wave {depth + 1} has landed. Please verify by hand, then go on:{items}",
         options=(CONTINUE, STOP),
+        items=tuple(ManualItem(step=step, text=item) for step, item in manual),
     )
 
 
@@ -219,17 +221,13 @@ def trust(step: Step, commands: Sequence[Brought]) -> GateOpened:
     )
 
 
-def introduce(step: Step) -> str:
-    """The words before the question of an agent at a step."""
-    return f"The agent at {step.id} ({step.title}) asks: "
-
-
 def question(step: Step, attempt: int, text: str, *, asked: int = 0) -> GateOpened:
     """An agent cannot go on before a person has told it something; one that asks again is answered again."""
     return GateOpened(
         gate=name_gate(QUESTION, step.id, asked),
         kind=QUESTION,
-        question=f"{introduce(step)}{text}",
+        question=f"The agent at {step.id} ({step.title}) asks: {text}",
+        asks=text,
         options=(),
         step=step.id,
         free=True,

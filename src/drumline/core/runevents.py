@@ -8,7 +8,7 @@ from drumline.core.event import PROTOCOL, Event
 from drumline.core.ids import NO_STEP, Commit, DriverId, GateId, StepId, Tree
 from drumline.core.plan import Marks, Step
 from drumline.core.proof import Facts, Level, Proof, Reason, settle
-from drumline.record import field
+from drumline.record import Record, field
 
 
 class RunStarted(Event):
@@ -121,11 +121,19 @@ class StepsDeclared(Event):
     steps: tuple[StepId, ...]
 
 
+class ManualItem(Record):
+    """Something about a step that only a person can verify."""
+
+    step: StepId
+    text: str
+
+
 class GateOpened(Event):
     """A durable question to a person; `spent` is what the run had spent by then, if it is about its money.
 
     With `free` any text is an answer, if it keeps the `rule` on its length; an empty one stands for the `default`.
-    `about` is the attempt or the round of the step that it asks about.
+    `about` is the attempt or the round of the step that it asks about, `asks` what an agent asks in its own words,
+    `items` are what a person has to verify.
     """
 
     gate: GateId
@@ -139,6 +147,8 @@ class GateOpened(Event):
     default: str = ""
     spent: float | None = None
     about: int = 0
+    asks: str = ""
+    items: tuple[ManualItem, ...] = ()
 
 
 class GateAnswered(Event):

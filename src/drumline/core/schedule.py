@@ -259,8 +259,8 @@ def manual_items(run: RunState, step: Step) -> tuple[str, ...]:
 
 def unasked_items(run: RunState, step: Step) -> list[str]:
     """Manual items of a step that no wave gate has asked about yet."""
-    asked = "".join(f"{gate.opened.question}\n" for gate in run.gates.values() if gate.opened.kind == gates.WAVE)
-    return [item for item in manual_items(run, step) if f"- {step.id}: {item}\n" not in asked]
+    asked = {item.text for gate in run.gates.values() for item in gate.opened.items if item.step == step.id}
+    return [item for item in manual_items(run, step) if item not in asked]
 
 
 def _gate_obstacle(run: RunState, step: Step) -> Obstacle | None:

@@ -258,10 +258,10 @@ def _is_judged(snapshot: Snapshot, step: StepId) -> bool:
 def _to_verify(run: RunState) -> tuple[tuple[StepId, str], ...]:
     """Manual items of landed steps that no person has passed at a gate."""
     passed = [g.opened for g in run.gates.values() if g.answer and g.answer.choice in (gates.CONTINUE, gates.APPROVE)]
-    shown = "".join(gate.question for gate in passed if gate.kind == gates.WAVE)
+    shown = {(item.step, item.text) for gate in passed for item in gate.items}
     approved = {gate.step for gate in passed if gate.kind == gates.APPROVAL}
     items = ((step.id, item) for step in run.selected() for item in manual_items(run, step))
-    return tuple((step, item) for step, item in items if step not in approved and f"- {step}: {item}" not in shown)
+    return tuple((step, item) for step, item in items if step not in approved and (step, item) not in shown)
 
 
 def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:

@@ -49,12 +49,7 @@ def find_question_id(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> 
 def list_answers(run: RunState, key: Key, questions: int, asker: Asker = FLOW_ITSELF) -> tuple[tuple[str, str], ...]:
     """What people answered to the questions of an agent in one visit, each with the question."""
     gates = [run.gates.get(question_id(key, number, asker=asker)) for number in range(1, questions + 1)]
-    return tuple((gate.opened.question, gate.answer.choice) for gate in gates if gate and gate.answer)
-
-
-def introduce(key: Key) -> str:
-    """The words before the question of an agent in a visit."""
-    return f"The agent at {call_scope(*key).removesuffix('#1')} asks: "
+    return tuple((gate.opened.asks, gate.answer.choice) for gate in gates if gate and gate.answer)
 
 
 def open_question(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> GateOpened:
@@ -86,7 +81,8 @@ def open_question(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> Gat
         return GateOpened(
             gate=question_id(key, relay.questions, asker=asker),
             kind=QUESTION,
-            question=f"{introduce(key)}{relay.asks}",
+            question=f"The agent at {call_scope(*key).removesuffix('#1')} asks: {relay.asks}",
+            asks=relay.asks,
             options=(),
             step=asker.step,
             free=True,

@@ -13,7 +13,6 @@ from uuid import uuid4
 from drumline.core.flow.events import NodeSuspended, NodeUsed, SessionKept, SessionNamed
 from drumline.core.flow.model import AgentNode, ApprovalNode, Flow, RouteNode, ScriptNode
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.questions import introduce
 from drumline.core.flow.relay import Relay, find_block, suspend
 from drumline.core.flow.templates import list_references
 from drumline.core.flow.values import render
@@ -215,7 +214,7 @@ class _AgentVisit:
             new_session=asked.new_session if asked and asked.new_session and self.sent == 1 else str(uuid4()),
             idle=self.terms.idle,
             budget=visit.budget,
-            answers=tuple((asked.removeprefix(introduce(visit.key)), said) for asked, said in visit.answers),
+            answers=visit.answers,
             self_report=hears_report(self.node, visit.flow),
         )
 

@@ -7,7 +7,6 @@ from uuid import uuid4
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
-from drumline.core import gates
 from drumline.core.ids import Tree
 from drumline.core.judge import Touched
 from drumline.core.prompt import Brief, write_prompt
@@ -179,7 +178,7 @@ class _Attempt(Record):
             new_session=known(state.asked).new_session,
             idle=self.work.kit.agent_idle,
             budget=command.budget,
-            answers=tuple((asked.removeprefix(gates.introduce(step)), said) for asked, said in command.answers),
+            answers=command.answers,
         )
 
     def _write_prompt(self, command: cmd.Attempt, state: StepState, role: Role | None) -> str:
