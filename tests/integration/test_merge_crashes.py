@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from tests.integration.gitshim import CALLS, DIES_AT_CALL, arm_shim, assert_usab
 
 from drumline.core.ids import Commit
 from drumline.workspace.checkout import COMPLETED, RESTORED
+from drumline.workspace.locks import take_lock
 from drumline.workspace.merging import fast_forward, repair_merge
+from drumline.workspace.refs import clear_noted, find_noted
 from drumline.workspace.repository import find_repository
 
 WORKER = """
@@ -183,6 +186,79 @@ def test_a_file_that_somebody_changed_since_is_kept_and_named(bench: Bench) -> N
     assert "a.txt" in repair.left
     assert (bench.top / "a.txt").read_text() == "mine\n"
     assert bench.locks == []
+
+
+def edit(bench: Bench) -> dict[str, object]:
+    """Change files that git may have been writing as a person does, and say what is there then."""
+    (bench.top / "a.txt").write_text("old\n" * 50)
+    (bench.top / "run.sh").chmod(0o700)
+    (bench.top / "gone.txt").unlink(missing_ok=True)
+    return look(bench)
+
+
+def look(bench: Bench) -> dict[str, object]:
+    files = [path for path in bench.top.iterdir() if path.is_file()]
+    return {path.name: (path.read_bytes(), path.stat().st_mode) for path in files}
+
+
+def test_edits_of_a_person_stay_where_the_merge_died_before_it_wrote(bench: Bench) -> None:
+    put_shim(bench.shim, "true")
+    died = bench.merge(nth=1)
+    edited = edit(bench)
+
+    repair = repair_merge(bench.top / ".git")
+
+    assert died.returncode == -9
+    assert repair is None
+    assert look(bench) == edited
+
+
+@needs_strace
+def test_later_edits_of_a_person_stay_where_the_merge_was_writing(bench: Bench) -> None:
+    put_shim(bench.shim, DIES_AT_CALL)
+    bench.merge(kind="unlink", call=2)
+    time.sleep(2.5)  # so that it cannot have been the merge
+    edited = edit(bench)
+
+    repair = repair_merge(bench.top / ".git")
+
+    assert repair is not None
+    assert "a.txt" in repair.left
+    assert repair.done == ""
+    assert look(bench) == edited
+
+
+def test_a_branch_lock_stays_while_a_git_of_somebody_is_at_work_from_elsewhere(bench: Bench, tmp_path: Path) -> None:
+    common_dir = bench.top / ".git"
+    argv = [git_path(), f"--git-dir={common_dir}", "update-ref", "--stdin"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    live = subprocess.Popen(argv, cwd=tmp_path, text=True, **pipes)  # type: ignore[call-overload]
+    held = take_lock(tmp_path / "lock")
+    try:
+        live.stdin.write(f"start\nupdate refs/heads/main {bench.new}\nprepare\n")
+        live.stdin.flush()
+        assert [live.stdout.readline(), live.stdout.readline()] == ["start: ok\n", "prepare: ok\n"]
+        os.pwrite(held, b"refs/heads/main\0", 0)
+        removed = clear_noted(common_dir, held)
+    finally:
+        live.communicate("commit\n")
+        os.close(held)
+
+    assert removed == []
+    assert live.returncode == 0
+    assert git(bench.top, "rev-parse", "main") == bench.new
+
+
+def test_a_lock_that_any_process_has_open_stays(bench: Bench, tmp_path: Path) -> None:
+    lock = bench.top / ".git" / "refs" / "heads" / "main.lock"
+    held = take_lock(tmp_path / "lock")
+    os.pwrite(held, b"refs/heads/main\0", 0)
+    with lock.open("w"):
+        spared = find_noted(bench.top / ".git", held)
+
+    assert spared == []
+    assert find_noted(bench.top / ".git", held) == [lock]
+    os.close(held)
 
 
 def test_a_lock_of_another_git_is_waited_for_and_named(bench: Bench) -> None:

@@ -30,7 +30,7 @@ ALL = [
     for format in FORMATS
     for name, sample in SAMPLES[format].items()
 ]
-ACCIDENTS = 2_000 if FRESH else 150
+ACCIDENTS = 2_000 if FRESH else 500
 """How many broken documents of each format are read."""
 WRITTEN = 5
 """One of so many is also written to in `make test`; `make test-full` writes to all."""

@@ -1,9 +1,11 @@
 """Repairs the user's checkout after a fast-forward of ours was killed or failed in the middle.
 
-Git writes the files first, then the index, then the branch. If it got as far as the index, the rest is done; else the
-files are restored. The rule: only a file that the merge wrote, whole or in part, is removed, so that git has all that
-was in it. Where one is anything else nothing is changed, and the file is named. Git's lock files are removed only if
-they were made after the merge began, by no git that is at work in the checkout now.
+Git locks the index, writes the files, then the index, then the branch. If it got as far as the index, only the branch
+is moved. If it left the lock of the index, the files are restored; without that lock it wrote none, or nobody knows.
+The rule: only a file that the merge wrote is removed, so that git has all that was in it. A file that is not there, or
+has only the beginning of a text, counts only if it was changed while the merge was at work. Where one is anything else
+nothing is changed, and the file is named. Git's lock files are removed only if they were made after the merge began,
+and no other git is at work in the repository.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from drumline.workspace.worktrees import has_tables, list_table_locks
 COMPLETED = "completed the merge that was interrupted there"
 RESTORED = "restored the files that an interrupted merge had changed there"
 LINK, SUBMODULE, EXECUTABLE, ABSENT = "120000", "160000", "100755", "000000"
+INDEX = "index.lock"
 _SLACK = 2.0
 """Seconds by which a file system may date a file too early."""
 
@@ -37,7 +40,8 @@ Change = tuple[str, str, str, str]
 class FastForward(Record):
     """A fast-forward that was begun at the time `at`, of the branch `ref` that is checked out at `top`.
 
-    `there` has the files that were in its way, which git refuses to write over: they are not the merge's.
+    `there` has the files that were in its way, which git refuses to write over: they are not the merge's. `wrote` is
+    when it was last seen to be at work on the files; 0 if that is not known.
     """
 
     top: str
@@ -48,6 +52,7 @@ class FastForward(Record):
     new: str
     at: float
     there: tuple[str, ...] = ()
+    wrote: float = 0.0
 
     def ask(self, *args: str, held: int, accept: Sequence[int] = (0,), given: bytes = b"") -> Result:
         """Run git in the checkout, which inherits the lock that we hold."""
@@ -59,7 +64,7 @@ class FastForward(Record):
         refs = [git_dir / "HEAD.lock", git_dir / "ORIG_HEAD.lock", common_dir / f"{self.ref}.lock"]
         if has_tables(common_dir):
             refs = [*list_table_locks(git_dir), *list_table_locks(common_dir)]
-        return [lock for lock in dict.fromkeys((git_dir / "index.lock", *refs)) if lock.exists()]
+        return [lock for lock in dict.fromkeys((git_dir / INDEX, *refs)) if lock.exists()]
 
 
 class Repair(Record):
@@ -87,13 +92,19 @@ def write_note(held: int, begun: FastForward | None) -> None:
         os.fsync(held)
 
 
-def repair_noted(held: int, *, dry: bool = False) -> Repair | None:
-    """Repair what the fast-forward that is noted in our lock left; None if there was nothing to repair."""
+def repair_noted(held: int, *, dry: bool = False, ended: float = 0.0) -> Repair | None:
+    """Repair what the fast-forward that is noted in our lock left; None if there was nothing to repair.
+
+    `ended` is the time of its end if we have seen it.
+    """
     begun = read_note(held)
     if begun is None:
         return None
     top = Path(begun.top)
     locks = tuple(_find_dead_locks(begun))
+    begun = replace(begun, wrote=max(ended, begun.wrote, *(_read_time(lock) for lock in locks if lock.name == INDEX)))
+    if not dry:
+        write_note(held, begun)  # the locks say it, and are gone next
     for lock in locks if not dry else ():
         lock.unlink(missing_ok=True)
     try:
@@ -112,25 +123,33 @@ def _repair(begun: FastForward, held: int, *, dry: bool) -> Repair:
         return Repair(top=top, left=f"another git process seems to be at work: {str(locks[0])!r} exists")
     if not _stands_at_old(begun, held):
         return Repair(top=top)
-    if not dry:
-        write_note(held, replace(begun, at=time.time()))  # for the locks of the git that repairs
     changes = _read_changes(begun.ask("diff-tree", "-r", *_RAW, begun.old, begun.new, held=held))
     staged = _read_changes(begun.ask("diff-index", "--cached", *_RAW, begun.old, held=held))
     staged = {path: change for path, change in staged.items() if path in changes}
     if staged and staged != changes:
         return Repair(top=top, left=f"the index has changes that are not the merge's: {name_some(staged)}")
+    if staged:
+        if not dry:
+            reason = f"merge {begun.new}: Fast-forward"
+            begun.ask("update-ref", "-m", reason, begun.ref, begun.new, begun.old, held=held)
+        return Repair(top=top, done=COMPLETED)
+    return _restore(begun, held, changes, dry=dry) if begun.wrote else Repair(top=top)
+
+
+def _restore(begun: FastForward, held: int, changes: Mapping[str, Change], *, dry: bool) -> Repair:
+    """Make the files again what they were before the merge."""
+    top = Path(begun.top)
     files = {path: change for path, change in changes.items() if path not in begun.there}
-    wrong, foreign = _compare(begun, held, files, forward=bool(staged))
-    if not wrong and not staged:
+    wrong, foreign = _compare(begun, held, files)
+    if not wrong:
         return Repair(top=top)
     if foreign:
         return Repair(top=top, left=f"an interrupted merge changed files, and so did somebody: {name_some(foreign)}")
     if not dry:
+        now = time.time()
+        write_note(held, replace(begun, at=now, wrote=now))  # for what this leaves if it is killed, too
         _rewrite(begun, held, wrong, folders={folder for path in files for folder in Path(path).parents if folder.name})
-        if staged:
-            reason = f"merge {begun.new}: Fast-forward"
-            begun.ask("update-ref", "-m", reason, begun.ref, begun.new, begun.old, held=held)
-    return Repair(top=top, done=COMPLETED if staged else RESTORED)
+    return Repair(top=top, done=RESTORED)
 
 
 _RAW = ("--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--ignore-submodules=dirty")
@@ -148,24 +167,40 @@ def _read_changes(raw: Result) -> dict[str, Change]:
     return {path: (old, new, before, after) for path, (old, new, before, after, _) in zip(paths, split, strict=True)}
 
 
-def _compare(
-    begun: FastForward, held: int, files: Mapping[str, Change], *, forward: bool
-) -> tuple[dict[str, bool], list[str]]:
-    """The files that are not as wanted (True if they are to be there), and those that somebody else wrote."""
-    wrong: dict[str, bool] = {}
-    foreign: list[str] = []
+def _compare(begun: FastForward, held: int, files: Mapping[str, Change]) -> tuple[dict[str, bool], list[str]]:
+    """The files that are not as before the merge (True if they are to be there), and those that somebody else wrote."""
+    top = Path(begun.top)
     objects = _hash_files(begun, held, files)
-    for path, (mode_old, mode_new, old, new) in files.items():
-        if SUBMODULE in (mode_old, mode_new):
-            continue
-        found = objects.get(path, (ABSENT, ""))
-        wanted = (mode_new, new) if forward else (mode_old, old)
-        if found == wanted or found[0] == wanted[0] == ABSENT:
-            continue
-        wrong[path] = wanted[0] != ABSENT
-        if found[0] != ABSENT and found[1] not in (old, new) and not _is_part(begun, held, path, files[path]):
+    found = {path: objects.get(path, (ABSENT, "")) for path, change in files.items() if SUBMODULE not in change}
+    wrong = {
+        path: files[path][0] != ABSENT
+        for path, (mode, oid) in found.items()
+        if (mode, oid) != (files[path][0], files[path][2]) and not mode == files[path][0] == ABSENT
+    }
+    whole = {path for path in wrong if found[path] == (files[path][1], files[path][3])}
+    until = _find_end(begun.wrote, [_read_change(top / path) for path in whole])
+    foreign = []
+    for path in (path for path in wrong if path not in whole):
+        mode = found[path][0]
+        is_part = mode == ABSENT or (mode in files[path][:2] and _is_part(begun, held, path, files[path]))
+        if not is_part or _read_change(top / path) > until:
             foreign.append(path)
     return wrong, foreign
+
+
+def _find_end(wrote: float, changes: Sequence[float]) -> float:
+    """Until when the merge may have been at work: it writes one file right after the other."""
+    until = wrote + _SLACK
+    for change in sorted(changes):
+        until = max(until, change + _SLACK) if change <= until else until
+    return until
+
+
+def _read_change(path: Path) -> float:
+    """When a file was last changed; of one that is not there, when the folder was that it was in."""
+    while not os.path.lexists(path):
+        path = path.parent
+    return os.lstat(path).st_ctime
 
 
 def _hash_files(begun: FastForward, held: int, files: Mapping[str, Change]) -> dict[str, tuple[str, str]]:
@@ -220,11 +255,10 @@ def _rewrite(begun: FastForward, held: int, wrong: Mapping[str, bool], *, folder
 
 
 def _find_dead_locks(begun: FastForward) -> list[Path]:
-    """The lock files that its git left: none is, as long as a git of somebody's is at work in the checkout."""
+    """The lock files that its git left: none is, as long as a git of somebody's is at work in the repository."""
     since = begun.at - _SLACK
-    before = _list_gits(begun)
-    found = find_left([lock for lock in begun.list_locks() if since < _read_time(lock) < begun.at + LIMIT])
-    return [] if found and before & _list_gits(begun) else found
+    recent = [lock for lock in begun.list_locks() if since < _read_time(lock) < begun.at + LIMIT]
+    return find_left(recent, [Path(begun.top), Path(begun.git_dir), Path(begun.common_dir)])
 
 
 def _read_time(lock: Path) -> float:
@@ -232,15 +266,3 @@ def _read_time(lock: Path) -> float:
         return lock.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def _list_gits(begun: FastForward) -> set[str]:
-    """The processes of git that stand in the checkout; ours stand in git's own folder, or hold our lock."""
-    found = set()
-    for entry in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            place = (entry / "cwd").readlink()
-            inside = place.is_relative_to(begun.top) and not place.is_relative_to(begun.common_dir)
-            if inside and (entry / "comm").read_text(encoding="utf-8", errors="replace").startswith("git"):
-                found.add(entry.name)
-    return found

@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 NEEDED = (2, 38)
 _INSTALL = "install git 2.38 or newer"
 
+OURS = "DRUMLINE_GIT"
+"""A variable that every git of ours has: the processes of others do not."""
 LIMIT = 600.0
 """How many seconds one git may take: far more than any needs, so that one that is stopped or hangs is noticed."""
 SLOW = 2.0
@@ -80,7 +82,7 @@ class Result(Record):
 def environment(extra: Mapping[str, str]) -> dict[str, str]:
     """The environment git runs in: the caller's without any `GIT_*`, then `extra`."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    fixed = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    fixed = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C", OURS: "1"}
     return {**clean, **fixed, **extra}
 
 

@@ -63,12 +63,12 @@ def _merge(repository: Repository, commit: Commit, held: int) -> str:
     try:
         done = begun.ask("merge", *words, held=held, accept=(0, 1, 2, 128))
     except BaseException:
-        repair_noted(held)  # git was killed and has been waited for
+        repair_noted(held, ended=time.time())  # git was killed and has been waited for
         raise
     if done.code == 0:
         write_note(held, None)
         return ""
-    repair = repair_noted(held)
+    repair = repair_noted(held, ended=time.time())
     if repair is not None and repair.done == COMPLETED:
         return ""
     return " ".join(done.err.split()) or f"git merge ended with {done.code}"

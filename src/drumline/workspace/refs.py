@@ -18,6 +18,7 @@ import anyio
 
 from drumline.record import Record
 from drumline.workspace.git import Git, Result
+from drumline.workspace.others import find_gits, is_open
 from drumline.workspace.worktrees import has_tables, list_table_locks
 
 GRACE = 1.0
@@ -83,7 +84,8 @@ def clear_noted(common_dir: Path, held: int) -> list[Path]:
 
 def find_noted(common_dir: Path, held: int) -> list[Path]:
     """The lock files of refs that are noted in the lock we hold, and that stay."""
-    return find_left(_list_locks(common_dir, _read_note(held)))
+    top = common_dir.parent if common_dir.name == ".git" else common_dir
+    return find_left(_list_locks(common_dir, _read_note(held)), [top, common_dir])
 
 
 def _list_locks(common_dir: Path, refs: Sequence[str]) -> list[Path]:
@@ -103,14 +105,18 @@ def _write_note(held: int, refs: Sequence[str]) -> None:
         os.pwrite(held, os.fsencode("".join(f"{ref}\0" for ref in refs)), 0)
 
 
-def find_left(locks: Sequence[Path]) -> list[Path]:
-    """The lock files that stay; one that somebody else has just made goes away by itself."""
+def find_left(locks: Sequence[Path], places: Sequence[Path] = ()) -> list[Path]:
+    """The lock files that stay; one that somebody else has just made goes away by itself.
+
+    None is left behind as long as another git works in one of these places: it may be that git's.
+    """
     found = {lock: seen for lock in locks if (seen := _identify(lock)) is not None}
+    at_work = find_gits(places) if found and places else set()
     deadline = time.monotonic() + GRACE
     while found and time.monotonic() < deadline:
         time.sleep(_LOOK)
         found = {lock: seen for lock, seen in found.items() if _identify(lock) == seen}
-    return list(found)
+    return [] if (found and at_work & find_gits(places)) or is_open(found) else list(found)
 
 
 def _identify(lock: Path) -> tuple[int, int] | None:
