@@ -202,14 +202,17 @@ def test_what_the_machine_refuses_to_the_driver_itself_is_an_error_with_a_next_c
 
 def test_a_stashed_plan_stops_the_run_and_comes_back_with_it(tmp_path: Path) -> None:
     user: User = make_user(tmp_path, step_text("step-1"), step_text("step-2", ["step-1"]))
-    plan, away = user.repo / PLAN, tmp_path / "away"
-    user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "1\n"}, "run": f"mv {plan} {away}"})
+    plan = user.repo / PLAN
+    stash = f"git -C {user.repo} -c user.name=K -c user.email=k@example.org stash push -q -u -- {PLAN}"
+    user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "1\n"}, "run": stash})
+    user.git("rm", "-rq", "--cached", PLAN)
+    user.git("-c", "user.name=K", "-c", "user.email=k@example.org", "commit", "-qm", "the plan is not tracked")
 
     gone = user.run()
     seen = user.status()
     why = user.type("why", "step-2")
     written = plan.exists()
-    away.rename(plan)
+    user.git("stash", "pop", "-q")
     back = user.drumline("resume")
 
     assert gone.code == 2, gone.text
