@@ -14,7 +14,7 @@ PYTEST := $(BIN)/pytest --numprocesses=$(shell expr 5 \* $$(getconf _NPROCESSORS
 # Tests start our program a thousand times: it is compiled once, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup lint layout types format test test-full test-agents test-agents-full agents soak soak-short demo bench docs lock clean
+.PHONY: help setup lint layout types format test test-full test-agents test-agents-full agents soak soak-short demo bench docs lies lock clean
 
 help:
 	@echo 'make test       lint, types and all tests but the long ones'
@@ -124,6 +124,9 @@ $(PEERS)/.installed: bench/requirements-peers.lock
 
 docs: $(STAMP)
 	$(BIN)/python -m tools.docs
+
+lies: $(STAMP)
+	$(BIN)/python -m tools.lies
 
 # Universal: one file for every supported Python and platform. The flags keep host names out of it.
 COMPILE := compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
