@@ -36,6 +36,7 @@ class Record:
     state: str = "interrupted"
     reason: str = ""
     ended_at: int = 0
+    first: int = 0
     last: int = 0
     finished: dict[str, Finish] = field(default_factory=dict)
     redone: dict[str, int] = field(default_factory=dict)
@@ -54,7 +55,7 @@ def read_records(store: Path) -> list[Record]:
         rows = connection.execute(_EVENTS).fetchall()
     connection.close()
     for seq, run, step, kind, body in rows:
-        record = records.setdefault(run, Record(run=run))
+        record = records.setdefault(run, Record(run=run, first=seq))
         record.last = seq
         _apply(record, seq, step, kind, json.loads(body))
     return list(records.values())

@@ -7,7 +7,8 @@ what is left from the file system and the process table.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from tools.soak.belongings import Belongings, find_losses, take_merge
@@ -62,8 +63,8 @@ def judge_runs(machine: Machine, records: list[Record]) -> Iterator[Finding]:
     if not records:
         yield Finding(kind=LOST, text="the journal has no run")
         return
-    if len(records) > 1:
-        yield Finding(kind=DOUBLED, text=f"the plan was started once and has {len(records)} runs")
+    if beside := count_beside(records):
+        yield Finding(kind=DOUBLED, text=f"the plan was started once and has {beside + 1} runs")
     record = records[-1]
     if record.state == "interrupted":
         yield Finding(kind=STALLED, text="the journal tells neither an end nor a question")
@@ -74,6 +75,11 @@ def judge_runs(machine: Machine, records: list[Record]) -> Iterator[Finding]:
     codes = read_last_codes(machine)
     if codes and CODES.get(record.state) not in codes:
         yield Finding(kind=WRONG, text=f"the run is {record.state} and its last drivers ended with {codes}")
+
+
+def count_beside(records: Sequence[Record]) -> int:
+    """How many runs were begun beside one that was not over. A driver that starts after a cancel begins a new run."""
+    return sum(not (one.state == "cancelled" and one.ended_at < other.first) for one, other in pairwise(records))
 
 
 def read_last_codes(machine: Machine) -> list[int]:

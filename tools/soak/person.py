@@ -85,12 +85,12 @@ class Person:
     def settle(self, seen: Mapping[str, object]) -> None:
         """One round: answer what is asked, retry what is blocked, drive on."""
         machine = self.machine
+        self.restore_plan()
         if not seen.get("run"):
             if machine.call("doctor").code not in (0, 1):
                 machine.note("doctor refused")
             machine.start(*machine.run_args())
             return
-        self.restore_plan()
         answered = self.answer_gates(seen)
         if not answered and seen.get("state") in ("blocked", "failed"):
             self.retry_steps(seen)

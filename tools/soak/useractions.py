@@ -124,8 +124,10 @@ def collect_garbage(user: User, fault: Fault) -> bool:
 
 
 def clean(user: User, fault: Fault) -> bool:
-    """Remove everything that git does not track; the user wants that."""
+    """Remove everything that git does not track, a plan that is not committed included; the user wants that."""
     user.git("clean", "-fdxq")
+    if not user.machine.plan.exists():
+        user.belongings.notes.clear()
     gone = [name for name in user.belongings.files if not (user.machine.folder / name).exists()]
     for name in gone:
         if name in ("repo/untracked", "repo/ignored/data"):
