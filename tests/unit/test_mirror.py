@@ -6,7 +6,7 @@ import pytest
 from tests.unit.builders import Scene, finish, gate_for, step_of
 
 from drumline.core import events as ev
-from drumline.core.ids import StepId
+from drumline.core.ids import GateId, StepId
 from drumline.core.mirror import Wanted, expected_marks, outstanding, wanted
 from drumline.core.plan import Check, Marks, Status
 from drumline.core.state import RunState
@@ -130,3 +130,11 @@ def test_a_write_may_replace_what_we_wrote_last_or_what_was_there_before_us() ->
 
     assert expected_marks(run_of(), A, foreign) == foreign
     assert expected_marks(run_of(mirrored(OURS)), A, foreign) == OURS
+
+
+def test_a_write_may_replace_marks_about_a_gate_of_the_run_that_git_brought_back() -> None:
+    held = Marks(status=Status.BLOCKED, reason="waiting for gate g")
+    answered = ev.GateAnswered(gate=GateId("g"), choice="yes")
+
+    assert expected_marks(run_of(mirrored(READY)), A, held) == READY
+    assert expected_marks(run_of(gate_for("g", "a"), answered, mirrored(READY)), A, held) == held

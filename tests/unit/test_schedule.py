@@ -340,11 +340,15 @@ HELD = Marks(status=Status.BLOCKED, reason="waiting for gate g")
     [
         ([], OURS),
         ([mirrored(HELD)], HELD),
+        (
+            [mirrored(HELD), gate_for("g", "a"), ev.GateAnswered(gate=GateId("g"), choice="yes"), mirrored(Marks())],
+            HELD,
+        ),
         ([mirrored(OURS)], replace(OURS, claimed_at="later")),
         ([ev.StepReopened(step=A)], Marks(status=Status.FAILED, reason="by hand")),
         ([ev.StepReopened(step=A)], FOREIGN),
     ],
-    ids=["assignee", "last-written", "renewed", "reopened-failed", "reopened-claimed"],
+    ids=["assignee", "last-written", "brought-back", "renewed", "reopened-failed", "reopened-claimed"],
 )
 def test_our_own_marks_do_not_bind_us_nor_those_a_retry_overrules(events: list[ev.Event], marks: Marks) -> None:
     run = run_of(ALONE, *events)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from drumline.core.ids import StepId
 from drumline.core.plan import WAITING, Marks, Status, Step
-from drumline.core.schedule import assignee
+from drumline.core.schedule import assignee, was_waiting
 from drumline.core.state import RunState
 from drumline.record import Record
 
@@ -57,13 +57,14 @@ def outstanding(run: RunState, step: Step, want: Wanted | None) -> bool:
 def expected_marks(run: RunState, step: StepId, found: Marks) -> Marks:
     """The marks a write may replace: the last we wrote, or what was found before we ever wrote.
 
-    A step that is finished also replaces a ready that stands where we wrote our claim: git took the claim back.
+    A step that is finished also replaces a ready that stands where we wrote our claim: git took the claim back. So do
+    marks that wait for a gate of this run: git brought them back.
     """
     last = run.mirrored.get(step)
     if last is None:
         return found
     taken_back = last.marks.status is Status.CLAIMED and found == Marks() and step in run.finished
-    return found if taken_back else last.marks
+    return found if taken_back or was_waiting(run, found) else last.marks
 
 
 def _in_work(run: RunState, step: StepId, *, claimed_at: str) -> Marks:

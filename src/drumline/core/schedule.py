@@ -15,7 +15,7 @@ from drumline.core.branch import Branch
 from drumline.core.graph import ranks
 from drumline.core.ids import GateId, StepId
 from drumline.core.ownership import shared
-from drumline.core.plan import Marks, Status, Step
+from drumline.core.plan import WAITING, Marks, Status, Step
 from drumline.core.state import Gate, RunState
 from drumline.core.trust import Brought
 from drumline.record import Record, field
@@ -350,7 +350,13 @@ def _ours(run: RunState, step: Step, marks: Marks) -> bool:
         return True
     reopened = run.rounds.get(step.id, 0) > 0
     inherited = last is None and step.id in run.inherited and marks == run.marks.get(step.id)
-    return reopened or inherited or marks.assignee == assignee(run)
+    return reopened or inherited or marks.assignee == assignee(run) or was_waiting(run, marks)
+
+
+def was_waiting(run: RunState, marks: Marks) -> bool:
+    """Whether these marks name a gate of this run: we wrote them, and git may have brought them back."""
+    gate = marks.reason.removeprefix(f"{WAITING}gate ")
+    return marks.status is Status.BLOCKED and gate != marks.reason and gate in run.gates
 
 
 def assignee(run: RunState) -> str:
