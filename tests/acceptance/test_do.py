@@ -459,6 +459,17 @@ def test_what_cannot_be_merged_is_left_to_a_person(
     assert user.git("rev-parse", "main") != user.git("rev-parse", user.branch())
 
 
+def test_work_that_changed_nothing_leaves_nothing_to_merge(folder: Path) -> None:
+    user = make_repository(folder, {"a.txt": "1\n"})
+    agent = script(user, {"write": {"a.txt": "1\n"}})
+
+    ran = user.drumline("do", "Write it", "--check", "test -f a.txt", "--merge", "--agent", agent)
+
+    assert ran.code == 0, ran.text
+    assert "nothing to merge: main has all of it" in ran.err
+    assert user.git("status", "--porcelain") == ""
+
+
 def test_a_result_that_failed_is_not_merged(folder: Path) -> None:
     user = make_repository(folder, {"README.md": "hello\n"})
     agent = script(user, {"write": {"a.txt": "1\n"}})

@@ -95,6 +95,8 @@ class Session:
             run = read_run(self.store, self.run)
             if code == 0 and is_merge_due(self.site, run):
                 merge(self.site, run, as_json=self.as_json)
+            elif code == 0 and run.begun.merge:
+                say(f"nothing to merge: {run.begun.merge} has all of it")
         return code
 
     def _drive_on(self, *, resuming: bool) -> int:
