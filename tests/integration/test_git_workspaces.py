@@ -330,6 +330,18 @@ def test_a_name_that_another_branch_takes_up_is_not_tried_again(site: Site, take
     assert tried == [wanted]
 
 
+def test_a_record_that_vanishes_while_git_lists_them_is_looked_for_again() -> None:
+    said = "fatal: Invalid path '/repo/.git/worktrees/drumline-step-140': No such file or directory"
+    answers = iter([GitError(said, hint=""), None])
+
+    async def act() -> str:
+        if refused := next(answers):
+            raise refused
+        return "listed"
+
+    assert anyio.run(retry_busy, act) == "listed"
+
+
 @pytest.mark.parametrize("path", ["", ".", "../x", "/etc", "a/../../x"])
 def test_a_plan_path_that_is_no_part_of_the_repository_is_refused(site: Site, path: str) -> None:
     with pytest.raises(InvalidInput, match="plan path"):

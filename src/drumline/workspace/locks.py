@@ -28,6 +28,7 @@ _BUSY = (
     "unable to lock",
     "another git process",
     "/commondir",  # the record of a worktree that another process is just making: no git can list them meanwhile
+    "Invalid path",  # the record of a worktree that another process has just removed, while git listed them
 )
 _HOPELESS = (
     "Permission denied",
