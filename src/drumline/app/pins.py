@@ -1,6 +1,6 @@
 """What a run has pinned of the configuration, what differs by now, and taking the present one for what is tried again.
 
-The rule: a run goes on with what it began with. Only a person who tries again what did not get through takes the
+The rule: a run keeps what it began with. Only a person who tries again what did not get through takes the
 present configuration, and it is journaled. What was typed when the run began is never replaced.
 """
 

@@ -77,7 +77,7 @@ class Repair(Record):
 
 
 def read_note(held: int) -> FastForward | None:
-    """The fast-forward that is noted in the lock we hold: whoever began it is gone."""
+    """The fast-forward that is noted in the lock we hold: the process that began it is dead."""
     text = os.pread(held, os.fstat(held).st_size, 0)
     with suppress(ValueError, TypeError):
         return convert(json.loads(text), FastForward)
