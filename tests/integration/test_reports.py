@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from drumline.engine.reports import Outcomes, find_outcomes, keep_outcomes, lead_reporter, read_outcomes
+from drumline.engine.reporters import lead_reporters
+from drumline.engine.reports import Outcomes, find_outcomes, keep_outcomes, read_outcomes
 
 TESTS = """import unittest
 
@@ -45,7 +46,7 @@ def project(tmp_path: Path) -> Path:
 
 def run(project: Path, *args: str, **env: str) -> tuple[int, Outcomes | None]:
     """Run Python in the project, and read what was reported."""
-    told = lead_reporter(project / "reports", env)
+    told = lead_reporters(project / "reports", env, root=project / "work")
     ended = subprocess.run(
         [sys.executable, *args], cwd=project / "work", env={**os.environ, **told}, capture_output=True, check=False
     )

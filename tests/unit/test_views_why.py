@@ -27,9 +27,10 @@ from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Check, Marks, Status
 from drumline.core.proof import Against, Colour, Compared
+from drumline.core.testids import Report
 from drumline.errors import InvalidInput
 from drumline.record import replace
-from drumline.views.evidence import evidence_lines
+from drumline.views.evidence import Evidence, evidence_json, evidence_lines
 from drumline.views.states import STEP_STATES, step_state
 from drumline.views.why import Why, why, why_json
 
@@ -267,12 +268,28 @@ def test_a_step_names_each_check_with_what_it_says_without_the_work() -> None:
 
     assert [line for check in found.checks for line in evidence_lines(check)] == [
         "check (step): check 1",
-        "  on the work: passes in 0.0s",
+        "  on the work: passes in 0.0s, no test ids",
         "  without the work: fails, base-1-1.log",
     ]
     data = why_json(RUN, found)["checks"]
     assert isinstance(data, list)
     assert data[0]["compared"][0]["verdict"] == "red"
+
+
+@pytest.mark.parametrize(
+    ("report", "told"),
+    [
+        (None, "no test ids"),
+        (Report(ran=1), "1 test"),
+        (Report(ran=5, failed=1, skipped=2), "5 tests (1 failed, 2 skipped)"),
+        (Report(ran=2, complete=False), "2 tests, cut off"),
+    ],
+)
+def test_a_check_says_how_many_tests_it_ran_or_that_it_has_no_ids(report: Report | None, told: str) -> None:
+    found = Evidence(command="c", source="step", exit_code=0, was_run=True, log="c.log", report=report)
+
+    assert evidence_lines(found)[1] == f"  on the work: passes in 0.0s, {told}, c.log"
+    assert (evidence_json(found)["tests"] is None) is (report is None)
 
 
 def test_the_answer_is_json() -> None:

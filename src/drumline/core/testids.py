@@ -11,8 +11,9 @@ from drumline.record import Record
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 _PARAMETERS = re.compile(r"\[.*\]\Z", re.DOTALL)
-_STAND_IN = "unittest.loader._FailedTest."
-"""What stands where a module of tests cannot be imported."""
+_FILE = "(file) "
+_STAND_INS = ("unittest.loader._FailedTest.", _FILE)
+"""What stands where a file of tests cannot be read, or has none."""
 MOST_NAMED = 20
 """How many ids the journal keeps of a difference."""
 
@@ -57,7 +58,7 @@ def compare(there: Mapping[str, str], here: Mapping[str, str]) -> Difference:
     """What became of the tests of another tree here."""
     running = {_cut(name) for name, outcome in here.items() if outcome != SKIPPED}
     ran = {_cut(name) for name, outcome in there.items() if outcome != SKIPPED}
-    lost = sorted(name for name in ran - running if not name.startswith(_STAND_IN))
+    lost = sorted(name for name in ran - running if not name.startswith(_STAND_INS))
     broken = sorted(name for name, outcome in here.items() if outcome == FAILED and there.get(name) != FAILED)
     return Difference(
         lost=tuple(lost[:MOST_NAMED]),
@@ -65,6 +66,11 @@ def compare(there: Mapping[str, str], here: Mapping[str, str]) -> Difference:
         broken=tuple(broken[:MOST_NAMED]),
         broken_total=len(broken),
     )
+
+
+def name_file(path: str) -> str:
+    """The id that stands for a file of tests that could not be read, or has none."""
+    return f"{_FILE}{path}"
 
 
 def _cut(name: str) -> str:

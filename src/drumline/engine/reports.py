@@ -1,4 +1,4 @@
-"""Lets the test runners of a check report which tests ran, and reads what they wrote.
+"""Reads what the test runners of a check wrote about their tests, and keeps it beside the check's log.
 
 The rule: the report lies outside of the workspace, and a check runs the same if nobody can write one.
 """
@@ -6,15 +6,12 @@ The rule: the report lies outside of the workspace, and a check runs the same if
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from drumline.core.testids import FAILED, PASSED, SKIPPED
+from drumline.core.testids import FAILED, PASSED, SKIPPED, name_file
 from drumline.record import Record, field
 
-REPORTER = Path(__file__).with_name("reporter")
-FOLDER = "DRUMLINE_REPORT"
 MOST_BYTES = 64_000_000
 _WORST = {PASSED: 0, SKIPPED: 1, FAILED: 2}
 
@@ -24,13 +21,6 @@ class Outcomes(Record):
 
     tests: Mapping[str, str] = field(default_factory=dict)
     complete: bool = True
-
-
-def lead_reporter(folder: Path, env: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which test runners report to the folder."""
-    before = env.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
-    path = os.pathsep.join(filter(None, (str(REPORTER), before)))
-    return {**env, "PYTHONPATH": path, FOLDER: str(folder)}
 
 
 def read_outcomes(folder: Path) -> Outcomes | None:
@@ -71,8 +61,9 @@ def _read(file: Path, tests: dict[str, str]) -> bool:
         return False
     ended = False
     for line in _parse(text.splitlines()):
-        if line[0] == "test" and len(line) == 3:
-            name, outcome = line[1], line[2] if line[2] in _WORST else FAILED
+        if line[0] in ("test", "file") and len(line) == 3:
+            name = line[1] if line[0] == "test" else name_file(line[1])
+            outcome = line[2] if line[2] in _WORST else FAILED
             tests[name] = max(tests.get(name, PASSED), outcome, key=lambda word: _WORST[word])
         ended = ended or line[0] == "end"
     return ended

@@ -8,6 +8,7 @@ from drumline.core.plan import Step
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.testids import Report
 from drumline.record import Record
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
@@ -21,7 +22,10 @@ _TREES = {
 
 
 class Evidence(Record):
-    """One check of a step: how it ended on the work, None if it has not, and what it says about other trees."""
+    """One check of a step: how it ended on the work, None if it has not, and what it says about other trees.
+
+    `report` is what its test runners told of the work, None if they tell nothing.
+    """
 
     command: str
     source: str
@@ -29,6 +33,7 @@ class Evidence(Record):
     was_run: bool = False
     seconds: float = 0.0
     log: str = ""
+    report: Report | None = None
     compared: tuple[tuple[Against, Compared], ...] = ()
 
 
@@ -48,6 +53,7 @@ def list_evidence(run: RunState, step: Step, state: StepState | None) -> tuple[E
                 was_run=ended is not None,
                 seconds=ended.seconds if ended else 0.0,
                 log=ended.log if ended else "",
+                report=ended.report if ended else None,
                 compared=compared,
             )
         )
@@ -60,7 +66,9 @@ def evidence_lines(found: Evidence) -> list[str]:
     if not found.was_run:
         return [*lines, "  not run"]
     word = "passes" if found.exit_code == 0 else "fails" if found.exit_code is not None else "could not be run"
-    lines.append(f"  on the work: {word} in {duration(found.seconds)}{_tell_log(found.log)}")
+    lines.append(
+        f"  on the work: {word} in {duration(found.seconds)}, {_tell_tests(found.report)}{_tell_log(found.log)}"
+    )
     return lines + [
         f"  {_TREES[against]}: {_tell(result)}{_tell_log(result.log)}" for against, result in found.compared
     ]
@@ -75,6 +83,7 @@ def evidence_json(found: Evidence) -> dict[str, object]:
         "exit_code": found.exit_code,
         "seconds": found.seconds,
         "log": found.log or None,
+        "tests": _count_tests(found.report),
         "compared": [
             {
                 "tree": against.value,
@@ -82,6 +91,7 @@ def evidence_json(found: Evidence) -> dict[str, object]:
                 "evidence": result.evidence or None,
                 "seconds": result.seconds,
                 "log": result.log or None,
+                "tests": _count_tests(result.report),
             }
             for against, result in found.compared
         ],
@@ -92,6 +102,21 @@ def _tell(result: Compared) -> str:
     if result.colour is Colour.UNKNOWN:
         return f"not known ({flatten(result.evidence)})" if result.evidence else "not known"
     return f"{_WORDS[result.colour]} (it finds nothing to judge by)" if result.absent else _WORDS[result.colour]
+
+
+def _tell_tests(report: Report | None) -> str:
+    """How many tests ran; that a check has no test ids is said, for then it is judged by its exit code alone."""
+    if report is None:
+        return "no test ids"
+    counts = [f"{number} {word}" for number, word in ((report.failed, "failed"), (report.skipped, "skipped")) if number]
+    more = f" ({', '.join(counts)})" if counts else ""
+    return f"{report.ran} test{'' if report.ran == 1 else 's'}{more}{'' if report.complete else ', cut off'}"
+
+
+def _count_tests(report: Report | None) -> dict[str, object] | None:
+    if report is None:
+        return None
+    return {"ran": report.ran, "failed": report.failed, "skipped": report.skipped, "complete": report.complete}
 
 
 def _tell_log(name: str) -> str:

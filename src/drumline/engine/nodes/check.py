@@ -26,7 +26,8 @@ from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.leftovers import find_leftovers
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
-from drumline.engine.reports import Outcomes, keep_outcomes, lead_reporter, read_outcomes
+from drumline.engine.reporters import lead_reporters
+from drumline.engine.reports import Outcomes, keep_outcomes, read_outcomes
 from drumline.errors import ChildKilled
 from drumline.isolation.scratch import open_scratch
 from drumline.ports.processes import Job, Processes
@@ -72,7 +73,7 @@ async def run_check(
 ) -> Checked:
     """Run the command in the folder. `files` are those that the work is about, `env` is added to our environment."""
     with open_scratch(log.with_name(f"{log.stem}-ids.tmp")) as reports:
-        told = lead_reporter(reports, env)
+        told = lead_reporters(reports, env, root=folder)
         job = Job(argv=["bash", "-c", command], cwd=folder, log=log, timeout=timeout, env=told)
         ended = await processes.run(job)
         outcomes = read_outcomes(reports)

@@ -1,0 +1,74 @@
+"""How the test runners that a check starts are reached: by environment variables alone, the command stays as it is.
+
+pytest and unittest read a module on `PYTHONPATH`, node:test, jest and vitest one that `NODE_OPTIONS` names, and
+`go test` lets a program of ours run its test binaries (`GOFLAGS`). The rule: what the user has set there is kept, and a
+variable that leaves us no room is left alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from secrets import token_hex
+
+REPORTER = Path(__file__).with_name("reporter")
+FOLDER = "DRUMLINE_REPORT"
+GO_TEST = """#!/bin/sh
+other="go_${{GOOS:-}}_${{GOARCH:-}}_exec"
+if command -v "$other" >/dev/null 2>&1; then exec "$other" "$@"; fi
+case "$*" in
+  *" -test.list"* | *" -test.fuzzworker"*) exec "$@" ;;
+  *" -test."*) exec {python} -I -S {reporter} {folder} {root} "$@" ;;
+  *) exec "$@" ;;
+esac
+"""
+"""Runs what `go test` and `go run` have built: a test binary with our reporter around it, anything else as it is."""
+
+
+def lead_reporters(reports: Path, env: Mapping[str, str], *, root: Path) -> dict[str, str]:
+    """The environment of a check in the folder `root`, in which test runners report to the folder `reports`."""
+    told = {**env, "PYTHONPATH": _join(os.pathsep, str(REPORTER), _look_up("PYTHONPATH", env)), FOLDER: str(reports)}
+    preload = f"--require {_quote(REPORTER / 'node_reporter.cjs')}"
+    told["NODE_OPTIONS"] = _join(" ", preload, _look_up("NODE_OPTIONS", env))
+    flags = _look_up("GOFLAGS", env) or _read_go_flags(env)
+    if "-exec" not in flags and not _look_up("GOOS", env) and not _look_up("GOARCH", env):
+        program = _write_go_test(reports, root)
+        if not set(str(program)) & set(" \t'\""):
+            told["GOFLAGS"] = _join(" ", flags, f"-exec={program}")
+    return told
+
+
+def _look_up(name: str, env: Mapping[str, str]) -> str:
+    return env.get(name, os.environ.get(name, ""))
+
+
+def _join(separator: str, *parts: str) -> str:
+    return separator.join(filter(None, parts))
+
+
+def _quote(path: Path) -> str:
+    """A word as Node reads it in `NODE_OPTIONS`."""
+    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _read_go_flags(env: Mapping[str, str]) -> str:
+    """The flags that `go env -w` has kept, which the variable would hide."""
+    home = _look_up("XDG_CONFIG_HOME", env) or f"{_look_up('HOME', env)}/.config"
+    try:
+        text = Path(_look_up("GOENV", env) or f"{home}/go/env").read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
+    return next((line[8:].strip() for line in text.splitlines() if line.startswith("GOFLAGS=")), "")
+
+
+def _write_go_test(reports: Path, root: Path) -> Path:
+    """The program that runs test binaries; its name is new each time, so that Go never takes an old verdict for it."""
+    program = reports / f"go-test-{token_hex(4)}"
+    words = {"python": sys.executable, "reporter": REPORTER / "go_reporter.py", "folder": reports, "root": root}
+    program.write_text(GO_TEST.format(**{name: shlex.quote(str(word)) for name, word in words.items()}), "utf-8")
+    program.chmod(0o700)
+    return program
