@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from drumline.core.checkfailure import is_work
 from drumline.core.ids import Tree
 from drumline.core.judge import is_doubtful, is_grave, names_new_test
 from drumline.core.plan import Check, Step
@@ -20,17 +19,11 @@ from drumline.core.stepstate import StepState
 
 LONGEST = 300.0
 """Seconds: a check that takes longer is run on no other tree than that of the work."""
-TIMED_OUT = 124
-"""The exit code of a check that took too long, as the program `timeout` has it."""
 RECENT = 50
 """How many finished steps are looked at for one that landed the tree in question."""
 CONFIGURED = "config"
 """The source of checks that judge every step."""
 
-_ELSEWHERE = re.compile(
-    r"address already in use|\bEADDRINUSE\b|no space left on device|\bENOSPC\b|too many open files|\bEMFILE\b",
-    re.IGNORECASE,
-)
 _NOTHING = re.compile(
     r"^(?:=+ )?no tests ran in |^NO TESTS RAN|^collected 0 items$|^ERROR: (?:file or directory )?not found: "
     r"|No rule to make target[^\n]*|Missing script: |^No tests? (?:files )?found\b"
@@ -45,18 +38,6 @@ def finds_nothing(output: str) -> bool:
     """Whether a check failed because there are no tests or there is no target that it could run."""
     found = _NOTHING.search(output)
     return found is not None and not _NEEDED.search(found[0])
-
-
-def paint(exit_code: int | None, failure: str, output: str) -> tuple[Colour, str]:
-    """The colour of a check on a tree that the work is compared with, and the line that leaves it unknown."""
-    if exit_code == 0:
-        return Colour.GREEN, ""
-    if exit_code is None or not is_work(failure):
-        return Colour.UNKNOWN, failure
-    if exit_code == TIMED_OUT:
-        return Colour.UNKNOWN, "it took too long"
-    found = next((line for line in output.splitlines() if _ELSEWHERE.search(line)), None)
-    return (Colour.RED, "") if found is None else (Colour.UNKNOWN, found.strip())
 
 
 def list_counting(checks: Sequence[Check]) -> list[int]:

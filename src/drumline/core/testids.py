@@ -41,6 +41,13 @@ class Difference(Record):
     broken_total: int = 0
 
 
+class Gained(Record):
+    """How many tests pass with the work that fail without it, and how many that are missing without it."""
+
+    failed: int = 0
+    missing: int = 0
+
+
 def sum_up(outcomes: Mapping[str, str], *, complete: bool) -> Report:
     """The report of tests with their outcomes."""
     listed = "\n".join(sorted(outcomes))
@@ -65,6 +72,15 @@ def compare(there: Mapping[str, str], here: Mapping[str, str]) -> Difference:
         lost_total=len(lost),
         broken=tuple(broken[:MOST_NAMED]),
         broken_total=len(broken),
+    )
+
+
+def count_gained(there: Mapping[str, str], here: Mapping[str, str]) -> Gained:
+    """The tests that show that the work did something: they pass here, and not on the tree without it."""
+    passed = [name for name, outcome in here.items() if outcome == PASSED and not name.startswith(_STAND_INS)]
+    return Gained(
+        failed=sum(1 for name in passed if there.get(name) == FAILED),
+        missing=sum(1 for name in passed if name not in there),
     )
 
 

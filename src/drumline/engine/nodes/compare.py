@@ -13,9 +13,10 @@ import anyio
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.advance import Orders
-from drumline.core.baseline import finds_nothing, paint
+from drumline.core.baseline import finds_nothing
+from drumline.core.colour import Shown, names_missing, paint
 from drumline.core.ids import Commit, Tree
-from drumline.core.judge import Touched, compare_judges, find_touched, is_mixed, list_reverted
+from drumline.core.judge import CREATED, Touched, compare_judges, find_touched, is_mixed, list_reverted
 from drumline.core.products import MOST_IGNORED
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.stepstate import StepState
@@ -29,6 +30,10 @@ from drumline.ports.processes import Processes
 from drumline.ports.workspaces import Workspaces
 from drumline.record import Record, field
 
+Tests = Mapping[str, str]
+"""Tests with their outcomes."""
+_WITHOUT = (Against.BASE.value, Against.BASE_SOURCE.value)
+"""The trees without the work."""
 MOST_HIDDEN = 10_000
 """How many ignored files are set aside while checks run without the work."""
 
@@ -50,7 +55,9 @@ async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
         made=state.last.ignored if state.last else (),
         present=state.ignored,
         attempt=state.attempts,
+        base=known(state.base),
         logs={number: verdict.ended.log for number, verdict in state.verdicts.items()},
+        passed=frozenset(number for number, verdict in state.verdicts.items() if verdict.ended.exit_code == 0),
     )
     return Note(step=[await comparison.make(command.against, command.checks)])
 
@@ -59,12 +66,13 @@ class Comparison(Record):
     """What a comparison is made with: the step, its trees before and after the work, what of the judge changed.
 
     `made` are files of the work that git ignores: what was built of it is not there without it. `present` are ignored
-    files that were there before, `logs` those of the checks on the work.
+    files that were there before, `logs` those of the checks on the work, of which those in `passed` passed.
     """
 
     kit: Kit
     processes: Processes
     orders: Orders
+    base: Commit
     before: Tree
     after: Tree
     touched: Sequence[Touched] = ()
@@ -72,6 +80,7 @@ class Comparison(Record):
     present: Sequence[str] = ()
     attempt: int = 0
     logs: Mapping[int, str] = field(default_factory=dict)
+    passed: frozenset[int] = frozenset()
 
     async def make(self, against: Against, checks: Sequence[int]) -> ev.ComparisonEnded:
         """What these checks say about the other tree."""
@@ -124,8 +133,9 @@ class Comparison(Record):
             files=step.files,
             env={"PYTHONDONTWRITEBYTECODE": "1"},  # what it would compile belongs to a tree that goes away
         )
-        failure = checked.cause.failure.value if checked.cause else ""
-        colour, evidence = paint(checked.exit_code, failure, checked.output)
+        here = self._find_tests(number)
+        explains = number in self.passed and label in _WITHOUT
+        colour, evidence = await self._paint(checked, here, explains=explains)
         absent = colour is Colour.RED and finds_nothing(checked.output)
         return Compared(
             check=number,
@@ -136,15 +146,34 @@ class Comparison(Record):
             log=log.name,
             absent=absent,
             report=checked.report,
-            difference=self._differ(number, checked),
+            difference=_differ(checked, here),
         )
 
-    def _differ(self, number: int, checked: Checked) -> Difference | None:
-        """How the tests there differ from those of the work, where both are known."""
+    async def _paint(self, checked: Checked, here: Tests | None, *, explains: bool) -> tuple[Colour, str]:
+        """The colour; `explains` says that it shows what the work did, so that nothing but the work may make it red."""
+        shown = Shown(
+            exit_code=checked.exit_code,
+            failure=checked.cause.failure.value if checked.cause else "",
+            output=checked.output,
+            there=checked.outcomes.tests if checked.outcomes is not None else None,
+            here=here,
+            explains=explains,
+        )
+        if not explains or checked.exit_code == 0 or not names_missing(checked.output):
+            return paint(shown)
+        changed = await self.kit.workspaces.changed(self.base, self.after)
+        return paint(shown, [path for path, change in changed.items() if change == CREATED])
+
+    def _find_tests(self, number: int) -> Tests | None:
+        """The tests of the work that the check ran, where they are known."""
         log = self.logs.get(number)
-        here = find_outcomes(self.kit.log(self.orders.step.id, log)) if log else None
-        there = checked.outcomes
-        return compare(there.tests, here) if there is not None and here is not None else None
+        return find_outcomes(self.kit.log(self.orders.step.id, log)) if log else None
+
+
+def _differ(checked: Checked, here: Tests | None) -> Difference | None:
+    """How the tests there differ from those of the work, where both are known."""
+    there = checked.outcomes
+    return compare(there.tests, here) if there is not None and here is not None else None
 
 
 async def look_for_judges(
