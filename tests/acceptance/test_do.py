@@ -297,10 +297,19 @@ def test_commands_that_the_repository_brings_are_asked_about_where_that_is_set(f
         (["do"], "there is no task: the text is empty", "drumline do 'Fix the login'"),
         (["do", " \n"], "there is no task: the text is empty", "drumline do 'Fix the login'"),
         (["do", "@none.md", "--agent", "command:true"], "the task '@none.md' cannot be read", "drumline do"),
-        (["do", "Fix it"], "no agent is set, and no agent program was found", "drumline agents"),
+        (
+            ["do", "Fix it", "--check", "make x"],
+            "no agent is set, and no agent program was found",
+            "drumline agents, or: drumline do 'Fix it' --check 'make x' --agent 'command:CMD'",
+        ),
+        (["do", "a\nb"], "no agent is set", "drumline agents, or: drumline do TEXT --agent 'command:CMD'"),
         (["do", "Fix it", "--agent", "nobody"], "'nobody'", "drumline"),
-        (["do", "Fix it", "--detach", "--record", "x.yaml"], "cannot be combined", "drumline do TEXT --record"),
-        (["do", "Fix it", "--detach", "--merge"], "cannot be combined", "drumline do TEXT --merge"),
+        (
+            ["do", "Fix it", "--detach", "--record", "x.yaml"],
+            "cannot be combined",
+            "drumline do 'Fix it' --record x.yaml",
+        ),
+        (["do", "Fix it", "--detach", "--merge"], "cannot be combined", "drumline do 'Fix it' --merge"),
         (["do", "--issue", "7"], "issue 7 cannot be looked up: the repository has no remote", "drumline do @FILE"),
     ],
 )
@@ -353,6 +362,7 @@ def test_the_only_installed_agent_is_used_and_several_are_a_question(folder: Pat
 
     assert several.code == 3
     assert "2 are installed (claude, codex)" in several.err
+    assert "next: drumline do 'Fix it' --dry-run --agent claude\n" in several.err
     assert one.code == 0
     assert "using codex, the only agent program that is installed" in one.err
 

@@ -204,7 +204,7 @@ def test_what_a_criterion_says_is_run_is_proposed_for_the_step_that_ends_it(
     told = user.type("checks", plan, "--accept", "--json").json
     _, out, _ = run(user, plan)
 
-    assert told["proposed"] == [{"command": "test -s 1.2.txt", "step": step, "from": why}]
+    assert told["accepted"] == [{"command": "test -s 1.2.txt", "step": step, "from": why}]
     assert (told["proved"], told["of"]) == (1, 2)
     assert "2 of 2 steps landed, 1 proved" in out
 

@@ -96,6 +96,72 @@ def test_accepted_checks_are_kept_beside_the_plan_and_prove_its_steps(
     assert (repo / "tasks.md").read_text() == PLAN
 
 
+def test_what_was_accepted_is_not_called_proposed_and_what_it_proves_is_said(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, err = say(capsys, "checks", "tasks.md", "--accept")
+
+    assert "proposed" not in out
+    assert "accepted for every step without a check: make test (from Makefile)" in out
+    told = out.splitlines()
+    caveat = told[told.index("would be proved: 3 of 3") + 1]
+    assert "a check proves a step only if it fails without the step's work; otherwise the step ends as kept" in caveat
+    assert "next: drumline run tasks.md" in err
+
+
+def test_scripts_see_what_was_accepted(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = json.loads(say(capsys, "checks", "tasks.md", "--json")[1])
+
+    after = json.loads(say(capsys, "checks", "tasks.md", "--accept", "--json")[1])
+
+    assert before["accepted"] == []
+    assert (after["accepted"], after["proposed"]) == (before["proposed"], [])
+
+
+def test_warnings_that_say_the_same_are_one_line_for_people(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    boxes = "".join(f"- [ ] Do thing {word}\n" for word in ("one", "two", "three", "four", "five", "six"))
+    (repo / "TODO.md").write_text(f"# P\n\n{boxes}- [!] Odd\n")
+
+    _, _, err = say(capsys, "validate", "TODO.md")
+    _, out, _ = say(capsys, "validate", "TODO.md", "--json")
+
+    found = [line for line in err.splitlines() if ": warning: " in line]
+    assert [line.rpartition("]")[2] for line in found] == [" (and 6 more like it: line 4, line 5, line 6, …)", ""]
+    assert found[0].startswith("TODO.md:3: warning: the step 'do-thing-one' has no check")
+    assert [problem["code"] for problem in json.loads(out)["problems"]].count("no_checks") == 7
+
+
+@pytest.mark.parametrize(
+    ("typed", "next_command"),
+    [
+        (["validate", "../tasks.md"], "drumline checks ../tasks.md"),
+        (["validate", "../tasks.md", "--format", "speckit"], "drumline checks ../tasks.md --format speckit"),
+        (["validate", "a plan.md"], "drumline checks 'a plan.md'"),
+        (["validate", "proved.md"], "drumline run proved.md"),
+        (["validate", "proved.md", "--strict"], "drumline run proved.md"),
+        (
+            ["validate", "../tasks.md", "--strict"],
+            "fix the warnings above, then: drumline validate ../tasks.md --strict",
+        ),
+        (["checks", "../tasks.md"], "drumline checks ../tasks.md --accept"),
+    ],
+)
+def test_the_next_command_names_the_plan_as_it_was_typed(
+    repo: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    typed: list[str],
+    next_command: str,
+) -> None:
+    (repo / "src" / "a plan.md").write_text("# P\n\n- [ ] Do it\n")
+    (repo / "src" / "proved.md").write_text("# P\n\n- [ ] Do it\n  - Run: `make test`\n")
+    monkeypatch.chdir(repo / "src")
+
+    _, _, err = say(capsys, *typed)
+
+    assert f"next: {next_command}\n" in err
+
+
 def test_kept_checks_stay_when_marks_come_and_go(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     say(capsys, "checks", "tasks.md", "--accept")
     files = open_plan(repo / "tasks.md", repo=repo)
@@ -232,6 +298,18 @@ def test_a_plan_in_no_commit_says_so_and_what_it_takes_for_granted_is_looked_for
         "step T003: src/lost.py is not there, and no step creates it",
         "step T003: the symbol 'find_lost' is not there, and no step creates it",
     ]
+
+
+def test_symbols_of_libraries_are_not_missed(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo / "TODO.md").write_text(
+        "# P\n\n- [ ] T001 Update `src/sums.py` to call `parse_args()` and use `useState`\n"
+        "- [ ] T002 Extend `BaseModel` and replace `add_up()` with `math.fsum()` or `to_decimal()`\n"
+        "- [ ] T003 Fix the call of `subprocess.check_output()`\n- [ ] T004 Rename `sum_all()` to `sum_each()`\n"
+    )
+
+    after, _ = find_drift(capsys, "TODO.md")
+
+    assert after == ["step T004: the symbol 'sum_all' is not there, and no step creates it"]
 
 
 def test_paths_and_symbols_that_went_away_since_the_first_run_are_drift(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from pathlib import Path
 
 import pytest
-from tests.samples import kiro, openspec, speckit
+from tests.samples import checklist, kiro, openspec, speckit
 from tests.samples.shape import Sample
 
 from drumline.core.ids import StepId
@@ -208,3 +209,20 @@ def test_the_folder_of_a_plan_will_do(tmp_path: Path, folder: str) -> None:
 def test_a_document_without_boxes_is_refused_with_what_would_be_legal(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"needs steps that can be ticked, such as '- \[ \] Add a login form'"):
         put(tmp_path, "TODO.md", "# TODO\n\n- buy milk\n")
+
+
+def test_criteria_are_verified_by_a_person_after_the_last_task_of_their_section(tmp_path: Path) -> None:
+    file, files = put_sample(tmp_path, checklist.SAMPLES["criteria are not steps"])
+    before = file.read_text()
+
+    reading = files.read()
+    for step in reading.plan.steps:
+        files.write(step, DONE)
+
+    assert [step.manual for step in reading.plan.steps] == [
+        (),
+        ("AC-1: The page is shown",),
+        ("Pages load fast", "Run `make test`", "Forms work"),
+    ]
+    tasks = ("Add a page", "Add a style", "Add a form")
+    assert file.read_text() == reduce(lambda text, task: text.replace(f"[ ] {task}", f"[x] {task}"), tasks, before)

@@ -41,6 +41,37 @@ SAMPLES = {
         """,
         codes=("mark_unknown", "mark_unknown"),
     ),
+    "criteria are not steps": Sample(
+        name="PLAN.md",
+        text=(
+            "# Plan\n\n## 1. Goal\n\n### Success Criteria ✅\n\n- [ ] Pages load fast\n\n## Phase 1\n\n### Tasks\n\n"
+            "- [ ] Add a page\n- [ ] Add a style\n\n### Acceptance criteria\n\n- [ ] AC-1: The page is shown\n"
+            "  - [ ] on a phone\n- [x] It is blue\n\n## Phase 2\n\n- [ ] Add a form\n\n"
+            "**Definition of done**\n\n## Verification checklist\n\n- [ ] Run `make test`\n\n## Testing\n\n- [ ] Forms work\n"
+        ),
+        steps="""
+            add-a-page
+            add-a-style < add-a-page
+            add-a-form < add-a-style
+        """,
+    ),
+    "tests to write are steps": Sample(
+        name="TODO.md",
+        text="# P\n\n## Code\n\n- [ ] Add a cart\n\n## Testing\n\n- [ ] Write tests for it\n- [ ] Unit tests for tills\n",
+        steps="""
+            add-a-cart
+            write-tests-for-it < add-a-cart
+            unit-tests-for-tills < write-tests-for-it
+        """,
+    ),
+    "criteria alone are steps": Sample(
+        name="TODO.md",
+        text="# P\n\n## Acceptance criteria\n\n- [ ] It is fast\n- [ ] It is small\n",
+        steps="""
+            it-is-fast
+            it-is-small < it-is-fast
+        """,
+    ),
     "nested boxes are items": Sample(
         text="# P\n\n- [ ] Build it\n  - [x] the floor\n  - [ ] the roof\n    - [ ] tiles\n- [ ] Paint it\n",
         steps="""

@@ -108,7 +108,8 @@ def contracts_page() -> str:
         "## drumline checks PLAN --json",
         "`proved` of `of` steps would be proved; `held` are steps that a blocked or failed one keeps from running, "
         "`read_only` those whose role may only read: neither is counted. A `step` that is empty means every step "
-        "without a check. `written` is the file that `--accept` has written, empty if none.",
+        "without a check. `written` is the file that `--accept` has written, empty if none, and `accepted` what it has "
+        "kept there; that is not `proposed` any more.",
         _fence(_checks_sample()),
         "## drumline status [RUN] --json",
         "`state` is one of running, parked, done, failed, blocked, cancelled, interrupted. A step's `state` is one of "
@@ -173,7 +174,7 @@ def _checks_sample() -> dict[str, object]:
     found = Detected(found=(Found(kind="test", command="make test", place="Makefile"),))
     first, second, *_ = reading.plan.steps
     reading = replace(reading, plan=reading.plan.with_steps([first, replace(second, checks=())]), marks={})
-    return {**checks_json(reading, look_ahead(reading), propose(reading, found), found), "written": ""}
+    return checks_json(reading, look_ahead(reading), propose(reading, found), found)
 
 
 def _short_status() -> dict[str, object]:

@@ -7,6 +7,7 @@ are. Work that its own runs landed is not drift.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator
 from typing import Protocol
 
@@ -21,11 +22,14 @@ _CODE = re.compile(r"`([^`\n]{3,120})`")
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _TELLING = re.compile(r"_[a-z0-9]|[a-z0-9][A-Z]")
 _CREATES = r"creates?|new|adds?|writes?|introduces?|defines?|implements?|generates?"
-_ASSUMES = (
-    "modify|modifies|updates?|edits?|changes?|fix(?:es)?|removes?|deletes?|renames?|moves?|refactors?|extends?"
-    "|replaces?|rewrites?|migrates?|reuses?|calls?|uses?|existing"
+_CHANGES = (
+    "modify|modifies|updates?|edits?|changes?|fix(?:es)?|removes?|deletes?|renames?|moves?|refactors?|replaces?"
+    "|rewrites?|existing"
 )
-_VERB = re.compile(rf"\b(?:(?P<creates>{_CREATES})|{_ASSUMES})\b", re.IGNORECASE)
+_USES = "extends?|migrates?|reuses?|calls?|calling|uses?|using|via|imports?|inherits?|wraps?|invokes?"
+_VERB = re.compile(rf"\b(?:(?P<creates>{_CREATES})|(?P<changes>{_CHANGES})|{_USES})\b", re.IGNORECASE)
+_TARGET = re.compile(r"\b(?:to|into|with|as|by|from|for)\b", re.IGNORECASE)
+"""What stands before the new thing: rename A to B, replace A with B."""
 _REACH = 80
 """How many letters before a name a verb may stand that is about it."""
 _SPAN = re.compile(r"`[^`]*`")
@@ -78,7 +82,7 @@ def find_drift(reading: Reading, text_of: Callable[[Step], str], history: Histor
         found += [_at(step, message) for message in paths.compare(step, text)]
         for symbol in _find_symbols(text):
             symbols.setdefault(symbol, step)
-            assumed |= {symbol} if _is_assumed(symbol, text) else set()
+            assumed |= {symbol} if _is_own(symbol, text) else set()
     made = {symbol for symbol in symbols for _, text in told if _is_created(symbol, text)}
     named = list(symbols.items())[:MOST_SYMBOLS]
     words = _Words(history=history, ground=ground, own=tuple(reading.digests), assumed=assumed - made)
@@ -108,7 +112,7 @@ class _Paths(Record):
 
 
 class _Words(Record):
-    """Where symbols are looked for; `assumed` are those that the plan takes for granted."""
+    """Where symbols are looked for; `assumed` are those of this repository that the plan takes for granted."""
 
     history: History
     ground: Ground
@@ -139,6 +143,14 @@ def _is_assumed(name: str, text: str) -> bool:
     return verb is not None and not verb["creates"]
 
 
+def _is_own(symbol: str, text: str) -> bool:
+    """Whether the text says that the step changes the thing: what is only used may be that of a library."""
+    verb = _find_verb(symbol, text)
+    if verb is None or not verb["changes"]:
+        return False
+    return not _TARGET.search(verb.string, verb.end())
+
+
 def _find_verb(name: str, text: str) -> re.Match[str] | None:
     """The verb before the name where the text has it first: the last one on the same line that is not in backticks."""
     place = text.find(name)
@@ -152,6 +164,8 @@ def _find_symbols(text: str) -> Iterator[str]:
         if "/" in code or " " in code.strip().partition("(")[0]:
             continue
         words = _SYMBOL.findall(code.partition("(")[0])
+        if len(words) > 1 and words[0] in sys.stdlib_module_names:
+            continue
         called = "(" in code
         yield from (word for word in words[-1:] if called or _TELLING.search(word))
 

@@ -10,12 +10,15 @@ from drumline.app.detection import FORMAT, SETUP, Detected, detect_at_head
 from drumline.app.proposing import Proposal, as_checks, propose
 from drumline.cli.introduction import list_proposals
 from drumline.cli.options import format_option, json_option, plan_argument
-from drumline.cli.output import SCHEMA_VERSION, print_json, say
+from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.cli.preview import proposed_json, proved_json
+from drumline.cli.retyping import name_plan
 from drumline.core.outlook import Outlook, look_ahead, todo
 from drumline.core.plan import Reading
+from drumline.core.profile import profile
 from drumline.errors import InvalidPlan
 from drumline.views.cells import flatten
+from drumline.views.explain import list_caveats
 from drumline.wiring import open_site
 
 
@@ -30,7 +33,9 @@ def command(plan: str, format: str, accept: bool, as_json: bool) -> None:
     planfiles = site.open_plan(plan, format)
     reading = planfiles.read()
     if reading.errors:
-        raise InvalidPlan(f"{plan} cannot be read", reading.problems, hint=f"drumline validate {plan}")
+        raise InvalidPlan(
+            f"{plan} cannot be read", reading.problems, hint=f"drumline validate {name_plan(plan, format)}"
+        )
     detected = detect_at_head(site.repository)
     configured = site.settings.checks
     proposals = propose(reading, detected, configured)
@@ -38,7 +43,7 @@ def command(plan: str, format: str, accept: bool, as_json: bool) -> None:
     reading = planfiles.read() if kept else reading
     outlook = look_ahead(reading, configured)
     if as_json:
-        print_json(checks_json(reading, outlook, proposals, detected) | {"written": kept})
+        print_json(checks_json(reading, outlook, proposals, detected, kept=kept))
         return
     for step in todo(reading):
         for check in step.checks:
@@ -47,14 +52,15 @@ def command(plan: str, format: str, accept: bool, as_json: bool) -> None:
     for command in configured:
         click.echo(f"every step: {flatten(command)}")
     click.echo(outlook.in_words())
-    for line in list_proposals(proposals):
-        click.echo(line)
+    print_lines(list_caveats(outlook, profile(reading.plan.steps)))
+    print_lines(list_proposals(proposals, word="accepted" if kept else "proposed"))
     for found in detected.of(SETUP, FORMAT) if proposals else ():
         click.echo(f"found for {found.kind}: {found.command} (from {found.place})")
     if kept:
         say(f"wrote {kept}")
+        say(f"  next: drumline run {name_plan(plan, format)}")
     elif proposals:
-        say(f"  next: drumline checks {plan} --accept")
+        say(f"  next: drumline checks {name_plan(plan, format)} --accept")
 
 
 def _detected_json(detected: Detected) -> list[dict[str, object]]:
@@ -62,9 +68,9 @@ def _detected_json(detected: Detected) -> list[dict[str, object]]:
 
 
 def checks_json(
-    reading: Reading, outlook: Outlook, proposals: Sequence[Proposal], detected: Detected
+    reading: Reading, outlook: Outlook, proposals: Sequence[Proposal], detected: Detected, *, kept: str = ""
 ) -> dict[str, object]:
-    """The contract that scripts use."""
+    """The contract that scripts use; `kept` is the file that has the proposals now, which are accepted then."""
     return {
         "schema_version": SCHEMA_VERSION,
         "plan": reading.plan.path,
@@ -78,6 +84,8 @@ def checks_json(
             for step in todo(reading)
         ],
         **proved_json(outlook),
-        "proposed": proposed_json(proposals),
+        "proposed": [] if kept else proposed_json(proposals),
+        "accepted": proposed_json(proposals) if kept else [],
         "detected": _detected_json(detected),
+        "written": kept,
     }

@@ -31,6 +31,7 @@ from drumline.cli.options import (
 from drumline.cli.output import say
 from drumline.cli.preview import show_preview
 from drumline.cli.recordings import check_record, record_option
+from drumline.cli.retyping import retype
 from drumline.cli.session import Session
 from drumline.cli.trusting import Offer, ask_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
@@ -101,7 +102,7 @@ def command(text: str, checks: tuple[str, ...], **typed: object) -> int:
     """
     for flag in ("record", "merge"):
         if typed[flag] and typed["detached"]:
-            raise InvalidInput(f"--{flag} and --detach cannot be combined", hint=f"drumline do TEXT --{flag}")
+            raise InvalidInput(f"--{flag} and --detach cannot be combined", hint=retype(without="--detach"))
     site = open_site()
     site.repository.head_commit()
     flags = {key: typed[key] for key in FLAGS} | {"checks": checks or None}
@@ -173,7 +174,7 @@ def _detect(site: Site) -> Detected:
     for each in found.found:
         if each.program and shutil.which(each.program) is None:
             message = f"{each.place} says that {each.command!r} is needed here, but {each.program} is not installed"
-            raise InvalidInput(message, hint=f"install {each.program}, or: {EXAMPLE} --check CMD --setup true")
+            raise InvalidInput(message, hint=f"install {each.program}, or: {retype('--check CMD --setup true')}")
     return found
 
 
@@ -189,9 +190,10 @@ def _choose_agent(site: Site, *, typed: bool) -> str:
         return installed[0]
     if installed:
         message = f"no agent is set, and {len(installed)} are installed ({', '.join(installed)})"
-        raise InvalidInput(message, hint=f"{EXAMPLE} --agent {installed[0]}")
+        raise InvalidInput(message, hint=retype("--agent", installed[0]))
     message = "no agent is set, and no agent program was found on this machine"
-    raise InvalidInput(message, hint=f"drumline agents, or: {EXAMPLE} --agent 'command:CMD'")
+    again = retype("--agent 'command:CMD'")
+    raise InvalidInput(message, hint=f"drumline agents, or: {again}")
 
 
 def _do(job: Job) -> int:
@@ -220,7 +222,7 @@ def _say_before(job: Job) -> None:
         say(f"must succeed: {found.command}  ({found.place})")
     if not job.named and not job.settings.checks and not job.found.of(TEST):
         say("no tests were found in this repository: the result will be done, not proved")
-        say(f"  name a command that decides: {EXAMPLE} --check CMD")
+        say(f"  name a command that decides: {retype('--check CMD')}")
 
 
 def _ignores_packaging(site: Site) -> bool:

@@ -18,7 +18,7 @@ from drumline.core.plan import Reading
 from drumline.core.profile import profile
 from drumline.errors import InvalidInput
 from drumline.views.cells import flatten
-from drumline.views.explain import explain
+from drumline.views.explain import explain, list_caveats
 from drumline.wiring import Site
 
 MOST_SHOWN = 8
@@ -26,22 +26,22 @@ MOST_SHOWN = 8
 
 
 def introduce(
-    site: Site, reading: Reading, selection: Collection[StepId] | None, *, first: bool, asks: bool
+    site: Site, reading: Reading, selection: Collection[StepId] | None, *, first: bool, asks: bool, named: str
 ) -> Reading:
     """Say how the plan is read; before its first run propose checks, and keep them on a yes. Returns the plan as it is
-    then.
+    then. `named` is the plan as a person typed it.
     """
     if not first:
         say(f"{reading.plan.path}: format {reading.plan.format}, {_count_proved(site, reading, selection)}")
         return reading
     proposals = propose_checks(site, reading)
-    explain_plan(site, reading, selection, proposals, tell=say)
+    explain_plan(site, reading, selection, proposals, tell=say, named=named)
     if not proposals:
         return reading
     if not asks:
-        say(f"  next time with them: drumline checks {reading.plan.path} --accept")
+        say(f"  next time with them: drumline checks {named} --accept")
         return reading
-    planfiles = site.open_plan(reading.plan.path, reading.plan.format)
+    planfiles = site.open_plan(str(site.repository.top / reading.plan.path), reading.plan.format)
     try:
         if not click.confirm("Keep them beside the plan and run them", default=False, err=True):
             return reading
@@ -50,7 +50,9 @@ def introduce(
         say(f"{refused}: {refused.hint}")
         return reading
     reading = planfiles.read()
-    say(_count_proved(site, reading, selection))
+    outlook = look_ahead(reading, site.settings.checks, selection)
+    for line in [outlook.in_words(), *list_caveats(outlook, profile(reading.plan.steps))]:
+        say(line)
     return reading
 
 
@@ -66,22 +68,24 @@ def explain_plan(
     proposals: Sequence[Proposal],
     *,
     tell: Callable[[str], None],
+    named: str,
 ) -> None:
     """At most a screen: the format and how it was read, how much would be proved, what could be added."""
     outlook = look_ahead(reading, site.settings.checks, selection)
-    for line in [*explain(reading, profile(reading.plan.steps), outlook), *list_proposals(proposals, most=MOST_SHOWN)]:
+    listed = list_proposals(proposals)
+    left = len(listed) - MOST_SHOWN
+    more = [f"and {left} more: drumline checks {named}"] if left > 0 else []
+    for line in [*explain(reading, profile(reading.plan.steps), outlook), *listed[:MOST_SHOWN], *more]:
         tell(line)
 
 
-def list_proposals(proposals: Sequence[Proposal], *, most: int | None = None) -> list[str]:
+def list_proposals(proposals: Sequence[Proposal], *, word: str = "proposed") -> list[str]:
     """One line for each proposal."""
     places = [f"step {one.step}" if one.step else "every step without a check" for one in proposals]
-    lines = [
-        f"proposed for {place}: {flatten(one.command)} (from {one.why})"
+    return [
+        f"{word} for {place}: {flatten(one.command)} (from {one.why})"
         for place, one in zip(places, proposals, strict=True)
     ]
-    left = 0 if most is None else len(lines) - most
-    return [*lines[:most], f"and {left} more: drumline checks PLAN"] if left > 0 else lines
 
 
 def _count_proved(site: Site, reading: Reading, selection: Collection[StepId] | None) -> str:

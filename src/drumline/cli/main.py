@@ -14,6 +14,7 @@ from importlib import import_module
 import click
 
 from drumline import __version__
+from drumline.cli.retyping import keep_typed
 
 COMMANDS = (
     "do",
@@ -50,6 +51,11 @@ INTERRUPTED = 130
 
 class Commands(click.Group):
     """Commands imported when they are asked for, so that none pays for another."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse as usual, and remember what was typed."""
+        keep_typed(ctx, args)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All commands, in the order people meet them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,6 +21,11 @@ from drumline.errors import DrumlineError, InvalidFlow, InvalidPlan, SystemRefus
 log = logging.getLogger(__name__)
 SCHEMA_VERSION = 1
 MOST_PROBLEMS = 50
+MOST_PLACES = 3
+"""How many places are named of warnings that say the same."""
+EACH_ALONE = frozenset({"drift"})
+"""Warnings that are never taken together: each names something that a person wants to look at."""
+_NAMES = re.compile(r"(?:(?:'[^']*'|\([^()]*\)|\b[\w./-]*[0-9][\w./-]*)(?:, | and )?)+")
 
 
 def say(text: str = "") -> None:
@@ -122,12 +128,42 @@ def _refused(error: Exception, typed: Sequence[str]) -> DrumlineError | None:
 
 
 def show_problems(problems: Sequence[Problem]) -> None:
-    """Problems for people, most important first as they come."""
-    for problem in problems[:MOST_PROBLEMS]:
-        colour = "red" if problem.severity.value == "error" else "yellow"
-        say(f"{problem.where}: {click.style(problem.severity.value, fg=colour)}: {problem.message} [{problem.code}]")
-    if len(problems) > MOST_PROBLEMS:
-        say(f"… and {len(problems) - MOST_PROBLEMS} more")
+    """Problems for people, most important first as they come; equal warnings are one line."""
+    groups = group_problems(problems)
+    for group in groups[:MOST_PROBLEMS]:
+        first = group[0]
+        colour = "red" if first.severity is Severity.ERROR else "yellow"
+        severity = click.style(first.severity.value, fg=colour)
+        say(f"{first.where}: {severity}: {first.message} [{first.code}]{_also(group)}")
+    left = sum(len(group) for group in groups[MOST_PROBLEMS:])
+    if left:
+        say(f"… and {left} more")
+
+
+def group_problems(problems: Sequence[Problem]) -> list[list[Problem]]:
+    """Warnings that say the same of different places together, where the first of them stands; errors each alone.
+
+    Two say the same if they differ at most in the names and figures in them.
+    """
+    groups: dict[object, list[Problem]] = {}
+    for number, problem in enumerate(problems):
+        alone = problem.severity is Severity.ERROR or problem.code in EACH_ALONE
+        key: object = number if alone else (problem.code, _NAMES.sub("", problem.message))
+        groups.setdefault(key, []).append(problem)
+    return list(groups.values())
+
+
+def _also(group: Sequence[Problem]) -> str:
+    """How many more there are, and where the first of them are."""
+    others = [_shorten_place(problem.where, group[0].where) for problem in group[1:]]
+    named = ", ".join(others[:MOST_PLACES]) + (", …" if len(others) > MOST_PLACES else "")
+    return f" (and {len(others)} more like it: {named})" if others else ""
+
+
+def _shorten_place(where: str, first: str) -> str:
+    """A place in the file of the first one as its line only."""
+    file, _, line = where.rpartition(":")
+    return f"line {line}" if file == first.rpartition(":")[0] and line.isdigit() else where
 
 
 def count_problems(problems: Sequence[Problem]) -> str:

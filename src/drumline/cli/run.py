@@ -43,6 +43,7 @@ from drumline.cli.options import (
 from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview
 from drumline.cli.recordings import check_record, record_option
+from drumline.cli.retyping import name_plan
 from drumline.cli.session import Session
 from drumline.cli.trusting import Offer, ask_flow_trust, ask_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
@@ -63,6 +64,7 @@ class Request:
 
     site: Site
     reading: Reading
+    named: str
     choice: Choice
     explicit: Mapping[str, object]
     context: str
@@ -95,6 +97,8 @@ def command(plan: str, format: str, **typed: object) -> int:
     unfinished plan if not given.
     """
     site = open_site()
+    plan = plan or _choose_plan(site)
+    named = name_plan(plan, format)
     reading = _read_plan(site, plan, format)
     keys = ("agent", "mode", "autonomy", "jobs", "retries", "flow")
     flags = {key: typed[key] for key in keys if typed[key] is not None}
@@ -104,6 +108,7 @@ def command(plan: str, format: str, **typed: object) -> int:
     request = Request(
         site=site,
         reading=reading,
+        named=named,
         choice=_choice(typed, file=step_in_file(reading, site.here / plan, top=site.repository.top)),
         explicit=flags,
         context=read_words(str(typed["context"]), site.here, what="--context", hint="drumline run --help"),
@@ -118,21 +123,26 @@ def command(plan: str, format: str, **typed: object) -> int:
         selection = choose_steps(reading, request.choice, frozenset())
         proposals = propose_checks(site, reading)
         if not request.as_json:
-            explain_plan(site, reading, selection, proposals, tell=click.echo)
+            explain_plan(site, reading, selection, proposals, tell=click.echo, named=named)
         show_preview(reading, selection, site.settings, as_json=request.as_json, proposals=proposals)
         return 0
     site.check_speaker()
     return _run(request)
 
 
+def _choose_plan(site: Site) -> str:
+    """The newest unfinished plan, which is named before anything starts."""
+    plan = site.newest_plan()
+    say(f"the newest unfinished plan is {plan}")
+    return plan
+
+
 def _read_plan(site: Site, plan: str, format: str) -> Reading:
-    """The plan that was named, or the newest unfinished one, which is named before anything starts."""
-    if not plan:
-        plan = site.newest_plan()
-        say(f"the newest unfinished plan is {plan}")
     reading = site.open_plan(plan, format).read()
     if reading.errors:
-        raise InvalidPlan(f"{plan} cannot be run", reading.problems, hint=f"drumline validate {plan}")
+        raise InvalidPlan(
+            f"{plan} cannot be run", reading.problems, hint=f"drumline validate {name_plan(plan, format)}"
+        )
     return reading
 
 
@@ -266,7 +276,7 @@ def _begin(
     request: Request, store: SqliteStore, earlier: list[RunBrief], selection: tuple[StepId, ...] | None
 ) -> RunId:
     asks = not request.as_json and not request.detached and is_terminal()
-    reading = introduce(request.site, request.reading, selection, first=not earlier, asks=asks)
+    reading = introduce(request.site, request.reading, selection, first=not earlier, asks=asks, named=request.named)
     request = replace(request, reading=reading)
     site = request.site
     terms = _terms(request)

@@ -10,7 +10,16 @@ import click
 from drumline.app.catalog import RunBrief, list_runs
 from drumline.app.drifting import Ground, find_drift
 from drumline.cli.options import format_option, json_option, plan_argument
-from drumline.cli.output import SCHEMA_VERSION, count_problems, print_json, problem_json, say, show_problems
+from drumline.cli.output import (
+    SCHEMA_VERSION,
+    count_problems,
+    print_json,
+    print_lines,
+    problem_json,
+    say,
+    show_problems,
+)
+from drumline.cli.retyping import name_plan
 from drumline.core.outlook import look_ahead
 from drumline.core.plan import Reading
 from drumline.core.profile import profile, profile_json
@@ -41,7 +50,7 @@ def command(plan: str, format: str, *, drift: bool, strict: bool, as_json: bool)
         print_json(validation_json(reading, ok=ok))
     else:
         show_problems(reading.problems)
-        _show_shape(reading, site.settings.checks, ok=ok)
+        _show_shape(reading, site.settings.checks, ok=ok, named=name_plan(plan, format))
     return 0 if ok else INVALID
 
 
@@ -87,11 +96,15 @@ def _find_ground(site: Site, reading: Reading) -> Ground:
     return Ground(head=head, base=runs[0].state.begun.base, landed=frozenset(landed))
 
 
-def _show_shape(reading: Reading, configured: Sequence[str], *, ok: bool) -> None:
+def _show_shape(reading: Reading, configured: Sequence[str], *, ok: bool, named: str) -> None:
     verdict = f"{'valid' if ok else 'not valid'} ({count_problems(reading.problems)})"
     click.echo(f"{reading.plan.path}: {verdict}, format {reading.plan.format}")
     if reading.errors:
-        say("  next: fix the errors above, then: drumline validate " + reading.plan.path)
+        say(f"  next: fix the errors above, then: drumline validate {named}")
         return
-    for line in explain(reading, profile(reading.plan.steps), look_ahead(reading, configured)):
-        click.echo(line)
+    outlook = look_ahead(reading, configured)
+    print_lines(explain(reading, profile(reading.plan.steps), outlook))
+    if not ok:
+        say(f"  next: fix the warnings above, then: drumline validate {named} --strict")
+    elif outlook.left:
+        say(f"  next: drumline {'checks' if outlook.unproved else 'run'} {named}")

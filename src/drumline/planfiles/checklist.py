@@ -12,6 +12,7 @@ from pathlib import Path
 from drumline.core.ids import StepId
 from drumline.core.plan import Status
 from drumline.errors import InvalidInput
+from drumline.planfiles.criteria import assign_criteria
 from drumline.planfiles.outline import Entry, Outline, read_outline
 from drumline.planfiles.tasklist import Order, Task, TaskList
 from drumline.planfiles.tasklist_files import TaskListFiles, read_document
@@ -27,12 +28,13 @@ IDS = re.compile(
 
 
 class ChecklistGrammar:
-    """Every box is a task, and needs the one before it."""
+    """Every box is a task, and needs the one before it; criteria are verified after the last task they judge."""
 
     name = "checklist"
     reads: Mapping[str, Status] = {"~": Status.CLAIMED, "/": Status.CLAIMED}
     claimed = ""
     stars = False
+    judges = True
 
     def name_task(self, words: str) -> Named:
         """The id, tags and title of a task's words."""
@@ -44,7 +46,8 @@ class ChecklistGrammar:
 
     def order(self, tasks: TaskList, outline: Outline, path: str) -> Order:
         """Each needs the one before it."""
-        return Order(needs=chain(tasks.tasks))
+        steps = [(task.id, task.entry) for task in tasks.tasks]
+        return Order(needs=chain(tasks.tasks), manual=assign_criteria(tasks.criteria, outline, steps))
 
 
 class ChecklistFiles(TaskListFiles):

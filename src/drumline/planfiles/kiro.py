@@ -41,6 +41,7 @@ class KiroGrammar:
     reads: Mapping[str, Status] = {"-": Status.CLAIMED, "~": Status.CLAIMED}
     claimed = "-"
     stars = True
+    judges = False
 
     def name_task(self, words: str) -> Named:
         """The id, tags and title of a task's words."""

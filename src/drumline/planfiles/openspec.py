@@ -43,6 +43,7 @@ class OpenspecGrammar(ChecklistGrammar):
     """A checklist: OpenSpec, too, counts every box, and their order is the dependency."""
 
     name = "openspec"
+    judges = False
 
 
 class OpenspecFiles(TaskListFiles):

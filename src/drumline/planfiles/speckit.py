@@ -32,6 +32,7 @@ class SpeckitGrammar:
     reads: Mapping[str, Status] = {"~": Status.CLAIMED, "/": Status.CLAIMED}
     claimed = ""
     stars = False
+    judges = False
 
     def name_task(self, words: str) -> Named:
         """The id, tags and title of a task's words."""

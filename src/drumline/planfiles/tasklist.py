@@ -12,6 +12,7 @@ from typing import Protocol
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Problem, Severity, Status
+from drumline.planfiles.criteria import find_criteria
 from drumline.planfiles.outline import Entry, Outline
 from drumline.planfiles.tasklist_names import Named, make_slug
 from drumline.record import Record, field
@@ -33,10 +34,14 @@ class Task(Record):
 
 
 class TaskList(Record):
-    """All tasks from top to bottom, the boxes that head groups by their item's number, and what is not as expected."""
+    """All tasks from top to bottom, the boxes that head groups by their item's number, and what is not as expected.
+
+    `criteria` are boxes that judge the tasks, each with the number of the heading that says so.
+    """
 
     tasks: tuple[Task, ...] = ()
     groups: Mapping[int, Named] = field(default_factory=dict)
+    criteria: Mapping[int, int] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
 
 
@@ -52,13 +57,14 @@ class Grammar(Protocol):
     """One format's words for tasks. `reads` are the marks in boxes that it knows beside a space and a tick.
 
     `claimed` is the mark it has for a task in work, "" if it has none; `stars` says that an asterisk behind a box or an
-    id means that the task is optional.
+    id means that the task is optional; `judges` that boxes below headings such as Acceptance criteria are not tasks.
     """
 
     name: str
     reads: Mapping[str, Status]
     claimed: str
     stars: bool
+    judges: bool
 
     def name_task(self, words: str) -> Named:
         """The id, tags and title of a task's words."""
@@ -75,7 +81,8 @@ class Grammar(Protocol):
 
 def find_tasks(outline: Outline, grammar: Grammar, path: str) -> TaskList:
     """The tasks of a document; boxes that are none of it, and marks nobody knows, are named."""
-    named = _find_boxes(outline, grammar)
+    criteria = find_criteria(outline) if grammar.judges else {}
+    named = _find_boxes(outline, grammar, criteria)
     named = _add_siblings(outline, named, grammar)
     groups = _find_groups(outline, named)
     heads = {named[number].id: number for number in groups}
@@ -94,10 +101,10 @@ def find_tasks(outline: Outline, grammar: Grammar, path: str) -> TaskList:
         for number in steps
     )
     kept = {number: named[number] for number in groups}
-    problems += _name_strays(outline, named, path)
+    problems += _name_strays(outline, {*named, *criteria}, path)
     problems += _name_marks(outline, [*steps, *groups], grammar, path)
     problems += _name_ticked(outline, tasks, groups, grammar, path=path)
-    return TaskList(tasks=tasks, groups=kept, problems=tuple(problems))
+    return TaskList(tasks=tasks, groups=kept, criteria=criteria, problems=tuple(problems))
 
 
 def read_mark(mark: str, grammar: Grammar) -> Status:
@@ -112,11 +119,11 @@ def warning(code: str, message: str, path: str, line: int) -> Problem:
     return Problem(code=code, message=message, where=f"{path}:{line}", severity=Severity.WARNING)
 
 
-def _find_boxes(outline: Outline, grammar: Grammar) -> dict[int, Named]:
+def _find_boxes(outline: Outline, grammar: Grammar, criteria: Collection[int]) -> dict[int, Named]:
     """The boxes that are tasks or head groups, by number."""
     found: dict[int, Named] = {}
     for number, entry in enumerate(outline.entries):
-        if entry.box < 0 or not entry.words:
+        if entry.box < 0 or not entry.words or number in criteria:
             continue
         named = grammar.name_task(entry.words)
         nested = any(parent in found for parent in _ancestors(entry, outline))

@@ -62,7 +62,11 @@ NOTES: Mapping[str, Note] = {
         check=_ITEM,
         ticked=_GROUPS,
     ),
-    "checklist": Note(read="every box is a step and needs the one before", check=_ITEM, ticked=_GROUPS),
+    "checklist": Note(
+        read="every box is a step and needs the one before; boxes below Acceptance criteria and the like judge them",
+        check=_ITEM,
+        ticked=_GROUPS,
+    ),
     "implement": Note(
         read="steps in one document, each needs the one before",
         check="a command in backticks below Test or Verification",
@@ -103,7 +107,7 @@ def explain(reading: Reading, shape: Profile, outlook: Outlook) -> list[str]:
         f"longest chain {_some(shape.critical_path, ' → ')}",
         f"  checks: {_checks(outlook)}",
         f"  {outlook.in_words()}",
-        *_caveats(outlook, shape),
+        *list_caveats(outlook, shape),
         *_agents(here),
         *_roles(here),
         *_by_hand(here),
@@ -150,10 +154,10 @@ def _checks(outlook: Outlook) -> str:
     return text + (f"; {prose} prose and not run" if ignored else "")
 
 
-def _caveats(outlook: Outlook, shape: Profile) -> Iterable[str]:
+def list_caveats(outlook: Outlook, shape: Profile) -> Iterable[str]:
     """When a step that is counted is not proved after all."""
     if outlook.proved:
-        yield "    a check proves a step only if it fails without the step's work"
+        yield "    a check proves a step only if it fails without the step's work; otherwise the step ends as kept"
     if len(outlook.proved) > 1 and shape.mode == "parallel":
         yield "    a step that lands by a merge is not proved: side by side that can happen, with --mode sequential not"
 
