@@ -12,7 +12,8 @@ from pathlib import Path
 
 import anyio
 
-from drumline.agents.jail import find_jail
+from drumline.agents.jail import Jail, find_jail
+from drumline.agents.layers import find_way
 from drumline.agents.sandbox import explain_absence
 from drumline.app.agents import UNCONFIGURED, Configured, Listed, list_agents
 from drumline.app.breakout import Attempt, try_breaking_out
@@ -28,6 +29,12 @@ from drumline.workspace.git import require_git
 
 PATIENCE = 10
 UPDATE = "bwrap --version"
+OVERLAY = "unshare --user --map-root-user --mount true (it needs to work, and overlays on the disk of $TMPDIR)"
+UNHELD_CHECKS = (
+    "not held: what agents wrote runs in them with your rights, reads your files, writes outside of the workspace and "
+    "finds code that is installed from your checkout; only variables that look like credentials are kept from them"
+)
+LENT_CACHES = "held as agents are, but overlays cannot be made here: they write to the caches in your home themselves"
 LIMITS = {"abstract-socket": "Linux before 6.12 cannot refuse it to a program that has the network"}
 """Ways out that not every machine can close."""
 
@@ -200,6 +207,7 @@ def _sandbox(site: Site | None) -> Iterator[Finding]:
         then = f"no agent runs here, because sandbox = {REQUIRED!r}" if required else UNHELD
         text = f"{absence.reason.removeprefix('bubblewrap ')}; {then}"
         yield Finding(name="bubblewrap", level="problem" if required else "note", text=text, hint=absence.hint)
+        yield Finding(name="checks", level="note", text=UNHELD_CHECKS, hint=absence.hint)
         return
     attempts = try_breaking_out(jail)
     opened = [attempt.tried for attempt in attempts if not attempt.held and attempt.name not in LIMITS]
@@ -210,6 +218,14 @@ def _sandbox(site: Site | None) -> Iterator[Finding]:
         text = "works: agents can write only to their workspace and their own folders"
         yield Finding(name="bubblewrap", level="ok", text=text)
     yield from map(_attempt, attempts)
+    yield _checks(jail)
+
+
+def _checks(jail: Jail) -> Finding:
+    """How checks are held."""
+    if find_way(jail.list_words()) is None:
+        return Finding(name="checks", level="note", text=LENT_CACHES, hint=OVERLAY)
+    return Finding(name="checks", level="ok", text="held as agents are; what they write to your home goes with them")
 
 
 def _requires_sandbox(site: Site | None) -> bool:

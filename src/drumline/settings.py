@@ -59,6 +59,8 @@ class Settings(Record):
     git_timeout: float = 600.0
     setup: str = ""
     checks: tuple[str, ...] = ()
+    check_env: tuple[str, ...] = ()
+    check_folders: tuple[str, ...] = ()
     worktrees: str = ""
     notify: str = ""
     subject: str = ""
@@ -271,6 +273,18 @@ TABLE: tuple[Setting, ...] = (
         parse=parse_commands,
         legal="a list of shell commands (one per line in the variable)",
         help="Checks run for every step after the step's own.",
+    ),
+    Setting(
+        key="check_env",
+        parse=parse_commands,
+        legal="a list of names of variables, * stands for any letters (one per line in the variable)",
+        help="Variables that checks see although their names look like credentials, or with the checkout in them.",
+    ),
+    Setting(
+        key="check_folders",
+        parse=parse_commands,
+        legal="a list of paths, with ~ and $NAME (one per line in the variable)",
+        help="Folders, files and sockets outside of the workspace that checks may write to.",
     ),
     Setting(
         key="worktrees",

@@ -53,7 +53,7 @@ def test_a_network_that_comes_back_costs_nothing(tmp_path: Path) -> None:
     once = f"test -f step-1.txt && {{ test -e ../../../seen || {{ touch ../../../seen; {OFFLINE}; }}; }}"
     user = make_user(tmp_path, step_text("step-1", checks=(once,)))
 
-    ran = user.run()
+    ran = user.run(env={"DRUMLINE_CHECK_FOLDERS": str(tmp_path)})
 
     assert ran.code == 0, ran.text
     assert "the check could not reach the network (curl: (6) Could not resolve host: registry.acme.io)" in ran.text

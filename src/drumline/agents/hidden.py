@@ -175,7 +175,8 @@ def find_areas() -> list[Path]:
 
 def find_needed(job: Job) -> list[Path]:
     """What a program finds even where an area lies over it: itself, its home, and what its variables name."""
-    environ = _choose(os.environ, job.keep) | dict(job.env)
+    ours = _choose(os.environ, job.keep)
+    environ = {name: value for name, value in ours.items() if name not in job.unset} | dict(job.env)
     named = [*KEPT, *(environ[name] for name in OWN if environ.get(name)), *environ.get("PATH", "").split(os.pathsep)]
     named += [str(SOURCES), sys.prefix, sys.base_prefix, *environ.values()]
     found = [Path(text) for text in dict.fromkeys(named) if text.startswith("/") and "\0" not in text]

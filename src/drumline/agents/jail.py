@@ -84,9 +84,15 @@ class Jail(Record):
         env = {**(UNOWNED if os.geteuid() == 0 else {}), **job.env}
         return replace(job, argv=argv, env=env, handed=(*calls, *data), scoped=self.scopes)
 
+    def list_words(self) -> tuple[str, ...]:
+        """The words of a jail that shows the whole machine to be read."""
+        return (self.program, *GROUND, *APART, *self.users)
+
     def _lay_out(self, job: Job, bounds: Bounds) -> Layout:
         layout = Layout()
         layout.empty(find_areas())
+        for place, source in bounds.layers.items():
+            layout.layer(place, source)
         layout.write(bounds.writable)
         for place, source in bounds.places.items():
             layout.place(place, source)
@@ -97,7 +103,7 @@ class Jail(Record):
             _leave_out(layout, path)
         layout.seal(bounds.sealed)
         layout.hide([*find_homes(self.hide), *(path for path in find_hidden() if path not in visible), *find_sockets()])
-        layout.hide(path for path in bounds.hidden if not layout.is_writable_at(path))
+        layout.hide(path for path in bounds.hidden if not layout.is_lent_at(path))
         for path in find_configuring():
             _leave_out(layout, path)
         # Again: a variable or a word may name one file in a folder that is hidden by now.
@@ -131,8 +137,9 @@ def find_jail() -> Jail | None:
     if program is None:
         return None
     for users in USERS:
-        if _works([program, *GROUND, *APART, *users, "--", "true"]):
-            return Jail(program=program, users=users, scopes=not _is_setuid(program))
+        jail = Jail(program=program, users=users, scopes=not _is_setuid(program))
+        if _works([*jail.list_words(), "--", "true"]):
+            return jail
     return None
 
 

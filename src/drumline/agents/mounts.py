@@ -32,6 +32,7 @@ class Layout:
 
     def __init__(self) -> None:
         self._mounts: dict[Path, Mount] = {}
+        self._layers: set[Path] = set()
 
     def empty(self, paths: Iterable[Path], *, frozen: bool = False) -> None:
         """Show empty folders; whatever is written there goes with the jail, or cannot be written if `frozen`."""
@@ -47,6 +48,11 @@ class Layout:
     def place(self, path: Path, source: Path) -> None:
         """Show `source` at `path`, to be written to."""
         self._mounts[_resolve(path)] = Mount(path=_resolve(path), how=WRITE, source=str(_resolve(source)))
+
+    def layer(self, path: Path, source: Path) -> None:
+        """Show `source` at `path`, to be written to; what is hidden there stays hidden."""
+        self.place(path, source)
+        self._layers.add(_resolve(path))
 
     def read(self, paths: Iterable[Path]) -> None:
         """Show these where an empty folder would hide them."""
@@ -90,13 +96,17 @@ class Layout:
         """Whether the jail shows an empty folder there, so that nothing from outside can be seen."""
         return self._is_covered(path, EMPTY)
 
-    def is_writable_at(self, path: Path) -> bool:
-        """Whether the jail lets a path be written to."""
-        return self._is_covered(_resolve(path), WRITE)
+    def is_lent_at(self, path: Path) -> bool:
+        """Whether the jail lets a path be written to for good, not only in a layer."""
+        real = _resolve(path)
+        return self._is_covered(real, WRITE) and self._find_covering(real) not in self._layers
 
     def _is_covered(self, path: Path, how: str) -> bool:
-        covering = next((self._mounts[place] for place in (path, *path.parents) if place in self._mounts), None)
-        return covering is not None and covering.how == how
+        covering = self._find_covering(path)
+        return covering is not None and self._mounts[covering].how == how
+
+    def _find_covering(self, path: Path) -> Path | None:
+        return next((place for place in (path, *path.parents) if place in self._mounts), None)
 
     def list_mounts(self) -> list[Mount]:
         """All of them, in order."""

@@ -20,6 +20,7 @@ from drumline.cli.output import (
     show_problems,
 )
 from drumline.cli.retyping import name_plan
+from drumline.core.checkenv import tell_left_out
 from drumline.core.outlook import look_ahead
 from drumline.core.plan import Reading
 from drumline.core.profile import profile, profile_json
@@ -46,11 +47,14 @@ def command(plan: str, format: str, *, drift: bool, strict: bool, as_json: bool)
         found = find_drift(reading, planfiles.text, site.repository, _find_ground(site, reading))
         reading = replace(reading, problems=(*reading.problems, *found))
     ok = not reading.errors and not (strict and reading.problems)
+    left_out = site.check_environment.left_out
     if as_json:
-        print_json(validation_json(reading, ok=ok))
+        print_json(validation_json(reading, ok=ok) | {"left_out": {name: [*dirs] for name, dirs in left_out.items()}})
     else:
         show_problems(reading.problems)
         _show_shape(reading, site.settings.checks, ok=ok, named=name_plan(plan, format))
+        if told := tell_left_out(left_out):
+            say(f"note: {told}")
     return 0 if ok else INVALID
 
 

@@ -14,6 +14,7 @@ from drumline.isolation.transcripts import OWN, begin_log
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
 from drumline.ports.expressions import Expressions
+from drumline.ports.jail import NO_HOLD, Hold
 from drumline.ports.journal import Recorded, Store
 from drumline.ports.library import Callee, Library
 from drumline.ports.models import Models
@@ -47,11 +48,12 @@ def know_no_price(model: str, usage: Mapping[str, float]) -> float | None:
 
 
 class Tools(Record):
-    """What belongs to one driver: everything it starts through these ends with it."""
+    """What belongs to one driver: everything it starts through these ends with it. `checks` says how these are held."""
 
     processes: Processes
     open_agent: OpenAgent
     open_models: Callable[[], Models]
+    checks: Hold = NO_HOLD
 
 
 class FlowServices(Record):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -14,14 +15,16 @@ class Bounds(Record):
     """What a jailed command can reach beside what every jail shows; everything else it can only read, or not see.
 
     It writes to `writable`, but not to `sealed`, even where a folder around one is writable. Where it looks for a key
-    of `places`, it finds the value, and writes there. `readable` stays visible where a jail shows an empty folder, for
-    example below `/tmp`. A hidden path that is writable or readable here is lent on purpose and is visible. Not shown
-    either is what `hidden` names, unless it lies in what the command writes to.
+    of `places`, it finds the value, and writes there. So it does with `layers`, which are copies of which nothing is
+    kept: what is hidden stays hidden in them. `readable` stays visible where a jail shows an empty folder, for example
+    below `/tmp`. A hidden path that is writable or readable here is lent on purpose and is visible. Not shown either is
+    what `hidden` names, unless it lies in what the command writes to.
     """
 
     writable: Sequence[Path] = ()
     sealed: Sequence[Path] = ()
     places: Mapping[Path, Path] = field(default_factory=dict)
+    layers: Mapping[Path, Path] = field(default_factory=dict)
     readable: Sequence[Path] = ()
     hidden: Sequence[Path] = ()
 
@@ -32,3 +35,31 @@ class Wrapper(Protocol):
     def wrap(self, job: Job, bounds: Bounds) -> Job:
         """The job, held within the bounds."""
         ...
+
+
+class Hold(Protocol):
+    """How checks are held."""
+
+    def hold(self, job: Job, *, scratch: Path) -> AbstractContextManager[Job]:
+        """The job as it may run, until the block is left; it writes to `scratch`, too."""
+        ...
+
+    def strip(self, job: Job) -> Job:
+        """The job without ways by which code of the person's checkout is found."""
+        ...
+
+
+class NoHold:
+    """Nothing is held."""
+
+    @contextmanager
+    def hold(self, job: Job, *, scratch: Path) -> Iterator[Job]:
+        """The job as it is."""
+        yield job
+
+    def strip(self, job: Job) -> Job:
+        """The job as it is."""
+        return job
+
+
+NO_HOLD = NoHold()

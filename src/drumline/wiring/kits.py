@@ -8,6 +8,8 @@ from functools import partial
 
 import anyio
 
+from drumline.agents.checkhold import CheckHold
+from drumline.agents.sandbox import choose_jail
 from drumline.app.pins import apply_pins
 from drumline.core.ids import DriverId
 from drumline.core.state import RunState
@@ -101,15 +103,29 @@ def _equip(site: Site, driver: DriverId, run: RunState) -> Tools:
         sandbox=site.settings.sandbox,
     )
     open_models = partial(_open_models, site, run, processes=processes, registry=registry)
-    if run.flow is not None:  # its library has looked up the names already
-        return Tools(processes=processes, open_agent=registry.open_spec, open_models=open_models)
-    registry.open(run.begun.agent)  # what nobody can open is told before anything is claimed
-    return Tools(processes=processes, open_agent=registry.open, open_models=open_models)
+    open_with = (
+        registry.open_spec if run.flow is not None else registry.open
+    )  # a flow's library has looked up the names
+    if run.flow is None:
+        registry.open(run.begun.agent)  # what nobody can open is told before anything is claimed
+    return Tools(processes=processes, open_agent=open_with, open_models=open_models, checks=open_hold(site))
+
+
+def open_hold(site: Site) -> CheckHold:
+    """How checks of this repository are held."""
+    tables = read_profiles(site.config).agents.values()
+    return CheckHold(
+        site.check_environment,
+        checkout=site.repository.top,
+        common=site.repository.common_dir,
+        choose_jail=partial(choose_jail, site.settings.sandbox),
+        folders=site.settings.check_folders,
+        hide=[path for table in tables for path in table.hide],
+    )
 
 
 def _open_models(site: Site, run: RunState, *, processes: Processes, registry: AgentRegistry) -> Models:
     from drumline.agents.jail import tighten
-    from drumline.agents.sandbox import choose_jail
     from drumline.models import open_models
 
     configured = read_profiles(site.config)

@@ -17,6 +17,7 @@ from drumline.app.look import Watcher
 from drumline.app.pins import Present
 from drumline.app.say import check_speaker
 from drumline.configfiles import has_own_flow, read_config, read_own_config
+from drumline.core.checkenv import CheckEnv, choose_environment
 from drumline.core.flow.model import Flow
 from drumline.core.ids import FLOW, NO_DRIVER, RunId
 from drumline.core.plan import Step
@@ -111,6 +112,12 @@ class Site:
         """What no run may write down: secrets of the environment, and what MCP servers are given."""
         servers = read_profiles(self.config).mcp.values()
         return read_redaction(os.environ, *(server.env for server in servers))
+
+    @property
+    def check_environment(self) -> CheckEnv:
+        """What checks do not see of the environment."""
+        top = str(self.repository.top.resolve())
+        return choose_environment(os.environ, allowed=self.settings.check_env, checkout=top, resolve=os.path.realpath)
 
     def present(self) -> Present:
         """The configuration as a run pins it."""

@@ -43,6 +43,7 @@ class NodePerformer(Record):
                     commands=self.flows.commands,
                     sleep=self.kit.clock.sleep,
                     warn=self.warn,
+                    hold=self.tools.checks,
                 )
                 return await run_checks(node, visit, self.tools.processes, scene)
             case LlmNode():

@@ -30,6 +30,7 @@ from drumline.engine.reporters import lead_reporters
 from drumline.engine.reports import Outcomes, keep_outcomes, read_outcomes
 from drumline.errors import ChildKilled
 from drumline.isolation.scratch import open_scratch
+from drumline.ports.jail import NO_HOLD, Hold
 from drumline.ports.processes import Job, Processes
 from drumline.record import Record, field, replace
 
@@ -70,12 +71,14 @@ async def run_check(
     timeout: float | None,
     files: Sequence[str] = (),
     env: Mapping[str, str] = MappingProxyType({}),
+    hold: Hold = NO_HOLD,
 ) -> Checked:
-    """Run the command in the folder. `files` are those that the work is about, `env` is added to our environment."""
+    """Run the command in the folder, held. `files` are those that the work is about; `env` is added to our own."""
     with open_scratch(log.with_name(f"{log.stem}-ids.tmp")) as reports:
         told = lead_reporters(reports, env, root=folder)
         job = Job(argv=["bash", "-c", command], cwd=folder, log=log, timeout=timeout, env=told)
-        ended = await processes.run(job)
+        with hold.hold(job, scratch=reports) as held:
+            ended = await processes.run(held)
         outcomes = read_outcomes(reports)
     if outcomes is not None:
         keep_outcomes(log, outcomes)
@@ -115,6 +118,7 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
         log=log,
         timeout=work.kit.check_timeout,
         files=work.orders.step.files,
+        hold=work.tools.checks,
     )
     if found.cause is not None and found.cause.failure is CheckFailure.KILLED:
         raise ChildKilled(f"the check {command.check.command}")
@@ -140,11 +144,12 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
 
 
 class Scene(Record):
-    """What checks are run with: commands by name, how long one may take, a clock, and whom to warn."""
+    """What checks are run with: commands by name, how long one may take and how it is held, a clock, whom to warn."""
 
     sleep: Sleep
     commands: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
+    hold: Hold = NO_HOLD
     warn: Callable[[str], None] = lambda text: None
 
 
@@ -193,6 +198,7 @@ class _Runner:
         self._processes = processes
         self._sleep = scene.sleep
         self._longest = scene.timeout
+        self._hold = scene.hold
         self._began = time.monotonic()
         self.notices: list[str] = []
 
@@ -218,6 +224,7 @@ class _Runner:
             folder=self._visit.folder,
             log=self._visit.log(kind),
             timeout=min((one for one in (left, self._longest) if one is not None), default=None),
+            hold=self._hold,
         )
         self.notices += [tell_left(found.left)] if found.left else []
         return found

@@ -26,6 +26,7 @@ from drumline.engine.nodes.check import Checked, run_check
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.reports import find_outcomes
 from drumline.engine.salvage import list_ignored
+from drumline.ports.jail import Hold
 from drumline.ports.processes import Processes
 from drumline.ports.workspaces import Workspaces
 from drumline.record import Record, field
@@ -48,6 +49,7 @@ async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
     comparison = Comparison(
         kit=work.kit,
         processes=work.tools.processes,
+        hold=work.tools.checks,
         orders=work.orders,
         before=known(state.ready),
         after=known(state.tree),
@@ -71,6 +73,7 @@ class Comparison(Record):
 
     kit: Kit
     processes: Processes
+    hold: Hold
     orders: Orders
     base: Commit
     before: Tree
@@ -132,6 +135,7 @@ class Comparison(Record):
             timeout=self.kit.check_timeout,
             files=step.files,
             env={"PYTHONDONTWRITEBYTECODE": "1"},  # what it would compile belongs to a tree that goes away
+            hold=self.hold,
         )
         here = self._find_tests(number)
         explains = number in self.passed and label in _WITHOUT

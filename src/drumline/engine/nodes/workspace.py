@@ -30,14 +30,13 @@ async def act(work: StepWork, state: StepState) -> Note:
     setup = work.run.begun.setup
     if not setup:
         return Note(step=[ev.WorkspaceReady(tree=tree)])
-    ended = await work.tools.processes.run(
-        Job(
-            argv=["bash", "-c", setup],
-            cwd=workspaces.path(step),
-            log=work.kit.log(step, f"{SETUP}.log"),
-            timeout=work.kit.check_timeout,
-        )
+    job = Job(
+        argv=["bash", "-c", setup],
+        cwd=workspaces.path(step),
+        log=work.kit.log(step, f"{SETUP}.log"),
+        timeout=work.kit.check_timeout,
     )
+    ended = await work.tools.processes.run(work.tools.checks.strip(job))
     if ended.killed:
         raise ChildKilled(f"the setup command {setup}")
     if ended.exit_code != 0:

@@ -1,0 +1,129 @@
+"""How checks are held: what an agent wrote runs in them, so they reach no more than an agent does.
+
+The rule: a check can write to its workspace, and to layers over the person's home, caches and repository of which
+nothing stays. The person's checkout is not there: what is found in it would be judged in place of the work.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+from drumline.agents.jail import Jail
+from drumline.agents.layers import SHOWN, find_way, make_layers
+from drumline.core.checkenv import LISTS, CheckEnv
+from drumline.isolation.homes import LOGINS, find_homes, find_records, find_sealed
+from drumline.isolation.scratch import open_temp
+from drumline.isolation.transcripts import OWN
+from drumline.ports.jail import Bounds
+from drumline.ports.processes import Job
+from drumline.record import replace
+
+LAYERS, TEMP = "layers", "tmp"
+KEPT_IN = (
+    *("XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"),
+    *("CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOCACHE", "GOMODCACHE", "SCCACHE_DIR", "CCACHE_DIR"),
+    *("PIP_CACHE_DIR", "UV_CACHE_DIR", "PYENV_ROOT", "POETRY_CACHE_DIR", "HF_HOME"),
+    *("npm_config_cache", "NPM_CONFIG_CACHE", "YARN_CACHE_FOLDER", "PNPM_HOME", "NVM_DIR", "BUN_INSTALL"),
+    *("GRADLE_USER_HOME", "MAVEN_USER_HOME", "NUGET_PACKAGES", "DOTNET_CLI_HOME"),
+    *("GEM_HOME", "BUNDLE_PATH", "MIX_HOME", "HEX_HOME", "PLAYWRIGHT_BROWSERS_PATH"),
+)
+"""Variables that say where tools keep what they write, which may be outside of the home."""
+CACHES = (
+    *("~/.cache", "~/.npm", "~/.yarn", "~/.local/share/pnpm", "~/.bun/install"),
+    *("~/.cargo/registry", "~/.cargo/git", "~/go", "~/.m2/repository", "~/.gradle", "~/.nuget/packages"),
+    *("~/.gem", "~/.bundle", "~/.mix", "~/.hex"),
+)
+"""What is lent where no layer can be made, so that tools work as they do for the person."""
+
+
+class CheckHold:
+    """The `Hold` port. Without a `jail` only the environment differs from the person's own.
+
+    `checkout` is the person's, `common` its git directory; `folders` may be written to as well, `hide` is not shown,
+    both with `~` and `$NAME`. `choose_jail` is asked when the first check runs.
+    """
+
+    def __init__(
+        self,
+        environment: CheckEnv,
+        *,
+        checkout: Path,
+        common: Path,
+        choose_jail: Callable[[], Jail | None],
+        folders: Sequence[str] = (),
+        hide: Sequence[str] = (),
+    ) -> None:
+        self._environment = environment
+        self._checkout = checkout.resolve()
+        self._common = common.resolve()
+        self._choose_jail = choose_jail
+        self._folders = tuple(folders)
+        self._hide = tuple(path.rstrip("/") for path in hide)
+
+    @contextmanager
+    def hold(self, job: Job, *, scratch: Path) -> Iterator[Job]:
+        """The job in the jail, with layers and a temporary folder that go when the block is left."""
+        stripped = self._strip(job, self._environment.unset)
+        jail = self._jail
+        if jail is None:
+            yield stripped
+            return
+        with open_temp(scratch) as temp:
+            own = temp / TEMP
+            own.mkdir(mode=OWN)
+            prepared = replace(stripped, env={**stripped.env, "TMPDIR": str(own)})
+            way = find_way(jail.list_words())
+            if way is None:
+                yield jail.wrap(prepared, self._bound(job, {}, writable=[scratch, own]))
+                return
+            layers = self._make_layers(job.cwd, temp / LAYERS)
+            within = replace(jail, users=(*jail.users, *way.users))
+            held = within.wrap(prepared, self._bound(job, layers, writable=[scratch, own]))
+            yield replace(held, argv=way.lead(layers, held.argv))
+
+    def strip(self, job: Job) -> Job:
+        """The job without ways into the checkout; credentials stay, for what is installed may need them."""
+        environment = self._environment
+        return self._strip(job, [name for name in environment.unset if name not in environment.withheld])
+
+    def _strip(self, job: Job, unset: Sequence[str]) -> Job:
+        env = dict(self._environment.changed)
+        for name, value in job.env.items():
+            # What leads test runners to us stands before what the person has there.
+            ours = os.environ.get(name)
+            known = name in LISTS and name in env and ours and value.endswith(ours)
+            env[name] = value.removesuffix(ours) + env[name] if known and ours else value
+        return replace(job, env=env, unset=(*job.unset, *unset))
+
+    @cached_property
+    def _jail(self) -> Jail | None:
+        jail = self._choose_jail()
+        return jail and replace(jail, hide=self._hide)
+
+    def _make_layers(self, workspace: Path, inside: Path) -> dict[Path, Path]:
+        """Layers over what tools write to outside of a workspace, but for what is lent."""
+        own = [workspace.resolve(), *(folder.resolve() for folder in find_homes(self._folders))]
+        named = [Path.home(), *(Path(os.environ[name]) for name in KEPT_IN if os.environ.get(name))]
+        tools = [one.resolve() for one in named if one.is_absolute()]
+
+        def is_free(folder: Path) -> bool:
+            return not any(folder.is_relative_to(lent) for lent in own)
+
+        return make_layers(filter(is_free, tools), inside, apart=filter(is_free, [self._common]))
+
+    def _bound(self, job: Job, layers: Mapping[Path, Path], *, writable: Sequence[Path]) -> Bounds:
+        workspace, home = job.cwd.resolve(), Path.home().resolve()
+        lent = () if home in layers else find_homes(CACHES)
+        # A flow may work in the checkout itself, and a home may be one.
+        elsewhere = not any(place.is_relative_to(self._checkout) for place in (workspace, home))
+        return Bounds(
+            writable=[workspace, *writable, *lent, *find_homes(self._folders)],
+            sealed=find_sealed(workspace),
+            layers={folder: place / SHOWN for folder, place in layers.items()},
+            readable=[self._common],
+            hidden=[*find_records(workspace), *find_homes(LOGINS), *((self._checkout,) if elsewhere else ())],
+        )

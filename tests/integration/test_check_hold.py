@@ -1,0 +1,198 @@
+"""How a check is held: what it sees, where it can write, and what stays of it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.supervision import supervise
+
+from drumline.agents import checkhold
+from drumline.agents.checkhold import CheckHold
+from drumline.agents.jail import find_jail
+from drumline.agents.layers import find_way
+from drumline.core.checkenv import choose_environment
+from drumline.engine.nodes.check import Checked, run_check
+from drumline.record import Record
+
+JAIL = find_jail()
+SECRET = "hush-hush-4711"  # noqa: S105 - a made-up one
+needs_jail = pytest.mark.skipif(JAIL is None, reason="bubblewrap does not work here")
+needs_layers = pytest.mark.skipif(
+    JAIL is None or find_way(JAIL.list_words()) is None, reason="overlays cannot be made here"
+)
+
+
+class Ground(Record):
+    """A home, a checkout with a repository, and a worktree of it outside."""
+
+    home: Path
+    checkout: Path
+    work: Path
+    folder: Path
+
+    def run(self, command: str, environ: Mapping[str, str], **options: list[str]) -> Checked:
+        """Run a check in the worktree."""
+        found = choose_environment({**environ, "HOME": str(self.home)}, checkout=str(self.checkout))
+        hold = CheckHold(
+            found,
+            checkout=self.checkout,
+            common=self.checkout / ".git",
+            choose_jail=lambda: JAIL,
+            **options,
+        )
+        logs = self.checkout / ".git/drumline/runs/r/step-1"
+        logs.mkdir(parents=True, exist_ok=True)
+
+        async def run() -> Checked:
+            log = logs / "check.log"
+            return await run_check(command, supervise(self.folder), folder=self.work, log=log, timeout=60, hold=hold)
+
+        return anyio.run(run)
+
+
+@pytest.fixture
+def ground(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
+    home, checkout = tmp_path / "home", tmp_path / "home/project"
+    checkout.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    (checkout / "app.py").write_text("NAME = 'of the checkout'\n")
+    git(checkout, "init", "-q")
+    git(checkout, "add", ".")
+    git(checkout, "commit", "-q", "-m", "first")
+    git(checkout, "worktree", "add", "-q", "--detach", str(home / "state/work"))
+    return Ground(home=home, checkout=checkout, work=home / "state/work", folder=tmp_path)
+
+
+def git(folder: Path, *words: str) -> str:
+    person = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    return subprocess.run(["git", *person, *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@needs_layers
+def test_a_check_writes_to_the_home_and_nothing_of_it_stays(ground: Ground) -> None:
+    (ground.home / ".cargo").mkdir()
+    (ground.home / ".cargo/cache").write_text("warm\n")
+
+    first = ground.run("cat ~/.cargo/cache && echo new > ~/.cargo/cache && mkdir ~/.m2 && cat ~/.cargo/cache", {})
+    second = ground.run("cat ~/.cargo/cache && ! test -e ~/.m2", {})
+
+    assert (first.exit_code, first.output) == (0, "warm\nnew\n")
+    assert (second.exit_code, second.output) == (0, "warm\n")
+    assert (ground.home / ".cargo/cache").read_text() == "warm\n"
+    assert not (ground.home / ".m2").exists()
+
+
+@needs_jail
+def test_without_layers_caches_are_lent_and_the_rest_of_the_home_can_only_be_read(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkhold, "find_way", lambda words: None)
+    (ground.home / ".cache").mkdir()
+
+    found = ground.run("echo a > ~/.cache/a; echo b > ~/.bashrc", {})
+
+    assert found.exit_code == 1
+    assert "Read-only file system" in found.output
+    assert (ground.home / ".cache/a").read_text() == "a\n"
+    assert not (ground.home / ".bashrc").exists()
+
+
+@needs_jail
+def test_a_check_writes_to_its_worktree_for_good(ground: Ground) -> None:
+    found = ground.run("mkdir -p build && echo x > build/out", {})
+
+    assert found.exit_code == 0, found.output
+    assert (ground.work / "build/out").read_text() == "x\n"
+
+
+@needs_jail
+def test_credentials_logins_and_records_of_runs_are_not_there(ground: Ground) -> None:
+    (ground.home / ".ssh").mkdir()
+    (ground.home / ".ssh/id_ed25519").write_text(SECRET)
+    (ground.home / ".claude").mkdir()
+    (ground.home / ".claude/.credentials.json").write_text(SECRET)
+    (ground.home / "notes.txt").write_text(SECRET)
+    records = ground.checkout / ".git/drumline/runs/r/step-1"
+    records.mkdir(parents=True)
+    (records / "prompt.md").write_text(SECRET)
+
+    found = ground.run(
+        f"cat ~/.ssh/id_ed25519 ~/.claude/.credentials.json ~/notes.txt {records}/prompt.md; true",
+        {},
+        hide=[str(ground.home / "notes.txt")],
+    )
+
+    assert found.exit_code == 0
+    assert SECRET not in found.output
+
+
+def test_a_credential_in_a_variable_is_not_there_with_or_without_a_jail(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environ = {"MY_TOKEN": SECRET, "MY_WORD": "plain"}
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+
+    held = ground.run("echo [$MY_TOKEN] $MY_WORD", environ)
+    monkeypatch.setattr(CheckHold, "_jail", None)
+    unheld = ground.run("echo [$MY_TOKEN] $MY_WORD", environ)
+
+    assert held.output == "[] plain\n"
+    assert unheld.output == "[] plain\n"
+
+
+@needs_jail
+def test_code_of_the_checkout_cannot_be_loaded(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ground.checkout))
+    (ground.work / "app.py").unlink()
+
+    by_variable = ground.run("python3 -c 'import app'", {"PYTHONPATH": str(ground.checkout)})
+    by_path = ground.run(f"python3 {ground.checkout}/app.py", {})
+
+    assert "No module named 'app'" in by_variable.output
+    assert by_path.exit_code != 0
+
+
+@needs_layers
+def test_git_works_in_a_check_and_the_repository_stays_as_it_is(ground: Ground) -> None:
+    before = git(ground.checkout, "rev-list", "--all", "--count")
+
+    person = "git -c user.name=x -c user.email=x@example.org"
+    found = ground.run(f"git status && {person} commit -q --allow-empty -m mine && git branch mine && git log -1", {})
+
+    assert found.exit_code == 0, found.output
+    assert "mine" in found.output
+    assert git(ground.checkout, "rev-list", "--all", "--count") == before
+    assert "mine" not in git(ground.checkout, "branch", "--list")
+
+
+@needs_jail
+def test_what_is_lent_can_be_written_to(ground: Ground) -> None:
+    lent = ground.folder / "lent"
+    lent.mkdir()
+
+    found = ground.run(f"echo x > {lent}/x", {}, folders=[str(lent)])
+
+    assert found.exit_code == 0, found.output
+    assert (lent / "x").read_text() == "x\n"
+
+
+@needs_jail
+def test_nothing_that_a_check_needs_for_itself_stays_on_the_disk(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temp = ground.folder / "temp"
+    temp.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temp))
+
+    found = ground.run("echo x > ~/x; mktemp -d; rm -rf ~/project; echo $TMPDIR", {})
+
+    assert found.exit_code == 0, found.output
+    assert list(temp.iterdir()) == []
+    assert [path.name for path in (ground.checkout / ".git/drumline/runs/r/step-1").iterdir()] == ["check.log"]
