@@ -130,6 +130,7 @@ def test_a_command_that_is_missing_blocks_the_run_and_sends_nobody_back_to_work(
 
 def test_a_check_that_is_killed_three_times_in_a_row_blocks_the_run(desk: Desk) -> None:
     desk.prepare(check="echo tried >> $HOME/tried; kill -9 $$")
+    desk.configure(f"check_folders = ['{desk.user.folder / 'home'}']\n")
 
     ran = desk.begin()
 

@@ -15,6 +15,7 @@ from drumline.agents.checkhold import CheckHold
 from drumline.agents.jail import find_jail
 from drumline.agents.layers import find_way
 from drumline.core.checkenv import choose_environment
+from drumline.core.checkfailure import CheckFailure
 from drumline.engine.nodes.check import Checked, run_check
 from drumline.record import Record
 
@@ -196,3 +197,12 @@ def test_nothing_that_a_check_needs_for_itself_stays_on_the_disk(
     assert found.exit_code == 0, found.output
     assert list(temp.iterdir()) == []
     assert [path.name for path in (ground.checkout / ".git/drumline/runs/r/step-1").iterdir()] == ["check.log"]
+
+
+@needs_jail
+@pytest.mark.parametrize(("command", "killed"), [("kill -9 $$", True), ("kill -SEGV $$", False), ("exit 1", False)])
+def test_a_check_that_is_killed_in_the_jail_is_known_to_be(ground: Ground, command: str, killed: bool) -> None:
+    found = ground.run(command, {})
+
+    assert found.cause is not None
+    assert (found.cause.failure is CheckFailure.KILLED) is killed

@@ -221,7 +221,7 @@ def test_supervisor_check_and_git_may_be_killed_without_costing_an_attempt(tmp_p
     agent = ONCE.format(marker=tmp_path / "agent-killed", number="KILL", pid="$PPID")
     user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "1\n"}, "run": f"{agent}; true"})
 
-    ran = user.run("--json", env={"PATH": put_shim(user)})
+    ran = user.run("--json", env={"PATH": put_shim(user), "DRUMLINE_CHECK_FOLDERS": str(tmp_path)})
 
     assert ran.code == 0, ran.text
     killed = [line["killed"] for line in ran.lines if line.get("event") == "lost"]

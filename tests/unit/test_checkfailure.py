@@ -137,3 +137,37 @@ def test_a_check_that_was_killed_is_not_the_works_failure_whatever_it_printed() 
 
     assert classify(killed).failure is CheckFailure.KILLED
     assert classify(replace(killed, killed=False)).failure is CheckFailure.WORK
+
+
+@pytest.mark.parametrize(
+    ("output", "failure"),
+    [
+        ("OSError: [Errno 28] No space left on device: 'x'\n", CheckFailure.DISK),
+        ("npm error code ENOSPC\n", CheckFailure.DISK),
+        ("OSError: [Errno 98] Address already in use\n", CheckFailure.PORT),
+        ("Error: listen EADDRINUSE: address already in use :::3000\n", CheckFailure.PORT),
+        ("Something is wrong: port 5432 is already allocated\n", CheckFailure.PORT),
+        ("E       assert 'Address already in use' in said\n", WORK),
+        ("AssertionError: No space left on device\n", WORK),
+    ],
+)
+def test_a_full_disk_and_a_taken_port_are_not_the_works_failure(output: str, failure: CheckFailure) -> None:
+    found = classify(failed("make test", 1, f"collecting\n{output}"))
+
+    assert found.failure is failure
+
+
+def test_a_check_that_took_too_long_is_not_the_works_failure_whatever_it_printed() -> None:
+    late = FailedCheck(command="pytest", exit_code=124, output="AssertionError", folder="/w", timed_out=True)
+
+    assert classify(late).failure is CheckFailure.TIMEOUT
+    assert classify(replace(late, timed_out=False)).failure is WORK
+
+
+def test_a_package_that_is_not_installed_is_not_the_works_failure_unless_a_test_failed_as_well() -> None:
+    bare = replace(failed("pytest", 1, "x\n"), uninstalled="No module named 'requests'")
+    failing = replace(failed("pytest", 1, "E       assert 1 == 2\n"), uninstalled="No module named 'requests'")
+
+    assert classify(bare).failure is CheckFailure.PACKAGE
+    assert classify(bare).evidence == "No module named 'requests'"
+    assert classify(failing).failure is WORK

@@ -171,6 +171,12 @@ def failures_page() -> str:
         "the agent. *network*: the output says that a name cannot be resolved or a network cannot be reached; lines "
         "about this machine and about names reserved for tests (`.invalid`, `example.com`) do not count, nor does a "
         "check whose output shows a failed assertion.",
+        "*package*: the output says that a module or package is missing which the project's own files "
+        "(`pyproject.toml`, `requirements.txt`, `package.json`, `Gemfile` …) declare, which the check itself names "
+        "(`python3 -m pytest`), or which the tree has in `src/` and nobody installed. What the work uses and does not "
+        "declare is the work's. *port* and *disk*: the output says so, and shows no failed assertion. Before a check "
+        "of the class *tool* or *package* is repeated, the setup command runs again. *killed*: in the sandbox also an "
+        "exit code by which a shell tells a signal, such as 137.",
         "A check that is repeated uses up no fix and no attempt. A step blocked for it keeps its work: `drumline "
         "resume` and `drumline retry STEP` run only its checks again, unless its file was edited since. In a flow, "
         "`drumline resume` visits the check node again.",

@@ -13,13 +13,14 @@ from functools import cached_property
 from pathlib import Path
 
 from drumline.agents.jail import Jail
+from drumline.agents.kills import was_killed
 from drumline.agents.layers import SHOWN, find_way, make_layers
 from drumline.core.checkenv import LISTS, CheckEnv
 from drumline.isolation.homes import LOGINS, find_homes, find_records, find_sealed
 from drumline.isolation.scratch import open_temp
 from drumline.isolation.transcripts import OWN
 from drumline.ports.jail import Bounds
-from drumline.ports.processes import Job
+from drumline.ports.processes import Ended, Job
 from drumline.record import replace
 
 LAYERS, TEMP = "layers", "tmp"
@@ -89,6 +90,10 @@ class CheckHold:
         """The job without ways into the checkout; credentials stay, for what is installed may need them."""
         environment = self._environment
         return self._strip(job, [name for name in environment.unset if name not in environment.withheld])
+
+    def was_killed(self, ended: Ended) -> bool:
+        """Whether a check did not end by itself: a jail tells a signal that ended it as an exit code."""
+        return ended.killed if self._jail is None else was_killed(ended)
 
     def _strip(self, job: Job, unset: Sequence[str]) -> Job:
         env = dict(self._environment.changed)

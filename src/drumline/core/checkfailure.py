@@ -25,7 +25,11 @@ class CheckFailure(Enum):
 
     WORK = "work"
     TOOL = "tool"
+    PACKAGE = "package"
     NETWORK = "network"
+    PORT = "port"
+    DISK = "disk"
+    TIMEOUT = "timeout"
     KILLED = "killed"
 
 
@@ -37,12 +41,16 @@ class CheckReaction(Enum):
 
 
 class CheckRule(Record):
-    """One row of the classes. `delay` is how many seconds pass before the check is repeated."""
+    """One row of the classes. `delay` is how many seconds pass before the check is repeated.
+
+    With `sets_up` the setup command is run again first, if there is one.
+    """
 
     reaction: CheckReaction
     means: str
     advice: str = ""
     delay: float = 0.0
+    sets_up: bool = False
 
 
 CHECK_RULES: Mapping[CheckFailure, CheckRule] = MappingProxyType(
@@ -52,12 +60,36 @@ CHECK_RULES: Mapping[CheckFailure, CheckRule] = MappingProxyType(
             reaction=CheckReaction.REPEAT,
             means="a program that the check needs cannot be run here",
             advice="install it, or configure a setup command that does",
+            sets_up=True,
+        ),
+        CheckFailure.PACKAGE: CheckRule(
+            reaction=CheckReaction.REPEAT,
+            means="a package that the project needs is not installed here",
+            advice="configure a setup command that installs it",
+            sets_up=True,
         ),
         CheckFailure.NETWORK: CheckRule(
             reaction=CheckReaction.REPEAT,
             means="the check could not reach the network",
             advice="look at the connection",
             delay=2.0,
+        ),
+        CheckFailure.PORT: CheckRule(
+            reaction=CheckReaction.REPEAT,
+            means="a port that the check needs is taken",
+            advice="end what listens there; for checks that share a port set check_jobs = 1",
+            delay=2.0,
+        ),
+        CheckFailure.DISK: CheckRule(
+            reaction=CheckReaction.REPEAT,
+            means="the disk is full",
+            advice="free some space, for example with: drumline gc",
+            delay=2.0,
+        ),
+        CheckFailure.TIMEOUT: CheckRule(
+            reaction=CheckReaction.REPEAT,
+            means="the check took too long",
+            advice="look at its log; raise check_timeout if it needs the time",
         ),
         CheckFailure.KILLED: CheckRule(
             reaction=CheckReaction.REPEAT,
@@ -73,7 +105,8 @@ class FailedCheck(Record):
     """A check that did not pass: `exit_code` is None if it could not be started, `output` the end of what it printed.
 
     `folder` is where it ran. `names` are files that the work is to create, which a check may call by name alone.
-    `killed` says that it did not end by itself.
+    `killed` says that it did not end by itself, `timed_out` that its time was over. `uninstalled` is the line about a
+    package that is missing and not the work's to bring; empty if there is none.
     """
 
     command: str
@@ -82,6 +115,8 @@ class FailedCheck(Record):
     folder: str
     names: tuple[str, ...] = ()
     killed: bool = False
+    timed_out: bool = False
+    uninstalled: str = ""
 
 
 class Cause(Record):
@@ -207,15 +242,42 @@ def _find_offline(check: FailedCheck) -> str | None:
     return next((line for line in lines if _OFFLINE.search(line) and not _NOT_OUTSIDE.search(line)), None)
 
 
+_FULL = re.compile(r"no space left on device|\bENOSPC\b|disk quota exceeded|\bEDQUOT\b", re.IGNORECASE)
+_TAKEN = re.compile(
+    r"address already in use|\bEADDRINUSE\b|only one usage of each socket address"
+    r"|\bport \d+ is already (?:in use|allocated)",
+    re.IGNORECASE,
+)
+
+
+def _find_line(pattern: re.Pattern[str]) -> Callable[[FailedCheck], str | None]:
+    def find(check: FailedCheck) -> str | None:
+        return next((line for line in check.output.splitlines() if pattern.search(line)), None)
+
+    return find
+
+
+def _find_uninstalled(check: FailedCheck) -> str | None:
+    return check.uninstalled or None
+
+
+def _find_timeout(check: FailedCheck) -> str | None:
+    return "" if check.timed_out else None
+
+
 def _find_kill(check: FailedCheck) -> str | None:
     return "" if check.killed else None
 
 
 _EVIDENCE = (
     _Row(failure=CheckFailure.KILLED, find=_find_kill),
+    _Row(failure=CheckFailure.TIMEOUT, find=_find_timeout),
     _Row(failure=CheckFailure.TOOL, find=_find_start_error, exit_codes=frozenset({None})),
     _Row(failure=CheckFailure.WORK, find=_find_own_file, exit_codes=frozenset(CANNOT_RUN)),
     _Row(failure=CheckFailure.TOOL, find=_find_unrunnable, exit_codes=frozenset(CANNOT_RUN)),
     _Row(failure=CheckFailure.WORK, find=_find_assertion),
+    _Row(failure=CheckFailure.PACKAGE, find=_find_uninstalled),
+    _Row(failure=CheckFailure.DISK, find=_find_line(_FULL)),
+    _Row(failure=CheckFailure.PORT, find=_find_line(_TAKEN)),
     _Row(failure=CheckFailure.NETWORK, find=_find_offline),
 )

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from drumline.ports.processes import Job
+from drumline.ports.processes import Ended, Job
 from drumline.record import Record, field
 
 
@@ -48,6 +48,10 @@ class Hold(Protocol):
         """The job without ways by which code of the person's checkout is found."""
         ...
 
+    def was_killed(self, ended: Ended) -> bool:
+        """Whether a job that was held did not end by itself."""
+        ...
+
 
 class NoHold:
     """Nothing is held."""
@@ -60,6 +64,10 @@ class NoHold:
     def strip(self, job: Job) -> Job:
         """The job as it is."""
         return job
+
+    def was_killed(self, ended: Ended) -> bool:
+        """Whether it says so."""
+        return ended.killed
 
 
 NO_HOLD = NoHold()

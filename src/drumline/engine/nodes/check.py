@@ -26,8 +26,10 @@ from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.leftovers import find_leftovers
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.nodes.workspace import set_up
 from drumline.engine.reporters import lead_reporters
 from drumline.engine.reports import Outcomes, keep_outcomes, read_outcomes
+from drumline.engine.uninstalled import find_uninstalled
 from drumline.errors import ChildKilled
 from drumline.isolation.scratch import open_scratch
 from drumline.ports.jail import NO_HOLD, Hold
@@ -88,7 +90,8 @@ async def run_check(
     exit_code = TIMED_OUT if ended.timed_out else ended.exit_code
     names = tuple(dict.fromkeys(PurePosixPath(file).name for file in files))
     failed = FailedCheck(command=command, exit_code=exit_code, output=output, folder=str(folder), names=names)
-    failed = replace(failed, killed=ended.killed)
+    uninstalled = find_uninstalled(command, output, folder) if exit_code else ""
+    failed = replace(failed, killed=hold.was_killed(ended), timed_out=ended.timed_out, uninstalled=uninstalled)
     return Checked(
         exit_code=exit_code,
         output=output[-MOST_OUTPUT:],
@@ -109,6 +112,7 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
     """Run the check in the step's workspace, which has the tree of the work again afterwards."""
     step, tree = work.orders.step.id, known(state.tree)
     log = work.kit.log(step, f"check-{state.attempts}-{command.number + 1}.log")
+    await _set_up_again(work, command, state)
     if command.delay:
         await work.kit.clock.sleep(command.delay)
     found = await run_check(
@@ -141,6 +145,15 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
         report=found.report,
     )
     return Note(step=[ended])
+
+
+async def _set_up_again(work: StepWork, command: cmd.RunCheck, state: StepState) -> None:
+    """Run the setup command before a check is repeated that lacked what setup may bring."""
+    earlier = state.verdicts.get(command.number)
+    failure = earlier.ended.failure if earlier and earlier.ended.tree == state.tree else ""
+    if failure and CHECK_RULES[CheckFailure(failure)].sets_up and work.run.begun.setup:
+        await set_up(work)
+        await work.kit.workspaces.clean(work.orders.step.id, known(state.tree), base=known(state.base))
 
 
 class Scene(Record):

@@ -8,7 +8,7 @@ from drumline.core.stepstate import StepState
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.salvage import list_ignored
 from drumline.errors import ChildKilled
-from drumline.ports.processes import Job
+from drumline.ports.processes import Ended, Job
 
 SETUP = "setup"
 
@@ -22,6 +22,17 @@ async def intend(work: StepWork) -> Note:
     return Note(step=[ev.WorkspaceAssigned(path=path, base=base)])
 
 
+async def set_up(work: StepWork) -> Ended:
+    """Run the setup command of the run in the step's workspace."""
+    job = Job(
+        argv=["bash", "-c", work.run.begun.setup],
+        cwd=work.kit.workspaces.path(work.orders.step.id),
+        log=work.kit.log(work.orders.step.id, f"{SETUP}.log"),
+        timeout=work.kit.check_timeout,
+    )
+    return await work.tools.processes.run(work.tools.checks.strip(job))
+
+
 async def act(work: StepWork, state: StepState) -> Note:
     """Make it, or say why it cannot be made."""
     step, workspaces = work.orders.step.id, work.kit.workspaces
@@ -30,13 +41,7 @@ async def act(work: StepWork, state: StepState) -> Note:
     setup = work.run.begun.setup
     if not setup:
         return Note(step=[ev.WorkspaceReady(tree=tree)])
-    job = Job(
-        argv=["bash", "-c", setup],
-        cwd=workspaces.path(step),
-        log=work.kit.log(step, f"{SETUP}.log"),
-        timeout=work.kit.check_timeout,
-    )
-    ended = await work.tools.processes.run(work.tools.checks.strip(job))
+    ended = await set_up(work)
     if ended.killed:
         raise ChildKilled(f"the setup command {setup}")
     if ended.exit_code != 0:

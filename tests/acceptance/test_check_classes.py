@@ -1,0 +1,63 @@
+"""Checks that fail because of this machine: no fix is used up, setup runs again, and the block says what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.acceptance.userland import make_user, step_text
+
+
+def test_a_package_that_is_declared_and_not_installed_is_installed_by_another_setup(tmp_path: Path) -> None:
+    check = "test -f step-1.txt && python3 -c 'import drumbeat_extra'"
+    user = make_user(tmp_path, step_text("step-1", checks=(check,)))
+    (user.repo / "requirements.txt").write_text("drumbeat-extra\n")
+    (user.repo / ".gitignore").write_text("drumbeat_extra.py\n")
+    user.commit_all("needs a package")
+    counter = tmp_path / "setups"
+    setup = f"echo x >> {counter}; test $(wc -l < {counter}) -lt 2 || touch drumbeat_extra.py"
+    (user.repo / ".drumline").mkdir(exist_ok=True)
+    (user.repo / ".drumline/config.toml").write_text(f"setup = '{setup}'\n")
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    assert "a package that the project needs is not installed here" in ran.text
+    assert counter.read_text() == "x\nx\n"
+    assert user.step("step-1")["attempts"] == 1
+
+
+def test_a_package_that_stays_missing_blocks_the_step_with_what_to_do(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1", checks=("python3 -c 'import drumbeat_extra'",)))
+    (user.repo / "requirements.txt").write_text("drumbeat-extra\n")
+    user.commit_all("needs a package")
+
+    ran = user.run()
+
+    assert ran.code == 2, ran.text
+    assert "No module named 'drumbeat_extra'" in ran.text
+    assert "configure a setup command that installs it" in ran.text
+    assert user.step("step-1")["attempts"] == 1
+
+
+def test_a_package_that_the_work_uses_and_does_not_declare_goes_back_to_the_agent(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1", checks=("python3 use.py",)))
+    user.play(
+        {"match": {"step": "step-1", "attempt": 1}, "write": {"use.py": "import drumbeat_extra\n"}},
+        {"match": {"step": "step-1", "attempt": 2}, "write": {"use.py": "print('done')\n"}},
+    )
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    assert user.step("step-1")["attempts"] == 2
+
+
+def test_a_check_that_takes_too_long_is_repeated_and_blocks_the_step_without_a_fix(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1", checks=("sleep 60",)))
+
+    ran = user.run(env={"DRUMLINE_CHECK_TIMEOUT": "1"})
+
+    assert ran.code == 2, ran.text
+    assert "the check took too long" in ran.text
+    assert "raise check_timeout" in ran.text
+    assert user.step("step-1")["attempts"] == 1
