@@ -2,19 +2,20 @@
 
 It is a program of its own: `python acpactor.py`. Sessions it remembers are files in the folder it is given; steps that
 are there in `steps.json` go before those of any prompt. It speaks the protocol in plain JSON, whose shapes our client
-checks with the protocol's library: that library takes a second to import, and tests start this program often.
+checks with the protocol's library: that library takes a second to import, and tests start this program often. For the
+same reason it has threads instead of an event loop, whose modules take four times as long to import as all others.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Event, Lock, Thread
 from typing import Any
 
 VERSION = 1
@@ -35,7 +36,6 @@ MODE = {
     "currentValue": "build",
     "options": [{"group": "all", "name": "All", "options": CHOICES}],
 }
-LONGEST = 64 << 20
 
 
 class Refusal(Exception):
@@ -51,11 +51,12 @@ class Actor:
 
     def __init__(self, memory: Path) -> None:
         self._memory = memory
-        self._cancelled = asyncio.Event()
+        self._cancelled = Event()
         self._heard: dict[str, Any] = {}
-        self._asked: dict[int, asyncio.Future[Any]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._methods: dict[str, Callable[[dict[str, Any]], Awaitable[Any]]] = {
+        self._asked: dict[int, SimpleQueue[dict[str, Any]]] = {}
+        self._listening = Lock()
+        """Held while a command runs: an agent that runs one does not listen meanwhile."""
+        self._methods: dict[str, Callable[[dict[str, Any]], Any]] = {
             "initialize": self.initialize,
             "session/new": self.new_session,
             "session/load": self.load_session,
@@ -65,49 +66,46 @@ class Actor:
             "session/prompt": self.prompt,
         }
 
-    async def listen(self) -> None:
+    def listen(self) -> None:
         """Answer until nobody speaks any more; each request is worked on while the next is heard."""
-        reader = asyncio.StreamReader(limit=LONGEST)
-        loop = asyncio.get_running_loop()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        while line := await reader.readline():
+        for line in sys.stdin:
             message = json.loads(line)
-            if "method" in message:
-                task = asyncio.create_task(self._answer(message))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-            else:
-                self._asked.pop(message["id"]).set_result(message)
+            with self._listening:
+                if "method" in message:
+                    Thread(target=self._answer, args=[message], daemon=True).start()
+                else:
+                    self._asked.pop(message["id"]).put(message)
+        self._listening.acquire()
 
-    async def _answer(self, message: dict[str, Any]) -> None:
+    def _answer(self, message: dict[str, Any]) -> None:
         try:
             method = self._methods.get(message["method"])
             if method is None:
                 raise Refusal(-32601, f"Method not found: {message['method']}")
-            reply = {"result": await method(message.get("params") or {})}
+            reply = {"result": method(message.get("params") or {})}
         except Refusal as refusal:
             reply = {"error": refusal.error}
         if "id" in message:
             _send({"id": message["id"], **reply})
 
-    async def _ask(self, method: str, **params: Any) -> dict[str, Any]:
+    def _ask(self, method: str, **params: Any) -> dict[str, Any]:
         number = len(self._asked) + 1
-        self._asked[number] = asyncio.get_running_loop().create_future()
+        answers = self._asked[number] = SimpleQueue()
         _send({"id": number, "method": method, "params": params})
-        reply = await self._asked[number]
+        reply = answers.get()
         if "error" in reply:
             raise Refusal(reply["error"]["code"], reply["error"]["message"])
         return dict(reply["result"] or {})
 
-    async def initialize(self, given: dict[str, Any]) -> Any:
+    def initialize(self, given: dict[str, Any]) -> Any:
         self._heard["capabilities"] = given["clientCapabilities"]
         if "deaf" in sys.argv:
-            await asyncio.sleep(1000)
+            Event().wait(1000)
         if "locked" in sys.argv:
             raise Refusal(-32000, "Authentication required")
         return {"protocolVersion": VERSION, "agentCapabilities": {"loadSession": True}}
 
-    async def new_session(self, given: dict[str, Any]) -> Any:
+    def new_session(self, given: dict[str, Any]) -> Any:
         self._heard["servers"] = given.get("mcpServers") or []
         name = f"s-{len(list(self._memory.glob('s-*'))) + 1}"
         (self._memory / name).touch()
@@ -115,25 +113,25 @@ class Actor:
             return {"sessionId": name, "configOptions": [MODE]}
         return {"sessionId": name} | ({} if "modeless" in sys.argv else {"modes": MODES})
 
-    async def load_session(self, given: dict[str, Any]) -> Any:
+    def load_session(self, given: dict[str, Any]) -> Any:
         if not (self._memory / given["sessionId"]).exists():
             raise Refusal(-32603, "No such session")
-        await self._update(given["sessionId"], {"sessionUpdate": "agent_message_chunk", "content": _text("of old")})
+        self._update(given["sessionId"], {"sessionUpdate": "agent_message_chunk", "content": _text("of old")})
         return {"modes": MODES}
 
-    async def set_session_mode(self, given: dict[str, Any]) -> Any:
+    def set_session_mode(self, given: dict[str, Any]) -> Any:
         self._heard["mode"] = given["modeId"]
         return {}
 
-    async def set_config_option(self, given: dict[str, Any]) -> Any:
+    def set_config_option(self, given: dict[str, Any]) -> Any:
         self._heard[given["configId"]] = given["value"]
         return {"configOptions": [MODE]}
 
-    async def cancel(self, given: dict[str, Any]) -> None:
+    def cancel(self, given: dict[str, Any]) -> None:
         Path("cancelled").touch()
         self._cancelled.set()
 
-    async def prompt(self, given: dict[str, Any]) -> Any:
+    def prompt(self, given: dict[str, Any]) -> Any:
         session, text = given["sessionId"], given["prompt"][0]["text"]
         ending: dict[str, Any] = {"stopReason": "end_turn"}
         with (self._memory / session).open("a") as file:
@@ -146,59 +144,66 @@ class Actor:
                 elif key == "usage":
                     ending["usage"] = value
                 else:
-                    await getattr(self, f"play_{key}")(session, value)
+                    getattr(self, f"play_{key}")(session, value)
         return ending
 
-    async def play_say(self, session: str, value: str) -> None:
+    def play_say(self, session: str, value: str) -> None:
         for piece in (value[:3], value[3:]):
-            await self._update(session, {"sessionUpdate": "agent_message_chunk", "content": _text(piece)})
+            self._update(session, {"sessionUpdate": "agent_message_chunk", "content": _text(piece)})
 
-    async def play_update(self, session: str, value: dict[str, Any]) -> None:
-        await self._update(session, value)
+    def play_update(self, session: str, value: dict[str, Any]) -> None:
+        self._update(session, value)
 
-    async def play_ask(self, session: str, value: dict[str, Any]) -> None:
+    def play_ask(self, session: str, value: dict[str, Any]) -> None:
         call = {"toolCallId": "c1", **value}
-        answer = await self._ask("session/request_permission", sessionId=session, toolCall=call, options=OPTIONS)
+        answer = self._ask("session/request_permission", sessionId=session, toolCall=call, options=OPTIONS)
         chosen = answer["outcome"].get("optionId", "cancelled")
         with suppress(OSError), Path("answers").open("a") as file:  # where it may only read, the answer is not kept
             file.write(f"{chosen}\n")
 
-    async def play_write(self, session: str, value: dict[str, str]) -> None:
+    def play_write(self, session: str, value: dict[str, str]) -> None:
         try:
-            await self._ask("fs/write_text_file", sessionId=session, **value)
+            self._ask("fs/write_text_file", sessionId=session, **value)
         except Refusal as error:
-            await self.play_say(session, f"refused: {error}")
+            self.play_say(session, f"refused: {error}")
 
-    async def play_shell(self, session: str, value: str) -> None:
-        subprocess.run(["bash", "-c", value])  # noqa: ASYNC221 - whoever runs a command does not listen meanwhile
+    def play_shell(self, session: str, value: str) -> None:
+        import subprocess  # the steps of most tests have no command
 
-    async def play_error(self, session: str, value: dict[str, Any]) -> None:
+        with self._listening:
+            subprocess.run(["bash", "-c", value])
+
+    def play_error(self, session: str, value: dict[str, Any]) -> None:
         raise Refusal(value["code"], value["message"], value.get("data"))
 
-    async def play_die(self, session: str, value: int) -> None:
+    def play_die(self, session: str, value: int) -> None:
         print("something broke", file=sys.stderr, flush=True)
         os._exit(value)
 
-    async def play_wait(self, session: str, value: float) -> None:
-        await asyncio.sleep(value)
+    def play_wait(self, session: str, value: float) -> None:
+        Event().wait(value)
 
-    async def play_await_cancel(self, session: str, value: str) -> None:
-        await self._cancelled.wait()
+    def play_await_cancel(self, session: str, value: str) -> None:
+        self._cancelled.wait()
 
-    async def play_tell(self, session: str, value: str) -> None:
+    def play_tell(self, session: str, value: str) -> None:
         Path(value).write_text(json.dumps(self._heard))
 
-    async def play_print(self, session: str, value: str) -> None:
+    def play_print(self, session: str, value: str) -> None:
         sys.stdout.write(value + "\n")
         sys.stdout.flush()
 
-    async def _update(self, session: str, update: dict[str, Any]) -> None:
+    def _update(self, session: str, update: dict[str, Any]) -> None:
         _send({"method": "session/update", "params": {"sessionId": session, "update": update}})
 
 
+SENDING = Lock()
+
+
 def _send(message: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-    sys.stdout.flush()
+    with SENDING:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
 
 
 def _text(said: str) -> dict[str, str]:
@@ -206,4 +211,4 @@ def _text(said: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    asyncio.run(Actor(Path(sys.argv[1])).listen())
+    Actor(Path(sys.argv[1])).listen()
