@@ -208,7 +208,7 @@ class World:
 
     def agents(self) -> list[int]:
         """Live processes of this world that some driver started for an agent or a check."""
-        return [pid for pid in self.processes() if f"{census.MARK}=" in read_environ(pid)]
+        return find_processes(f"{WORLD}={self.name}", f"{census.MARK}=")
 
     def supervisors(self) -> list[int]:
         """Live supervisors of this world; a child that one has forked and that is nothing else yet is none."""
@@ -299,12 +299,13 @@ def open_journal(path: Path) -> Iterator[SqliteStore]:
 
 
 def wait_until(true: Callable[[], T], what: str, *, seconds: float = DEADLINE) -> T:
-    """Look until something is true and return it; give up loudly."""
-    deadline = time.monotonic() + seconds
+    """Look until something is true and return it; give up loudly. At most half of the time is spent looking."""
+    deadline = (began := time.monotonic()) + seconds
     while not (found := true()):
         if time.monotonic() > deadline:
             raise AssertionError(f"waited in vain for {what}")
-        time.sleep(0.02)
+        time.sleep(max(0.02, time.monotonic() - began))
+        began = time.monotonic()
     return found
 
 
@@ -314,15 +315,20 @@ def send(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def find_processes(entry: str) -> list[int]:
-    """Every live process with this entry in its environment, ours excepted."""
-    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-    return [pid for pid in pids if pid != os.getpid() and entry in read_environ(pid).split("\0")]
+def find_processes(entry: str, beginning: str = "") -> list[int]:
+    """Every live process with this entry in its environment, ours excepted; also with one that begins like this."""
+    pids = [int(path.name) for path in os.scandir("/proc") if path.name.isdigit()]
+    environs = {pid: read_environ(pid) for pid in pids if pid != os.getpid()}
+    wanted = f"\0{entry}\0".encode(), f"\0{beginning}".encode()
+    return [pid for pid, environ in environs.items() if all(part in environ for part in wanted)]
 
 
-def read_environ(pid: int) -> str:
-    """A process's environment; empty if it is gone."""
-    return _read_proc(pid, "environ")
+def read_environ(pid: int) -> bytes:
+    """A process's environment, each entry between two zero bytes; empty if the process is gone."""
+    try:
+        return b"\0" + Path(f"/proc/{pid}/environ").read_bytes() + b"\0"
+    except OSError:
+        return b""
 
 
 def read_command(pid: int) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -43,14 +42,16 @@ def write_rules() -> list[Rule]:
 
 
 def _work(step: str, line: str) -> str:
-    return f"{DAEMONS} echo {line} >> {step}.txt; sleep 0.15; mkdir -p out; echo {line} >> out/{step}"
+    hold = 'while test -e "$HOLD"; do sleep 0.05; done;'
+    return f"{DAEMONS} {hold} echo {line} >> {step}.txt; sleep 0.15; mkdir -p out; echo {line} >> out/{step}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Uninterrupted:
-    """What a run that nobody disturbed came to, and how long that took."""
+    """What a run that nobody disturbed came to, how many events that took and how long."""
 
     tree: str
+    events: int
     seconds: float
 
 
@@ -59,9 +60,10 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Uninterr
     with make_world(tmp_path_factory.mktemp("uninterrupted"), write_steps(), write_rules()) as world:
         began = time.monotonic()
         code, said = world.call(*world.run_args())
+        seconds = time.monotonic() - began
         assert code == 0, said
         assert world.landed() == ONCE
-        yield Uninterrupted(tree=world.tree(), seconds=time.monotonic() - began)
+        yield Uninterrupted(tree=world.tree(), events=len(world.journal()), seconds=seconds)
 
 
 @pytest.fixture
@@ -75,17 +77,26 @@ def drive_on(world: World) -> Started:
     return world.start("resume") if world.state() else world.start(*world.run_args())
 
 
-def drive_with_kills(world: World, moments: random.Random, longest: float) -> int:
-    """Kill the driver after a random while, again and again, then let it end; return how many kills hit."""
+def wait_moment(world: World, driver: Started, seconds: float, events: int) -> None:
+    """Wait for so long, but not past the driver's end, nor past so many events of the run if a number is given."""
+    deadline = time.monotonic() + seconds
+    while driver.poll() is None and time.monotonic() < deadline:
+        if events and world.store.exists() and len(world.journal()) >= events:
+            return
+        time.sleep(0.02)
+
+
+def drive_with_kills(world: World, moments: random.Random, longest: float, events: int) -> int:
+    """Kill the driver after a random while, again and again, then let it end; return how many kills hit.
+
+    The first driver is killed before the run has more than `events`, however fast the machine has become meanwhile.
+    """
     kills = 0
     for _ in range(MOST_KILLS):
         driver = drive_on(world)
-        try:
-            driver.wait(moments.uniform(0.1, longest))
-        except subprocess.TimeoutExpired:
-            driver.kill()
-            driver.wait()
-            kills += 1
+        wait_moment(world, driver, moments.uniform(0.1, longest), 0 if kills else events)
+        driver.kill()
+        kills += driver.wait() == -signal.SIGKILL
         if world.state() == "done":
             return kills
     last = drive_on(world)
@@ -109,8 +120,9 @@ def assert_good_end(world: World, uninterrupted: Uninterrupted) -> None:
 def check_random_kills(world: World, uninterrupted: Uninterrupted, seed: int) -> None:
     """Kill at the moments of this seed; a kill comes at any time between the start and well into the work."""
     checkout = world.checkout()
+    longest = min(4.0, max(1.5, uninterrupted.seconds * 0.6))
 
-    kills = drive_with_kills(world, random.Random(seed), longest=min(4.0, max(1.5, uninterrupted.seconds * 0.6)))
+    kills = drive_with_kills(world, random.Random(seed), longest, uninterrupted.events // 2)
 
     assert kills > 0
     assert_good_end(world, uninterrupted)
@@ -132,6 +144,11 @@ def test_a_run_killed_at_many_more_random_moments_ends_as_if_it_had_not_been(
     check_random_kills(world, uninterrupted, seed)
 
 
+def start_held(world: World) -> Started:
+    """Begin the run with agents that stay at work until they are killed, however long it takes to look at them."""
+    return world.start(*world.run_args(), HOLD=str(world.repo))
+
+
 def kill_with_supervisors(world: World, driver: Started) -> list[int]:
     """Kill a driver and all its supervisors at once while an agent is at work; return the agents that outlive them."""
     wait_until(lambda: len(world.agents()) > 3, "agents with their daemons")
@@ -148,7 +165,7 @@ def kill_with_supervisors(world: World, driver: Started) -> list[int]:
 def test_agents_that_lost_driver_and_supervisor_are_swept_by_a_resume(
     world: World, uninterrupted: Uninterrupted
 ) -> None:
-    orphans = kill_with_supervisors(world, world.start(*world.run_args()))
+    orphans = kill_with_supervisors(world, start_held(world))
 
     code, said = world.call("resume")
 
@@ -159,7 +176,7 @@ def test_agents_that_lost_driver_and_supervisor_are_swept_by_a_resume(
 
 
 def test_an_agent_dies_with_its_killed_driver_before_anybody_resumes(world: World) -> None:
-    driver = world.start(*world.run_args())
+    driver = start_held(world)
     wait_until(lambda: len(world.agents()) > 3, "agents with their daemons")
 
     driver.kill()
@@ -171,7 +188,7 @@ def test_an_agent_dies_with_its_killed_driver_before_anybody_resumes(world: Worl
 
 def kill_inside_an_attempt(world: World) -> None:
     """Leave a run whose first step has an attempt open that nobody works on any more."""
-    driver = world.start(*world.run_args())
+    driver = start_held(world)
     wait_until(lambda: world.store.exists() and world.kinds("step-1")[-1:] == ["AttemptStarted"], "an attempt")
     wait_until(world.agents, "an agent at work")
     driver.kill()

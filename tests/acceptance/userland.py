@@ -302,11 +302,12 @@ def processes_of(folder: Path) -> list[int]:
 
 
 def wait_for(holds: Callable[[], object], what: str, *, patience: float = PATIENCE) -> None:
-    """Look again and again until something holds."""
-    deadline = time.monotonic() + patience
+    """Look again and again until something holds, at most half of the time."""
+    deadline = (began := time.monotonic()) + patience
     while not holds():
         assert time.monotonic() < deadline, what
-        time.sleep(0.05)
+        time.sleep(max(0.05, time.monotonic() - began))
+        began = time.monotonic()
 
 
 def step_of(status: Mapping[str, object], name: str) -> dict[str, object]:

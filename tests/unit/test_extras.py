@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from tests.unit.sources import list_imports
 
 import drumline
 from drumline import extras
@@ -156,10 +157,10 @@ def read_names(texts: Iterable[str]) -> set[str]:
 def read_packages(path: Path) -> set[str]:
     """The packages of others that a file imports, also those it imports when needed."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in list_imports(path):
         if isinstance(node, ast.Import):
             found |= {name.name.partition(".")[0] for name in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif node.module and not node.level:
             found.add(node.module.partition(".")[0])
     return found - sys.stdlib_module_names - {"drumline", "__future__"}
 

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.unit.sources import list_imports, parse_module
+
 import drumline
 
 ROOT = Path(drumline.__file__).parent
@@ -99,10 +101,10 @@ def name_module(path: Path, root: Path) -> str:
 def list_targets(path: Path, root: Path, modules: set[str]) -> set[str]:
     """The modules of the package that a file imports, wherever in the file."""
     targets: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in list_imports(path):
         if isinstance(node, ast.Import):
             targets.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             module = absolute(node, path, root)
             names = (f"{module}.{alias.name}" for alias in node.names)
             targets.update(name if name in modules else module for name in names)
@@ -135,13 +137,13 @@ def refuse_foreign(package: str) -> str:
 def read_imports(path: Path, root: Path) -> Iterator[tuple[int, str]]:
     """Line and dotted name of each import of a module, wherever in the module it stands."""
     skipped = for_types_only(path) if path == root / "errors.py" else set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        lineno = getattr(node, "lineno", 0)
+    for node in list_imports(path):
+        lineno = node.lineno
         if lineno in skipped:
             continue
         if isinstance(node, ast.Import):
             yield from ((lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             module = absolute(node, path, root)
             names = (alias.name for alias in node.names)
             # `from drumline import x` may name a module as well as a value such as the version.
@@ -165,7 +167,7 @@ def exists(root: Path, module: str, name: str) -> bool:
 def for_types_only(path: Path) -> set[int]:
     """Lines below `if TYPE_CHECKING:`."""
     lines: set[int] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parse_module(path)):
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return lines

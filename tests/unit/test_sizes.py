@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.unit.sources import walk_statements
+
 import drumline
 
 ROOT = Path(drumline.__file__).parent
@@ -28,7 +30,7 @@ def find_excesses(root: Path) -> list[str]:
             found.append(f"{place}: says nothing about what is in it")
         if (lines := len(text.splitlines())) > MODULE_LINES:
             found.append(f"{place}: {lines} lines")
-        functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, Function))
+        functions = sorted((n for n in walk_statements(path) if isinstance(n, Function)), key=lambda f: f.lineno)
         found.extend(f"{place}:{f.lineno}: {f.name} {excess}" for f in functions for excess in exceed(f))
     return found
 
