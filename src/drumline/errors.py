@@ -3,7 +3,8 @@
     DrumlineError            exit 1   something was refused; `hint` says what to type next
     ├── InvalidInput         exit 3   a plan, flow, setting or argument is wrong
     │   ├── InvalidPlan      exit 3   …with the list of problems found in the plan
-    │   └── InvalidFlow      exit 3   …with the list of problems found in the flow
+    │   ├── InvalidFlow      exit 3   …with the list of problems found in the flow
+    │   └── NotNow           exit 3   a plan's file is not written while this process stops: the next start writes it
     ├── NeedsPerson          exit 2   nothing is wrong, but a person has to say something first
     ├── StoreError           exit 1   the journal could not be read or written
     │   ├── Conflict                  somebody else appended first: read again and decide again
@@ -63,6 +64,10 @@ class InvalidFlow(InvalidInput):
     def __init__(self, message: str, problems: Sequence[Problem], *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
         self.problems = tuple(problems)
+
+
+class NotNow(InvalidInput):
+    """A plan's file cannot be written at once, and this process is to stop: the next start writes it."""
 
 
 class NeedsPerson(DrumlineError):

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +78,31 @@ def test_a_signal_stops_the_driver_gives_its_steps_back_and_ends_its_agents(
     assert world.wait(driver) == INTERRUPTED, world.said(driver)
     assert world.processes() == []
     assert_given_back(world)
+    assert_resumes(world)
+
+
+def test_a_stop_does_not_wait_for_a_git_of_the_users_and_the_next_start_writes_what_is_late(world: World) -> None:
+    driver = start_working(world)
+    over = threading.Event()
+
+    def lock_index() -> None:
+        while not over.wait(0.05):
+            (world.repo / ".git/index.lock").touch()
+        (world.repo / ".git/index.lock").unlink()
+
+    git = threading.Thread(target=lock_index)
+    git.start()
+    wait_until((world.repo / ".git/index.lock").exists, "git at work")
+    try:
+        os.kill(driver.pid, signal.SIGINT)
+
+        assert world.wait(driver) == INTERRUPTED, world.said(driver)
+        assert {"claimed", "in-progress"}.issuperset(world.statuses()[step] for step in STEPS[:2])
+    finally:
+        over.set()
+        git.join()
+    assert "the next start of the run writes it" in world.said(driver)
+    assert world.held() == {}
     assert_resumes(world)
 
 

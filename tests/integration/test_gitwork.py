@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from drumline.errors import NotNow
 from drumline.planfiles import gitwork
-from drumline.planfiles.drafts import EditedMeanwhile, put_file
+from drumline.planfiles.drafts import EditedMeanwhile, PlanLock, put_file
 
 
 @pytest.fixture
@@ -97,6 +98,38 @@ def test_a_git_that_does_not_end_is_waited_for_only_a_while(checkout: Path, monk
     put_file(file, b"marked", before=None)
 
     assert file.read_bytes() == b"marked"
+
+
+def stop_later(monkeypatch: pytest.MonkeyPatch) -> threading.Timer:
+    """Somebody who stops this process in a moment; without that, it would wait for ever."""
+    monkeypatch.setattr(gitwork, "YOUNG", 3600.0)
+    timer = threading.Timer(0.3, gitwork.hurry)
+    timer.start()
+    return timer
+
+
+def test_a_process_that_is_stopped_waits_for_no_git(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = checkout / "repo/plan.md"
+    (checkout / "repo/.git/index.lock").touch()
+
+    with gitwork.patient():
+        stop_later(monkeypatch)
+        with pytest.raises(NotNow):
+            put_file(file, b"marked", before=None)
+
+    assert [found.name for found in file.parent.glob("*plan.md*")] == []
+    (checkout / "repo/.git/index.lock").unlink()
+    put_file(file, b"marked", before=None)
+    assert file.read_bytes() == b"marked"
+
+
+def test_a_process_that_is_stopped_waits_for_no_other_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    locks = [PlanLock([tmp_path], tmp_path / "lock") for _ in range(2)]
+
+    with gitwork.patient(), locks[0].hold():
+        stop_later(monkeypatch)
+        with pytest.raises(NotNow), locks[1].hold():
+            raise AssertionError("two writers at once")
 
 
 def test_a_plan_outside_of_any_checkout_is_written_at_once(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from drumline.core.state import RunState
 from drumline.engine.figures import complete
 from drumline.engine.kit import Kit
 from drumline.engine.refusals import explain_refusal
-from drumline.errors import InvalidInput
+from drumline.errors import InvalidInput, NotNow
 from drumline.ports.journal import Addition
 from drumline.ports.planfiles import Account
 from drumline.record import Record, field, replace
@@ -90,9 +90,12 @@ class Outbox(Record):
     def complain(self, error: OSError) -> None:
         """Tell once that the machine refuses something of the plan's files."""
         message = f"the plan's files cannot be brought up to date: {explain_refusal(error)}"
+        self._report(message, where=str(error.filename or "plan"))
+
+    def _report(self, message: str, *, where: str) -> None:
         if message not in self._told:
             self._told.add(message)
-            self.tell([Problem(code="refused", message=message, where=str(error.filename or "plan"))])
+            self.tell([Problem(code="refused", message=message, where=where)])
 
     def overdue(self, run: RunState, marks: Mapping[StepId, Marks], held: Collection[StepId]) -> list[Step]:
         """Steps whose file does not say yet what it should, in plan order."""
@@ -151,6 +154,9 @@ class Outbox(Record):
         write = partial(self.kit.planfiles.write, step, want.marks, ticked=want.ticked, unless=replacing)
         try:
             digest = await anyio.to_thread.run_sync(write)
+        except NotNow as late:
+            self._report(f"{late}; the next start of the run writes it", where=step.path)
+            return None
         except InvalidInput:
             return None
         if not digest:

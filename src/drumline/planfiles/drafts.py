@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from drumline.errors import InvalidInput
-from drumline.planfiles.gitwork import wait_for_git
+from drumline.planfiles.gitwork import rest, wait_for_git
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class PlanLock:
         """Hold the lock."""
         handle = self._open()
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            self._wait(handle)
             if not self._swept:
                 for folder in self._folders:
                     _sweep(folder)
@@ -55,6 +55,14 @@ class PlanLock:
             yield
         finally:
             os.close(handle)
+
+    def _wait(self, handle: int) -> None:
+        """Wait for the lock: its holder may wait for a git, so that a person who stops us must not wait for both."""
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            rest(self._file or self._folders[0])
 
     def _open(self) -> int:
         if self._file is None:

@@ -3,14 +3,20 @@
 A rebase puts changes aside and then refuses to go on if it finds a new one: a mark written in that moment would leave
 the user in the middle of it, with their changes in a stash. The rule: such a moment is waited for, but never for long,
 because a conflict may keep a rebase open for days, and a git that was killed leaves its lock file. Marks that are
-written one after the other wait for the same git together, not each of them.
+written one after the other wait for the same git together, not each of them. A person who stops this process waits for
+none of it: what is late is written at the next start.
 """
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from drumline.errors import NotNow
 
 SIGNS = ("index.lock", "rebase-merge", "rebase-apply")
 """What is in git's folder while it changes the checkout."""
@@ -34,12 +40,35 @@ class _Sighting:
 _sightings: dict[Path, _Sighting] = {}
 """By git's folder; of this process."""
 
+_hurried = threading.Event()
+"""Set while somebody waits for this process to stop."""
+
+
+@contextmanager
+def patient() -> Iterator[None]:
+    """Wait for gits again once this is over, whatever was said meanwhile."""
+    try:
+        yield
+    finally:
+        _hurried.clear()
+
+
+def hurry() -> None:
+    """Wait for no git any more, nor for other writers: this process is to stop."""
+    _hurried.set()
+
+
+def rest(file: Path) -> None:
+    """Wait a moment for somebody who keeps the file from being written; NotNow if this process is to stop."""
+    if _hurried.wait(LOOK):
+        raise NotNow(f"{str(file)!r} was not written: another program was changing the checkout")
+
 
 def wait_for_git(file: Path) -> None:
     """Wait until no git is changing the checkout in which the file is; for one git at most `YOUNG` seconds."""
     folder = _find_git_dir(file)
     while folder is not None and _is_worth_waiting(folder):
-        time.sleep(LOOK)
+        rest(file)
 
 
 def _is_worth_waiting(folder: Path) -> bool:
