@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, make_user, step_text
+from tests.acceptance.userland import PLAN, User, make_user, step_of, step_text, write_plan
 from tests.integration.worlds import RUN, World, WritingAgent, judge, small_plan, step
 
 from drumline.agents.command import judge as judge_command
@@ -230,6 +230,53 @@ def test_supervisor_check_and_git_may_be_killed_without_costing_an_attempt(tmp_p
     assert "the check" in str(killed[1])
     assert (tmp_path / "shim" / "used").exists()  # while the workspace was cleaned up: nothing was open, nothing lost
     assert [line["event"] for line in ran.lines if line.get("event") in ("fix", "check_failed", "retry_wait")] == []
+
+
+UNTIL = "test -e {folder}/spared || kill -KILL {pid}; test -e {folder}/spared || sleep 100"
+"""Kills until the file `spared` is there."""
+KILLED_GIT = """#!/bin/bash
+case " $* " in *" write-tree "*) {until};; esac
+exec {git} "$@"
+"""
+
+
+def endanger(user: User, victim: str) -> dict[str, str]:
+    """Let this be killed whenever it is at work for the step; returns the environment of the run."""
+    own, parent = (UNTIL.format(folder=user.folder, pid=pid) for pid in ("$$", "$PPID"))
+    deed = {"agent": own, "supervisor": parent}.get(victim, "true")
+    check = {"check": own}.get(victim, "true")
+    write_plan(user.repo / PLAN, step_text("step-1", checks=[f"{check}; test -f step-1.txt"]))
+    user.commit_all("plan")
+    user.play({"match": {"step": "step-1"}, "run": f"{deed}; echo 1 > step-1.txt"})
+    path = user.env["PATH"]
+    if victim == "git":
+        shim = user.folder / "shim"
+        shim.mkdir()
+        (shim / "git").write_text(KILLED_GIT.format(until=own, git=shutil.which("git")), encoding="utf-8")
+        (shim / "git").chmod(0o755)
+        path = f"{shim}:{path}"
+    return {"PATH": path}
+
+
+@pytest.mark.parametrize("victim", ["git", "supervisor", "agent", "check"])
+def test_what_is_killed_three_times_blocks_its_step_and_a_resume_takes_it_up(tmp_path: Path, victim: str) -> None:
+    user = make_user(tmp_path)
+    env = endanger(user, victim)
+
+    ran = user.run("--json", env=env)
+    blocked = step_of(user.status(), "step-1")
+    (tmp_path / "spared").touch()
+    resumed = user.drumline("resume", env=env)
+
+    assert ran.code == 2, ran.text
+    assert blocked["state"] == "blocked", ran.text
+    assert f"killed from outside {MOST_KILLS} times in a row" in str(blocked["reason"])
+    assert victim in str(blocked["reason"])
+    assert [line["event"] for line in ran.lines if line.get("event") in ("fix", "check_failed")] == []
+    assert resumed.code == 0, resumed.text
+    assert user.git("log", "--format=%s", f"main..{user.branch()}").count("\n") == 0  # one landing
+    done = step_of(user.status(), "step-1")
+    assert (done["state"], done["fixes"]) == ("done", 0)
 
 
 def test_what_a_check_started_and_could_not_be_ended_is_named_in_the_steps_notices(tmp_path: Path) -> None:
