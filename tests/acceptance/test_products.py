@@ -177,3 +177,113 @@ def test_an_ignored_file_that_setup_made_is_not_the_attempts(user: User) -> None
 
     assert ran.code == 0, ran.text
     assert "not landed" not in ran.text
+
+
+def ask_for(user: User, files: str, *, check: str = "test -f a.txt") -> None:
+    """Write a plan of one step that names these files, beside `a.txt`."""
+    text = step_text(STEP, checks=(check,))
+    write_plan(user.repo / "plans/p", text.replace("status: ready", f"status: ready\nfiles: [{files}, a.txt]"))
+
+
+def assert_missed(user: User, *names: str) -> None:
+    """Only `a.txt` has landed, nothing is proved, and these files are named as missing."""
+    assert landed(user) == ["a.txt"]
+    assert_unproved(user)
+    told = user.drumline("why", STEP).out.partition("landed without ")[2].partition(", which")[0]
+    assert told == ", ".join(names)
+
+
+BEHIND = "mkdir -p real gen/deep && echo 1 > real/x.json && ln -s ../real gen/link"
+
+
+@pytest.mark.parametrize(
+    ("ignored", "files", "makes", "missed"),
+    [
+        ("target/", "'**/target/x.json'", "mkdir -p sub/target; touch sub/target/x.json", "sub/target/x.json"),
+        (
+            "target",
+            "'target/**/x.json'",
+            "mkdir -p target/a/target; touch target/a/target/x.json",
+            "target/a/target/x.json",
+        ),
+        ("*.log", "'out.*'", "touch out.log", "out.log"),
+        ("gen/\nreal", "'gen/**/x.json'", BEHIND, "gen/link/x.json"),
+        ("gen/\nreal", "gen/link/x.json", BEHIND, "gen/link/x.json"),
+        ("/link", "link/x.json", "mkdir ../out; touch ../out/x.json; ln -s ../out link", "link/x.json"),
+        ("target", "'target/*.json'", "mkdir ../out; touch ../out/x.json; ln -s ../out target", "target/x.json"),
+        ("real\n/link", "'**/link/x.json'", "mkdir real; touch real/x.json; ln -s real link", "link/x.json"),
+    ],
+)
+def test_an_ignored_file_that_the_plan_asks_for_is_found_wherever_it_lies(
+    user: User, ignored: str, files: str, makes: str, missed: str
+) -> None:
+    (user.repo / ".gitignore").write_text(f"{ignored}\n", encoding="utf-8")
+    ask_for(user, files)
+
+    drive(user, "plans/p", run=f"touch a.txt; {makes}")
+
+    assert_missed(user, missed)
+
+
+def test_a_file_that_lands_in_another_folder_by_a_link_is_not_missed(user: User) -> None:
+    (user.repo / "v1").mkdir()
+    (user.repo / "v1" / "notes.md").write_text("old\n", encoding="utf-8")
+    (user.repo / "latest").symlink_to("v1")
+    ask_for(user, "latest/notes.md")
+
+    drive(user, "plans/p", run="touch a.txt; echo new > latest/notes.md")
+
+    assert landed(user) == ["a.txt", "v1/notes.md"]
+    assert step_of(user.status(), STEP)["proved"] is True
+
+
+def test_a_link_that_lands_is_not_the_file_behind_it(user: User) -> None:
+    ask_for(user, "out/x.json")
+
+    drive(user, "plans/p", run="touch a.txt; mkdir ../real; touch ../real/x.json; ln -s ../real out")
+
+    assert landed(user) == ["a.txt", "out"]
+    assert_unproved(user)
+
+
+def test_an_ignored_file_is_missed_behind_any_number_of_others(user: User) -> None:
+    (user.repo / ".gitignore").write_text("gen2/\n*.log\n", encoding="utf-8")
+    ask_for(user, "gen2/, out.log")
+
+    drive(user, "plans/p", run="touch a.txt out.log; mkdir gen2; touch gen2/{1..400}")
+
+    told = user.drumline("why", STEP).out
+    assert_unproved(user)
+    assert "out.log" in told.partition("landed without ")[2]
+
+
+@pytest.mark.parametrize(("deed", "proved"), [("echo new > setup/x.gen", False), ("cat setup/x.gen", True)])
+def test_an_ignored_file_that_setup_made_is_missed_if_the_agent_wrote_it(user: User, deed: str, proved: bool) -> None:
+    (user.repo / ".gitignore").write_text("setup/\n", encoding="utf-8")
+    ask_for(user, "'setup/*.gen'")
+
+    drive(user, "plans/p", run=f"touch a.txt; {deed}", DRUMLINE_SETUP="mkdir -p setup; echo old > setup/x.gen")
+
+    assert landed(user) == ["a.txt"]
+    assert step_of(user.status(), STEP)["proved"] is proved
+
+
+@pytest.mark.parametrize("ignored", [True, False])
+def test_a_file_that_only_a_check_makes_is_missed(user: User, ignored: bool) -> None:
+    (user.repo / ".gitignore").write_text("out.json\n" if ignored else "x\n", encoding="utf-8")
+    ask_for(user, "out.json", check="test -f a.txt && touch out.json")
+
+    drive(user, "plans/p", run="touch a.txt")
+
+    assert_missed(user, "out.json")
+
+
+def test_a_tracked_file_lands_also_if_its_step_hides_it(user: User) -> None:
+    (user.repo / "out.json").write_text("1\n", encoding="utf-8")
+    ask_for(user, "out.json")
+
+    hides = "echo out.json > .gitignore; git rm -q --cached out.json; echo 2 > out.json"
+    drive(user, "plans/p", run=f"touch a.txt; {hides}")
+
+    assert landed(user) == [".gitignore", "a.txt", "out.json"]
+    assert step_of(user.status(), STEP)["proved"] is True

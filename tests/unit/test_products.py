@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drumline.core.products import MOST_IGNORED, choose_products, find_hidden, tell_ignored
+from drumline.core.products import MOST_IGNORED, choose_products, find_hidden, find_unmet, sort_present, tell_ignored
 
 
 @pytest.mark.parametrize(
@@ -47,6 +47,11 @@ def test_what_was_there_before_is_not_a_product_and_the_list_is_bounded() -> Non
         ("*.js", "node_modules/a.js", False),
         ("**/*.json", "target/report.json", False),
         ("target/*.json", "target/debug.txt", False),
+        ("**/target/x.json", "a/target/x.json", True),
+        ("**/target/x.json", "node_modules/a/target/x.json", False),
+        ("**/*.egg-info/PKG-INFO", "a/b.egg-info/PKG-INFO", True),
+        ("out.*", "out.log", True),
+        ("out/x.json", "out", False),
     ],
 )
 def test_a_file_that_tools_may_have_left_counts_if_the_plan_names_it(entry: str, path: str, chosen: bool) -> None:
@@ -77,7 +82,26 @@ def test_a_file_that_was_there_before_counts_only_if_the_plan_names_exactly_it()
 def test_an_ignored_file_is_hidden_if_the_plan_asks_for_it_and_got_nothing_else(
     files: tuple[str, ...], changed: tuple[str, ...], hidden: tuple[str, ...]
 ) -> None:
-    assert find_hidden(files, ["build/out.js"], changed) == hidden
+    unmet = find_unmet(files, dict.fromkeys(changed, "created"))
+
+    assert find_hidden(unmet, ["build/out.js"]) == hidden
+
+
+def test_each_entry_of_the_plan_is_heard_before_the_list_is_cut() -> None:
+    many = [f"gen/{number}" for number in range(MOST_IGNORED * 2)]
+
+    assert choose_products([*many, "out.log"], wanted=["gen/", "out.log"])[:2] == ("gen/0", "out.log")
+
+
+def test_a_file_that_was_deleted_has_not_landed() -> None:
+    assert find_unmet(["out.json", "a.txt"], {"out.json": "deleted", "a.txt": "created"}) == ("out.json",)
+
+
+def test_what_an_attempt_left_in_a_worktree_is_not_what_setup_made_there() -> None:
+    earlier = {"work": "1", "cache": "1", "again": "1"}
+    now = {"work": "1", "cache": "1", "again": "2", "new": "1"}
+
+    assert sort_present(earlier, now, {"cache": "0", "again": "0"}) == {"cache": "0", "again": "2", "new": "1"}
 
 
 def test_a_few_ignored_files_are_named() -> None:

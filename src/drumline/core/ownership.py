@@ -72,6 +72,12 @@ def owns(entry: str, path: str) -> bool:
     return may_meet(take_apart(entry), Pattern(text=path, glob=False, begins=path, ends=path))
 
 
+def names(entry: str, path: str) -> bool:
+    """Whether an entry names this file or a folder above it; one that stands where such a folder is meant is not it."""
+    pattern = take_apart(entry)
+    return bool(_regex(pattern.text).fullmatch(path)) if pattern.glob else _holds(pattern.text, path)
+
+
 def shared(one: Step, other: Step) -> str:
     """A path both steps own, as one of them writes it; empty if there is none."""
     for mine in one.files:

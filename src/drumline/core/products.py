@@ -6,11 +6,13 @@ plan asks for, passing proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import chain
 
 from drumline.core.ids import Tree
 from drumline.core.leftovers import find_droppings, name_some
-from drumline.core.ownership import owns, take_apart
+from drumline.core.ownership import names, take_apart
 
 MOST_IGNORED = 50
 """How many ignored files of one attempt the journal keeps."""
@@ -76,29 +78,46 @@ def choose_products(
     it was there before.
     """
     listed = list(ignored)
-    named = [path for path in listed if any(asks_for(entry, path) for entry in wanted)]
     exact = {take_apart(entry).text for entry in wanted}
-    named = [path for path in named if path not in before or path in exact]
-    found = [path for path in listed if path not in before and not path.endswith(_TOOL_FILES)]
+    old = frozenset(before)
+    asked = [
+        [path for path in listed if (path not in old or path in exact) and asks_for(entry, path)] for entry in wanted
+    ]
+    found = [path for path in listed if path not in old and not path.endswith(_TOOL_FILES)]
     found = [path for path in found if not is_tool_folder(path)]
     dropped = {*find_droppings(found)}
     usual = (path for path in found if path not in dropped)
-    return tuple([*dict.fromkeys((*named, *usual))][:most])
+    # Each entry has its say before the list is cut.
+    first = [paths[0] for paths in asked if paths]
+    return tuple([*dict.fromkeys((*first, *chain.from_iterable(asked), *usual))][:most])
 
 
 def asks_for(entry: str, path: str) -> bool:
     """Whether an entry of the plan asks for this file, even if tools leave such files: then it has to say so itself.
 
-    `target/*.json` asks for files in a tool's folder, and `*.log` for a tool's files; `**/*.json` and `src/` do not.
+    `target/*.json` and `**/target/x.json` ask for files in a tool's folder, `*.log` and `out.*` for a tool's files;
+    `**/*.json` and `src/` do not.
     """
-    pattern = take_apart(entry)
-    if pattern.text == path:
+    if take_apart(entry).text == path:
         return True
-    if not owns(entry, path):
+    if not names(entry, path):
         return False
-    below = path.removeprefix(find_start(entry))
-    is_tools = path.endswith(_TOOL_FILES) and not pattern.ends.endswith(_TOOL_FILES)
-    return not is_tools and not is_tool_folder(below) and not find_droppings([path])
+    name = path.rpartition("/")[2]
+    last = entry.rpartition("/")[2]
+    is_tools = name.endswith(_TOOL_FILES) or bool(find_droppings([name]))
+    return names_tools(entry, path) and (not is_tools or (_is_literal(last) and fnmatchcase(name, last)))
+
+
+def names_tools(entry: str, path: str) -> bool:
+    """Whether an entry names every folder of a tool that this file is in, or that this is if it ends with a slash."""
+    parts = [part for part in entry.split("/") if _is_literal(part)]
+    tools = [part for part in path.split("/")[:-1] if is_tool_folder(part) or find_droppings([f"{part}/x"])]
+    return all(any(fnmatchcase(tool, part) for part in parts) for tool in tools)
+
+
+def _is_literal(part: str) -> bool:
+    """Whether a part of a pattern says more than that something is there."""
+    return bool(part.strip("*?"))
 
 
 def find_start(entry: str) -> str:
@@ -110,10 +129,29 @@ def find_start(entry: str) -> str:
     return folder + slash
 
 
-def find_hidden(files: Sequence[str], ignored: Sequence[str], changed: Collection[str]) -> tuple[str, ...]:
-    """The ignored files that the plan asks for: an entry of the step's `files` names them, and nothing that landed."""
-    wanted = [entry for entry in files if not any(owns(entry, path) for path in changed)]
-    return tuple(path for path in ignored if any(owns(entry, path) for entry in wanted))
+def find_unmet(files: Sequence[str], changed: Mapping[str, str]) -> tuple[str, ...]:
+    """The entries of the step's `files` that name nothing of what landed; a file that it deleted has not."""
+    landed = [path for path, kind in changed.items() if kind != "deleted"]
+    return tuple(entry for entry in files if not any(names(entry, path) for path in landed))
+
+
+def find_hidden(unmet: Sequence[str], ignored: Sequence[str]) -> tuple[str, ...]:
+    """The ignored files that entries ask for which name nothing that landed."""
+    return tuple(path for path in ignored if any(names(entry, path) for entry in unmet))
+
+
+def find_unwritten(present: Iterable[str], fingerprints: Mapping[str, str], now: Mapping[str, str]) -> frozenset[str]:
+    """Those of the files that were `present` that nobody has written since, as far as their fingerprints tell."""
+    return frozenset(path for path in present if path not in fingerprints or fingerprints[path] == now.get(path))
+
+
+def sort_present(earlier: Mapping[str, str], now: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """The ignored files that the setup command made, each with its fingerprint; `earlier` is what was there before it.
+
+    What an attempt left in the same worktree is not the command's; what that made when it ran before (`known`) is.
+    """
+    made = {path: stamp for path, stamp in now.items() if earlier.get(path) != stamp}
+    return {path: made.get(path, known.get(path, "")) for path in now if path in made or path in known}
 
 
 def tell_ignored(names: Iterable[str]) -> str:

@@ -179,8 +179,9 @@ class StepFinished(Event):
     checks that passed but change the tree.
     `attempts`, `fixes`, `lost` attempts and `usage` are those of all its rounds.
     `unchanged` says that nothing landed but what was there when its agent began, or ignore files: whatever its checks
-    say, that proves nothing. `hidden` are files that the plan asks for and that did not land because git ignores them,
-    which proves nothing either; `ignored` are all that its agents made and that did not land.
+    say, that proves nothing. `hidden` are files that the plan asks for and that did not land, because git ignores
+    them or, for those in `removed`, because only a check makes them; that proves nothing either. `ignored` are all that
+    its agents made and that did not land.
     `level` and `why` are its proof if it is done; journals of earlier versions have `proved` instead.
     """
 
@@ -205,6 +206,7 @@ class StepFinished(Event):
     unchanged: bool = False
     void: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     level: Level | None = None
     why: tuple[Reason, ...] = ()

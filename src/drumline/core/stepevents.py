@@ -47,10 +47,14 @@ class WorkspaceAssigned(Event):
 
 
 class WorkspaceReady(Event):
-    """The worktree stands and its setup command has run. `ignored` are files of that command that git ignores."""
+    """The worktree stands and its setup command has run. `ignored` are files of that command that git ignores.
+
+    `fingerprints` are of those that the plan names: a file whose fingerprint is another one was written since.
+    """
 
     tree: Tree
     ignored: tuple[str, ...] = ()
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
 
 
 class WorkspaceFailed(Event):

@@ -35,7 +35,7 @@ class StepState(Attempts):
     """Everything a step's stream says, with the attempts of the present round.
 
     `asked` is the latest attempt. `notices` are what was remarkable about its attempts, `ignored` files that git
-    ignores and that were there before them.
+    ignores and that were there before them, `fingerprints` of those that the plan names.
 
     Figures of all rounds never shrink: `reached` is the highest number of an attempt that began, `lost` counts those
     that were cut short, `usage` and `spent` (by agent) what all of them used; `fixes` are of this round,
@@ -55,6 +55,7 @@ class StepState(Attempts):
     tree: Tree | None = None
     ready: Tree | None = None
     ignored: tuple[str, ...] = ()
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
     fresh: bool = True
     attempts: int = 0
     reached: int = 0
@@ -188,6 +189,7 @@ def _ready(state: StepState, event: ev.WorkspaceReady, _: Phase) -> None:
         state.compared = {}
     state.tree = state.ready = event.tree
     state.ignored = event.ignored
+    state.fingerprints = event.fingerprints
     state.fresh = True
     state.session = ""
 

@@ -10,12 +10,13 @@ from drumline.core import gates
 from drumline.core.advance import Orders
 from drumline.core.baseline import list_counting, list_inherited, list_overruled, look_up
 from drumline.core.plan import Step
-from drumline.core.products import find_hidden, is_productless
+from drumline.core.products import is_productless
 from drumline.core.proof import Colour, Facts, settle
 from drumline.core.roles import find_role
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState, list_silenced
 from drumline.engine.agent_call import MOST_MESSAGE
+from drumline.engine.products import Missing, find_missing, spell_path
 from drumline.errors import GitError
 from drumline.ports.workspaces import Workspaces
 from drumline.record import replace
@@ -28,7 +29,8 @@ async def write_end(
     files, unchanged = await _list_changes(state, workspaces)
     landed = state.landed if command.state == "done" else None
     ignored = state.last.ignored if state.last and landed else ()
-    hidden = find_hidden(orders.step.files, ignored, files)
+    missing = await find_missing(workspaces, orders.step, state, files) if landed else Missing()
+    hidden = (*missing.ignored, *missing.removed)
     facts = replace(_gather(state, orders, run, unchanged=unchanged), hidden=bool(hidden))
     proof = settle(facts) if landed else None
     return ev.StepFinished(
@@ -49,6 +51,7 @@ async def write_end(
         unchanged=bool(landed and unchanged),
         void=tuple(ended.command for ended in state.void()),
         hidden=hidden,
+        removed=missing.removed,
         ignored=ignored,
     )
 
@@ -91,8 +94,3 @@ async def _list_changes(state: StepState, workspaces: Workspaces) -> tuple[dict[
         productless = is_productless(changed, tree=state.tree, ready=state.ready)
         return {spell_path(path): kind for path, kind in changed.items()}, productless
     return {}, False
-
-
-def spell_path(path: str) -> str:
-    """A path as the journal can hold it: bytes that are no UTF-8 are shown as replacement characters."""
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

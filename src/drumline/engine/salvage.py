@@ -5,13 +5,7 @@ The rule: a workspace is not discarded before what it holds is kept; if nothing 
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from contextlib import suppress
-
 from drumline.core.ids import Commit, StepId, Tree
-from drumline.core.plan import Step
-from drumline.core.products import MOST_IGNORED, choose_products
-from drumline.engine.finishing import spell_path
 from drumline.errors import GitError, GitKilled
 from drumline.ports.workspaces import Workspaces
 from drumline.record import Record
@@ -36,19 +30,6 @@ async def read_work(workspaces: Workspaces, step: StepId, *, base: Commit) -> Wo
     except (GitError, OSError) as error:
         why = " ".join(str(error).split())[:LONGEST]
         return Work(tree=await workspaces.salvage(step, base=base), unreadable=why)
-
-
-async def list_ignored(
-    workspaces: Workspaces, step: Step, *, before: Collection[str] = (), most: int = MOST_IGNORED
-) -> tuple[str, ...]:
-    """Work in a workspace that does not land because git ignores it, first what the plan asks for.
-
-    Of what was there `before`, only what the plan names itself is listed.
-    """
-    with suppress(GitError, OSError):  # for lack of a list no attempt fails
-        found = map(spell_path, await workspaces.list_ignored(step.id, wanted=step.files))
-        return choose_products(found, before=frozenset(before), wanted=step.files, most=most)
-    return ()
 
 
 def explain_unreadable(why: str, *, kept: str) -> str:

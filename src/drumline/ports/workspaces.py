@@ -99,10 +99,11 @@ class Workspaces(Protocol):
         """The text of a file in a commit or tree, what is no UTF-8 replaced; None if there is none."""
         ...
 
-    async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Sequence[str]:
+    async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Mapping[str, str]:
         """Files of the workspace that git ignores, but for what tools are known to keep in folders of their own.
 
-        Folders with very many files are not listed whole. What the plan's entries in `wanted` ask for is always listed.
+        Each with a fingerprint that changes when the file is written. Folders with very many files are not listed
+        whole. What the plan's entries in `wanted` ask for is always listed, also behind links.
         """
         ...
 

@@ -149,11 +149,12 @@ class FakeWorkspaces:
         found = self._trees[tree].get(path)
         return None if found is None else found.decode("utf-8", "replace")
 
-    async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Sequence[str]:
-        """Files whose name, or that of a folder above them, is ignored."""
+    async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Mapping[str, str]:
+        """Files whose name, or that of a folder above them, is ignored, each with its text."""
         top = self.path(step)
         found = [file.relative_to(top) for file in sorted(top.rglob("*")) if file.is_file()]
-        return [path.as_posix() for path in found if self._ignored.intersection(path.parts)]
+        ignored = [path for path in found if self._ignored.intersection(path.parts)]
+        return {path.as_posix(): (top / path).read_text(encoding="utf-8", errors="replace") for path in ignored}
 
     async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
         """Make the step's commit; the same arguments give the same commit."""

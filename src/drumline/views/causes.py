@@ -77,7 +77,8 @@ def explain_doubt(finished: StepFinished) -> str:
         return "its work changed no file, so its checks prove nothing"
     if finished.hidden:
         named = name_some(map(flatten, finished.hidden))
-        return f"landed without {named}, which the plan asks for and git ignores: its checks prove nothing"
+        why = "only a check makes" if finished.removed == finished.hidden else "git ignores"
+        return f"landed without {named}, which the plan asks for and {why}: its checks prove nothing"
     if proof.level is Level.KEPT:
         return f"kept, not proved: {'; '.join(DOUBTS[reason] for reason in proof.why)}"
     if not finished.checks_total:

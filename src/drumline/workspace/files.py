@@ -10,26 +10,22 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from itertools import islice
 from pathlib import Path, PurePosixPath
 
 import anyio
 
 from drumline.core.ids import Commit, Tree
 from drumline.core.leftovers import find_droppings
-from drumline.core.products import MOST_WALKED, asks_for, find_start, is_tool_folder
 from drumline.errors import GitError
 from drumline.workspace.commits import find_tree
 from drumline.workspace.git import Git, Result
+from drumline.workspace.ignored import find_ignored
 from drumline.workspace.readable import clear_pipes, open_up, refuse_any_pipe, refuse_pipes
 from drumline.workspace.repository import exclude_path, exclude_pattern
 from drumline.workspace.trees import LINK, is_plain, note_plain
-
-MOST_LOOKED = 20_000
-"""How many files of an ignored folder are compared with one entry of the plan."""
 
 
 class WorkFiles:
@@ -214,21 +210,11 @@ class WorkFiles:
     async def _list_untracked(self) -> list[str]:
         return (await self._run("ls-files", "--others", "--exclude-standard", "-z")).items
 
-    async def list_ignored(self, wanted: Sequence[str] = ()) -> list[str]:
-        """Files that are ignored, but for those of tools; of a folder that is ignored as a whole, the first ones.
-
-        Files that the plan's entries in `wanted` ask for are looked for in every ignored folder.
-        """
+    async def list_ignored(self, wanted: Sequence[str] = ()) -> dict[str, str]:
+        """Files that are ignored, each with what changes when it is written."""
         words = ("--others", "--ignored", "--exclude-standard", "--directory", "-z")
         listed = (await self._run("ls-files", *words)).items
-        found: list[str] = []
-        for entry in listed:
-            if entry.endswith("/"):
-                found += _find_wanted(self.path, entry, wanted)
-                found += [] if is_tool_folder(entry) else islice(_walk(self.path, entry), MOST_WALKED)
-            else:
-                found.append(entry)
-        return [*dict.fromkeys(found)]
+        return find_ignored(self.path, listed, wanted)
 
     async def _find_nested(self, untracked: Sequence[str]) -> list[Path]:
         """Repositories inside the workspace that `base` does not know and `.gitmodules` does not name."""
@@ -254,25 +240,6 @@ def _identify(file: Path) -> tuple[int, int, int, int] | None:
 
 def _join(items: Sequence[str]) -> bytes:
     return "".join(f"{item}\0" for item in items).encode("utf-8", "surrogateescape")
-
-
-def _walk(top: Path, folder: str) -> Iterator[str]:
-    """Files below a folder, without those that tools keep in folders of their own; links are not followed."""
-    for place, folders, files in os.walk(top / folder):
-        inside = os.path.relpath(place, top)
-        folders[:] = sorted(name for name in folders if not is_tool_folder(name))
-        yield from (f"{inside}/{name}" for name in sorted(files))
-
-
-def _find_wanted(top: Path, folder: str, wanted: Sequence[str]) -> Iterator[str]:
-    """Files below an ignored folder that the plan asks for."""
-    for entry in wanted:
-        start = find_start(entry)
-        if start.startswith(folder) and is_there(top, start.rstrip("/")) and not (top / start).is_dir():
-            yield start.rstrip("/")
-        elif start.startswith(folder) or (folder.startswith(start) and not is_tool_folder(folder.removeprefix(start))):
-            looked = islice(_walk(top, max(start, folder, key=len)), MOST_LOOKED)
-            yield from islice((path for path in looked if asks_for(entry, path)), MOST_WALKED)
 
 
 def _is_spared(path: str, spared: Sequence[str]) -> bool:

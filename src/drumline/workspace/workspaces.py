@@ -215,7 +215,7 @@ class GitWorkspaces:
         found = await self._git.run("cat-file", "blob", f"{place}:{path}", accept=(0, 128))
         return None if found.code else found.out.decode("utf-8", "replace")
 
-    async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Sequence[str]:
+    async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Mapping[str, str]:
         """Files of the workspace that git ignores: what the plan asks for, and what tools are not known to keep."""
         async with self._open(step) as desk:
             return await desk.files.list_ignored(wanted)

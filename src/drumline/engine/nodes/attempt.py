@@ -20,7 +20,8 @@ from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, ope
 from drumline.engine.kit import Worker
 from drumline.engine.nodes.compare import look_for_judges
 from drumline.engine.nodes.stepwork import Note, StepWork, known
-from drumline.engine.salvage import explain_unreadable, list_ignored, read_work
+from drumline.engine.products import find_present, list_ignored
+from drumline.engine.salvage import explain_unreadable, read_work
 from drumline.errors import ChildKilled
 from drumline.ports.agents import Assignment, Outcome
 from drumline.record import Record, replace
@@ -77,7 +78,7 @@ async def keep_work(work: StepWork, state: StepState, attempt: int, *, reader: s
         undone=undone,
         left=left if found.tree != before and not found.unreadable else "",
         touched=await look_for_judges(work.orders, workspaces, base=base, tree=tree, ready=known(state.ready)),
-        ignored=await list_ignored(workspaces, work.orders.step, before=state.ignored),
+        ignored=await list_ignored(workspaces, work.orders.step, present=find_present(state)),
     )
 
 

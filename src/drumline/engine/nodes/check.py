@@ -21,12 +21,12 @@ from drumline.core.leftovers import sort_changes, tell_left
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.testids import Report, sum_up
-from drumline.engine.finishing import spell_path
 from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.leftovers import find_leftovers
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.nodes.workspace import set_up
+from drumline.engine.products import spell_path
 from drumline.engine.reporters import lead_reporters
 from drumline.engine.reports import Outcomes, keep_outcomes, read_outcomes
 from drumline.engine.uninstalled import find_uninstalled

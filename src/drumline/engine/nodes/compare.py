@@ -24,8 +24,8 @@ from drumline.core.testids import Difference, compare
 from drumline.engine.kit import Kit
 from drumline.engine.nodes.check import Checked, run_check
 from drumline.engine.nodes.stepwork import Note, StepWork, known
+from drumline.engine.products import MOST_HIDDEN, Present, find_present, list_ignored
 from drumline.engine.reports import find_outcomes
-from drumline.engine.salvage import list_ignored
 from drumline.ports.jail import Hold
 from drumline.ports.processes import Processes
 from drumline.ports.workspaces import Workspaces
@@ -35,8 +35,6 @@ Tests = Mapping[str, str]
 """Tests with their outcomes."""
 _WITHOUT = (Against.BASE.value, Against.BASE_SOURCE.value)
 """The trees without the work."""
-MOST_HIDDEN = 10_000
-"""How many ignored files are set aside while checks run without the work."""
 
 
 def intend(command: cmd.Compare) -> Note:
@@ -55,7 +53,7 @@ async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
         after=known(state.tree),
         touched=state.touched,
         made=state.last.ignored if state.last else (),
-        present=state.ignored,
+        present=find_present(state),
         attempt=state.attempts,
         base=known(state.base),
         logs={number: verdict.ended.log for number, verdict in state.verdicts.items()},
@@ -80,7 +78,7 @@ class Comparison(Record):
     after: Tree
     touched: Sequence[Touched] = ()
     made: Sequence[str] = ()
-    present: Sequence[str] = ()
+    present: Present = Present()
     attempt: int = 0
     logs: Mapping[int, str] = field(default_factory=dict)
     passed: frozenset[int] = frozenset()
@@ -111,7 +109,7 @@ class Comparison(Record):
         """The ignored files of the work, also where there were more than the journal keeps."""
         if len(self.made) < MOST_IGNORED:
             return self.made
-        return await list_ignored(self.kit.workspaces, self.orders.step, before=self.present, most=MOST_HIDDEN)
+        return await list_ignored(self.kit.workspaces, self.orders.step, present=self.present, most=MOST_HIDDEN)
 
     async def _build(self, against: Against) -> Tree:
         match against:

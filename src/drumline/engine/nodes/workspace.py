@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from drumline.core import events as ev
-from drumline.core.products import MOST_WALKED
+from drumline.core.ids import Tree
+from drumline.core.products import MOST_WALKED, asks_for, choose_products, sort_present
 from drumline.core.stepstate import StepState
 from drumline.engine.nodes.stepwork import Note, StepWork, known
-from drumline.engine.salvage import list_ignored
+from drumline.engine.products import look_for_ignored
 from drumline.errors import ChildKilled
 from drumline.ports.processes import Ended, Job
 
@@ -41,6 +44,7 @@ async def act(work: StepWork, state: StepState) -> Note:
     setup = work.run.begun.setup
     if not setup:
         return Note(step=[ev.WorkspaceReady(tree=tree)])
+    earlier = await look_for_ignored(workspaces, step, work.orders.step.files)
     ended = await set_up(work)
     if ended.killed:
         raise ChildKilled(f"the setup command {setup}")
@@ -50,5 +54,16 @@ async def act(work: StepWork, state: StepState) -> Note:
     made = await workspaces.snapshot(step, base=base)
     if made != tree:  # what is on no branch is gone once the user prunes the repository
         await workspaces.keep(step, SETUP, made, base=base)
-    ignored = await list_ignored(workspaces, work.orders.step, most=MOST_WALKED)
-    return Note(step=[ev.WorkspaceReady(tree=made, ignored=ignored)])
+    now = await look_for_ignored(workspaces, step, work.orders.step.files)
+    return Note(step=[_describe(made, sort_present(earlier, now, _recall(state)), work.orders.step.files)])
+
+
+def _recall(state: StepState) -> Mapping[str, str]:
+    """What an earlier setup made in this worktree, with the fingerprints that are known of it."""
+    return {**dict.fromkeys(state.ignored, ""), **state.fingerprints}
+
+
+def _describe(tree: Tree, present: Mapping[str, str], wanted: Sequence[str]) -> ev.WorkspaceReady:
+    chosen = choose_products(present, wanted=wanted, most=MOST_WALKED)
+    named = [path for path in chosen if present[path] and any(asks_for(entry, path) for entry in wanted)]
+    return ev.WorkspaceReady(tree=tree, ignored=chosen, fingerprints={path: present[path] for path in named})
