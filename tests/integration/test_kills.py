@@ -232,7 +232,7 @@ def test_supervisor_check_and_git_may_be_killed_without_costing_an_attempt(tmp_p
     assert [line["event"] for line in ran.lines if line.get("event") in ("fix", "check_failed", "retry_wait")] == []
 
 
-UNTIL = "test -e {folder}/spared || kill -KILL {pid}; test -e {folder}/spared || sleep 100"
+UNTIL = "test -e {folder}/shown/spared || kill -KILL {pid}; test -e {folder}/shown/spared || sleep 100"
 """Kills until the file `spared` is there."""
 KILLED_GIT = """#!/bin/bash
 case " $* " in *" write-tree "*) {until};; esac
@@ -255,7 +255,8 @@ def endanger(user: User, victim: str) -> dict[str, str]:
         (shim / "git").write_text(KILLED_GIT.format(until=own, git=shutil.which("git")), encoding="utf-8")
         (shim / "git").chmod(0o755)
         path = f"{shim}:{path}"
-    return {"PATH": path}
+    (user.folder / "shown").mkdir()
+    return {"PATH": path, "DRUMLINE_CHECK_FOLDERS": str(user.folder / "shown")}
 
 
 @pytest.mark.parametrize("victim", ["git", "supervisor", "agent", "check"])
@@ -265,7 +266,7 @@ def test_what_is_killed_three_times_blocks_its_step_and_a_resume_takes_it_up(tmp
 
     ran = user.run("--json", env=env)
     blocked = step_of(user.status(), "step-1")
-    (tmp_path / "spared").touch()
+    (tmp_path / "shown" / "spared").touch()
     resumed = user.drumline("resume", env=env)
 
     assert ran.code == 2, ran.text
