@@ -20,7 +20,7 @@ from tools.agents.pins import cache_folder, read_pins
 from drumline.core.plan import Marks, Status
 from drumline.ports.planfiles import PlanFiles
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 PINS = {**read_pins(), **read_pins(Path(__file__).with_name("validators.toml"))}
 DONE = Marks(status=Status.DONE)

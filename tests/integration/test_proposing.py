@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from drumline.cli.main import main
+from drumline.cli.output import show_problems
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Status
+from drumline.core.plan import Marks, Problem, Severity, Status
 from drumline.planfiles import open_plan
 
 PLAN = """# Tasks: Shop
@@ -107,6 +108,33 @@ def test_what_was_accepted_is_not_called_proposed_and_what_it_proves_is_said(
     caveat = told[told.index("would be proved: 3 of 3") + 1]
     assert "a check proves a step only if it fails without the step's work; otherwise the step ends as kept" in caveat
     assert "next: drumline run tasks.md" in err
+
+
+def test_a_check_of_many_steps_is_one_line(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo / "TODO.md").write_text(
+        "# P\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n- [ ] Four\n  - Run: `make four`\n- [ ] Five\n"
+    )
+
+    out = say(capsys, "checks", "TODO.md", "--accept")[1].splitlines()
+
+    assert out[:3] == [
+        "4 steps (one, two, three, …): make lint",
+        "4 steps (one, two, three, …): make test",
+        "four: make four",
+    ]
+
+
+def test_a_place_of_several_warnings_is_named_once_and_errors_stay_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    warnings = [Problem(code="a", message=f"T{n} waits", where="a.md:3", severity=Severity.WARNING) for n in (1, 2)]
+    errors = [Problem(code="b", message=f"T{n} is lost", where="a.md:4") for n in (1, 2)]
+
+    show_problems([*warnings, *errors])
+
+    assert capsys.readouterr().err.splitlines() == [
+        "a.md:3: warning: T1 waits [a] (and 1 more like it)",
+        "a.md:4: error: T1 is lost [b]",
+        "a.md:4: error: T2 is lost [b]",
+    ]
 
 
 def test_scripts_see_what_was_accepted(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:

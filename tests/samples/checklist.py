@@ -64,6 +64,18 @@ SAMPLES = {
             unit-tests-for-tills < write-tests-for-it
         """,
     ),
+    "boxes beside headings that say Step": Sample(
+        name="PLAN.md",
+        text=(
+            "# P\n\n## Slice 1\n\n- [ ] Add a cart\n- [ ] Add a till\n\n## Slice 2\n\n- [ ] Add a bill\n\n"
+            "## How to review\n\n### Step E: look back\n\nTalk.\n\n### Step F: look ahead\n\nTalk.\n"
+        ),
+        steps="""
+            add-a-cart
+            add-a-till < add-a-cart
+            add-a-bill < add-a-till
+        """,
+    ),
     "criteria alone are steps": Sample(
         name="TODO.md",
         text="# P\n\n## Acceptance criteria\n\n- [ ] It is fast\n- [ ] It is small\n",

@@ -13,13 +13,17 @@ from drumline.cli.options import format_option, json_option, plan_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.cli.preview import proposed_json, proved_json
 from drumline.cli.retyping import name_plan
+from drumline.core.ids import StepId
 from drumline.core.outlook import Outlook, look_ahead, todo
-from drumline.core.plan import Reading
+from drumline.core.plan import Reading, Step
 from drumline.core.profile import profile
 from drumline.errors import InvalidPlan
 from drumline.views.cells import flatten
 from drumline.views.explain import list_caveats
 from drumline.wiring import open_site
+
+MOST_STEPS = 3
+"""How many steps with the same check are listed one by one."""
 
 
 @click.command("checks")
@@ -45,10 +49,7 @@ def command(plan: str, format: str, accept: bool, as_json: bool) -> None:
     if as_json:
         print_json(checks_json(reading, outlook, proposals, detected, kept=kept))
         return
-    for step in todo(reading):
-        for check in step.checks:
-            red = " (must be red before the work)" if check.red_first else ""
-            click.echo(f"{step.id}: {flatten(check.command)}{red}")
+    print_lines(list_checks(todo(reading)))
     for command in configured:
         click.echo(f"every step: {flatten(command)}")
     click.echo(outlook.in_words())
@@ -61,6 +62,21 @@ def command(plan: str, format: str, accept: bool, as_json: bool) -> None:
         say(f"  next: drumline run {name_plan(plan, format)}")
     elif proposals:
         say(f"  next: drumline checks {name_plan(plan, format)} --accept")
+
+
+def list_checks(steps: Sequence[Step]) -> list[str]:
+    """One line for each check; one that more than a few steps have is one line for all of them."""
+    found: dict[str, list[StepId]] = {}
+    for step in steps:
+        for check in step.checks:
+            red = " (must be red before the work)" if check.red_first else ""
+            found.setdefault(f"{flatten(check.command)}{red}", []).append(step.id)
+    lines: list[str] = []
+    for command, ids in found.items():
+        many = len(ids) > MOST_STEPS
+        named = [f"{len(ids)} steps ({', '.join(ids[:MOST_STEPS])}, …)"] if many else ids
+        lines += [f"{each}: {command}" for each in named]
+    return lines
 
 
 def _detected_json(detected: Detected) -> list[dict[str, object]]:

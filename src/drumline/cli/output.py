@@ -155,9 +155,12 @@ def group_problems(problems: Sequence[Problem]) -> list[list[Problem]]:
 
 def _also(group: Sequence[Problem]) -> str:
     """How many more there are, and where the first of them are."""
-    others = [_shorten_place(problem.where, group[0].where) for problem in group[1:]]
-    named = ", ".join(others[:MOST_PLACES]) + (", …" if len(others) > MOST_PLACES else "")
-    return f" (and {len(others)} more like it: {named})" if others else ""
+    first = group[0].where
+    others = [
+        _shorten_place(where, first) for where in dict.fromkeys(problem.where for problem in group) if where != first
+    ]
+    named = ": " + ", ".join(others[:MOST_PLACES]) + (", …" if len(others) > MOST_PLACES else "") if others else ""
+    return f" (and {len(group) - 1} more like it{named})" if len(group) > 1 else ""
 
 
 def _shorten_place(where: str, first: str) -> str:

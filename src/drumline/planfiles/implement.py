@@ -18,6 +18,7 @@ from drumline.core.plan import Marks, Problem, Severity, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles import implement_writing
 from drumline.planfiles.annotated import AnnotatedFiles
+from drumline.planfiles.criteria import find_criteria
 from drumline.planfiles.document import Parsed, Span
 from drumline.planfiles.frontmatter import Frontmatter
 from drumline.planfiles.implement_sections import Sections, read_sections
@@ -162,7 +163,9 @@ class ImplementFiles(AnnotatedFiles):
 
 
 def _has_steps(text: str) -> bool:
-    """Whether the headings are steps: not where boxes below them are, and nothing says how far the steps are."""
+    """Whether the headings are steps: if nothing says how far they are, not with boxes below them or more boxes than
+    steps elsewhere, which are the steps then.
+    """
     sections = read_sections(text, "")
     if not sections.steps:
         return False
@@ -170,8 +173,13 @@ def _has_steps(text: str) -> bool:
     if any(part.tag is not None or part.line is not None for part in parts):
         return True
     checks = {i.box for part in parts for name in _CHECKED for i in getattr(part.section.first(name), "items", ())}
-    boxes = [entry.box for entry in read_outline(text).entries if entry.box >= 0 and entry.words]
-    return not any(part.section.start <= box < part.section.end for part in parts for box in boxes if box not in checks)
+    outline = read_outline(text)
+    criteria = find_criteria(outline)
+    others = [(n, entry.box) for n, entry in enumerate(outline.entries) if entry.box >= 0 and entry.words]
+    if sum(number not in criteria and box not in checks for number, box in others) > len(parts):
+        return False
+    boxes = [box for _, box in others if box not in checks]
+    return not any(part.section.start <= box < part.section.end for part in parts for box in boxes)
 
 
 def _take_apart(text: str, path: str) -> _Document:
