@@ -8,14 +8,17 @@ from tools.docs.flowsample import sample_flow_history, sample_flow_snapshot
 from tools.docs.sample import sample_history, sample_reading, sample_snapshot
 from tools.docs.tables import join, table
 
+from drumline.app.checktrial import IDS, JUDGE, Played, Trial
 from drumline.app.detection.found import Detected, Found
 from drumline.app.proposing import propose
 from drumline.cli.checks import checks_json
+from drumline.cli.checkstest import trial_json
 from drumline.cli.flowvalidate import flow_validation_json
 from drumline.cli.validate import validation_json
 from drumline.core.flow.edges import EdgeKind
 from drumline.core.flow.model import AgentNode, EndNode, Flow, NodeId
 from drumline.core.ids import StepId
+from drumline.core.lies import Lie
 from drumline.core.outlook import look_ahead
 from drumline.flowfiles import FlowReading
 from drumline.record import replace
@@ -111,6 +114,11 @@ def contracts_page() -> str:
         "without a check. `written` is the file that `--accept` has written, empty if none, and `accepted` what it has "
         "kept there; that is not `proposed` any more.",
         _fence(_checks_sample()),
+        "## drumline checks test [STEP] --json",
+        "`broken` is the file that was emptied, null if the checks failed without that. Of each lie `by` says what "
+        "caught it, in the words of [the page about proofs](../explanation/proof.md#try-your-own-checks); `honest` is "
+        "true for the work that is not a lie.",
+        _fence(_trial_sample()),
         "## drumline status [RUN] --json",
         "`state` is one of running, parked, done, failed, blocked, cancelled, interrupted. A step's `state` is one of "
         "waiting, ready, running, parked, done, blocked, failed, skipped. (Only two of the six steps are shown here.)",
@@ -175,6 +183,13 @@ def _checks_sample() -> dict[str, object]:
     first, second, *_ = reading.plan.steps
     reading = replace(reading, plan=reading.plan.with_steps([first, replace(second, checks=())]), marks={})
     return checks_json(reading, look_ahead(reading), propose(reading, found), found)
+
+
+def _trial_sample() -> dict[str, object]:
+    deleted = Played(lie=Lie(name="deletes the tests"), state="blocked", caught_by=(JUDGE, IDS), passed=True)
+    honest = Lie(name="brings the file back", honest=True)
+    trial = Trial(broken="calc.py", played=(deleted, Played(lie=honest, state="done", level="proved", passed=True)))
+    return trial_json(["make test"], trial)
 
 
 def _short_status() -> dict[str, object]:

@@ -1,8 +1,12 @@
-"""`drumline checks`: what proves the steps of a plan, and checks proposed for those that nothing proves."""
+"""`drumline checks PLAN`: what proves the steps of a plan, and checks proposed for those that nothing proves.
+
+`drumline checks test` plays lies against the checks; it is imported when it is asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
@@ -24,14 +28,40 @@ from drumline.wiring import open_site
 
 MOST_STEPS = 3
 """How many steps with the same check are listed one by one."""
+SHOW, TEST = "show", "test"
 
 
-@click.command("checks")
+class ChecksCommands(click.Group):
+    """The commands about checks; where none is named, `show` is meant."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All commands, in the order people meet them."""
+        return [SHOW, TEST]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or None."""
+        if cmd_name == TEST:
+            found: click.Command = import_module("drumline.cli.checkstest").command
+            return found
+        return show if cmd_name == SHOW else None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """A plan in the place of a command is shown."""
+        named = not args or args[0] in (SHOW, TEST, *ctx.help_option_names)
+        return super().parse_args(ctx, args if named else [SHOW, *args])
+
+
+@click.group("checks", cls=ChecksCommands)
+def command() -> None:
+    """Show the checks of a plan (`drumline checks PLAN`), or play lies against them."""
+
+
+@click.command(SHOW)
 @plan_argument
 @format_option
 @click.option("--accept", is_flag=True, help="Keep the proposed checks in a file beside the plan.")
 @json_option
-def command(plan: str, format: str, accept: bool, as_json: bool) -> None:
+def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
     """Show the checks of PLAN, and propose some for steps that have none. Nothing is run."""
     site = open_site()
     planfiles = site.open_plan(plan, format)
