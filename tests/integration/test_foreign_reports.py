@@ -97,6 +97,18 @@ def test_a_file_that_node_cannot_load_stands_for_its_tests(tmp_path: Path) -> No
 
     assert (broken.code, broken.tests) == (1, {"(file) a.test.mjs": "failed"})
     assert (lying.code, lying.tests) == (0, {"(file) a.test.mjs": "passed"})
+    assert broken.found is not None
+    assert lying.found is not None
+    assert (broken.found.complete, lying.found.complete) == (True, False)
+
+
+@needs_node
+def test_a_file_that_has_no_tests_comes_to_its_end(tmp_path: Path) -> None:
+    ended = run(tmp_path, "node --test", {"a.test.mjs": NODE, "b.test.mjs": "export const x = 1;\n"})
+
+    assert ended.found is not None
+    assert ended.found.complete
+    assert ended.tests["(file) b.test.mjs"] == "passed"
 
 
 @needs_node

@@ -24,4 +24,9 @@ if sys.version_info >= (3, 8) and os.environ.get("DRUMLINE_REPORT"):
         __import__("drumline_reporter").install()
     except Exception:  # a report is never worth more than the check itself
         pass
+if sys.version_info >= (3, 8) and os.environ.get("DRUMLINE_LINES"):
+    try:
+        __import__("drumline_lines").install()
+    except Exception:
+        pass
 _give_way()  # type: ignore[no-untyped-call]
