@@ -38,7 +38,7 @@ def ask(name: str, folder: Path, *words: str) -> str:
     env = {"PATH": f"{program.parent}{os.pathsep}{os.defpath}", "HOME": str(folder), "CI": "1", "NO_COLOR": "1"}
     env |= {"OPENSPEC_TELEMETRY": "0", "DO_NOT_TRACK": "1"}
     done = subprocess.run(
-        [program, *words], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+        [program, *words], cwd=folder, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
