@@ -59,6 +59,7 @@ class Settings(Record):
     git_timeout: float = 600.0
     setup: str = ""
     checks: tuple[str, ...] = ()
+    check_jobs: int = 2
     check_env: tuple[str, ...] = ()
     check_folders: tuple[str, ...] = ()
     worktrees: str = ""
@@ -273,6 +274,13 @@ TABLE: tuple[Setting, ...] = (
         parse=parse_commands,
         legal="a list of shell commands (one per line in the variable)",
         help="Checks run for every step after the step's own.",
+    ),
+    Setting(
+        key="check_jobs",
+        parse=count_from(1),
+        legal="a whole number of at least 1",
+        default="2",
+        help="How many checks one driver runs at the same time; 1 for checks that share a port or a database.",
     ),
     Setting(
         key="check_env",

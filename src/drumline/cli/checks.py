@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -13,18 +14,19 @@ import click
 from drumline.app.detection import FORMAT, SETUP, Detected, detect_at_head
 from drumline.app.proposing import Proposal, as_checks, propose
 from drumline.cli.introduction import list_proposals
-from drumline.cli.options import format_option, json_option, plan_argument
+from drumline.cli.options import format_option, json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.cli.preview import proposed_json, proved_json
 from drumline.cli.retyping import name_plan
-from drumline.core.ids import StepId
-from drumline.core.outlook import Outlook, look_ahead, todo
-from drumline.core.plan import Reading, Step
+from drumline.configfiles import CONFIG
+from drumline.core.outlook import Outlook, look_ahead, tell_worth, todo
+from drumline.core.plan import Check, Reading, Step
 from drumline.core.profile import profile
 from drumline.errors import InvalidPlan
+from drumline.settings import PREFIX
 from drumline.views.cells import flatten
 from drumline.views.explain import list_caveats
-from drumline.wiring import open_site
+from drumline.wiring import Site, open_site
 
 MOST_STEPS = 3
 """How many steps with the same check are listed one by one."""
@@ -47,7 +49,7 @@ class ChecksCommands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """A plan in the place of a command is shown."""
-        named = not args or args[0] in (SHOW, TEST, *ctx.help_option_names)
+        named = bool(args) and args[0] in (SHOW, TEST, *ctx.help_option_names)
         return super().parse_args(ctx, args if named else [SHOW, *args])
 
 
@@ -57,13 +59,19 @@ def command() -> None:
 
 
 @click.command(SHOW)
-@plan_argument
+@click.argument("plan", required=False, default="")
 @format_option
 @click.option("--accept", is_flag=True, help="Keep the proposed checks in a file beside the plan.")
 @json_option
 def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
-    """Show the checks of PLAN, and propose some for steps that have none. Nothing is run."""
+    """Show every check of PLAN, where it comes from and what it would prove, and propose some for steps that have none.
+
+    Nothing is run. Without PLAN, what is configured for every step and what is found in the repository is shown.
+    """
     site = open_site()
+    if not plan:
+        _show_repository(site, as_json=as_json)
+        return
     planfiles = site.open_plan(plan, format)
     reading = planfiles.read()
     if reading.errors:
@@ -79,9 +87,8 @@ def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
     if as_json:
         print_json(checks_json(reading, outlook, proposals, detected, kept=kept))
         return
-    print_lines(list_checks(todo(reading)))
-    for command in configured:
-        click.echo(f"every step: {flatten(command)}")
+    print_lines(list_checks(todo(reading), plan))
+    _show_configured(site)
     click.echo(outlook.in_words())
     print_lines(list_caveats(outlook, profile(reading.plan.steps)))
     print_lines(list_proposals(proposals, word="accepted" if kept else "proposed"))
@@ -94,19 +101,59 @@ def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
         say(f"  next: drumline checks {name_plan(plan, format)} --accept")
 
 
-def list_checks(steps: Sequence[Step]) -> list[str]:
-    """One line for each check; one that more than a few steps have is one line for all of them."""
-    found: dict[str, list[StepId]] = {}
+def list_checks(steps: Sequence[Step], plan: str) -> list[str]:
+    """A line for each check and one for its origin; a check that more than a few steps have is listed once."""
+    found: dict[tuple[str, str], list[tuple[Step, Check]]] = {}
     for step in steps:
         for check in step.checks:
             red = " (must be red before the work)" if check.red_first else ""
-            found.setdefault(f"{flatten(check.command)}{red}", []).append(step.id)
+            told = f"{flatten(check.command)}{red}", tell_worth(check.command, own=True)
+            found.setdefault(told, []).append((step, check))
     lines: list[str] = []
-    for command, ids in found.items():
-        many = len(ids) > MOST_STEPS
+    for (command, worth), places in found.items():
+        many = len(places) > MOST_STEPS
+        ids = [str(step.id) for step, _ in places]
         named = [f"{len(ids)} steps ({', '.join(ids[:MOST_STEPS])}, …)"] if many else ids
-        lines += [f"{each}: {command}" for each in named]
+        for name, (step, check) in zip(named, places, strict=False):
+            lines += [f"{name}: {command}", f"    from {_name_origin(check, step, plan)}; {worth}"]
     return lines
+
+
+def _show_repository(site: Site, *, as_json: bool) -> None:
+    """What judges every step, whatever the plan."""
+    detected = detect_at_head(site.repository)
+    if as_json:
+        configured = [{"command": each, "proves": tell_worth(each, own=False)} for each in site.settings.checks]
+        told = {"schema_version": SCHEMA_VERSION, "setup": site.settings.setup, "configured": configured}
+        print_json(told | {"detected": _detected_json(detected)})
+        return
+    if site.settings.setup:
+        click.echo(f"setup: {flatten(site.settings.setup)}")
+        click.echo(f"    from {_name_place(site, 'setup')}; brings what checks need and proves nothing")
+    _show_configured(site)
+    for found in detected.found:
+        click.echo(f"found for {found.kind}: {flatten(found.command)} (from {found.place})")
+    if detected.found and not site.settings.checks:
+        say("  to run them for every step: drumline init --accept")
+
+
+def _show_configured(site: Site) -> None:
+    for command in site.settings.checks:
+        click.echo(f"every step: {flatten(command)}")
+        click.echo(f"    from {_name_place(site, 'checks')}; {tell_worth(command, own=False)}")
+
+
+def _name_place(site: Site, key: str) -> str:
+    """Where a setting comes from."""
+    if os.environ.get(f"{PREFIX}{key.upper()}"):
+        return f"{PREFIX}{key.upper()}"
+    return CONFIG.as_posix() if key in site.config else "your own config.toml"
+
+
+def _name_origin(check: Check, step: Step, plan: str) -> str:
+    place = step.path or plan
+    # A check without a line of its own is not in the plan's text: it was accepted.
+    return f"{place}:{check.line}" if check.line else f"{place}, or what is kept beside it"
 
 
 def _detected_json(detected: Detected) -> list[dict[str, object]]:
@@ -124,7 +171,15 @@ def checks_json(
         "steps": [
             {
                 "id": step.id,
-                "checks": [{"command": check.command, "red_first": check.red_first} for check in step.checks],
+                "checks": [
+                    {
+                        "command": check.command,
+                        "red_first": check.red_first,
+                        "from": _name_origin(check, step, reading.plan.path),
+                        "proves": tell_worth(check.command, own=True),
+                    }
+                    for check in step.checks
+                ],
                 "not_run": list(step.not_run),
             }
             for step in todo(reading)

@@ -2,39 +2,73 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from drumline.app.adopting import Adoption, choose_adopted
 from drumline.app.convert import template, write_pages
+from drumline.app.detection import Found, detect_at_head
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.core.validation import legal_id
 from drumline.errors import InvalidInput
 from drumline.settings import Setting, settings_table
+from drumline.settingvalues import parse_commands
+from drumline.views.cells import flatten
 from drumline.wiring import open_site
 
 
 @click.command("init")
 @click.option("--plan", "plan", default="", metavar="NAME", help="Write a plan to begin with into plans/NAME, too.")
+@click.option("--accept", is_flag=True, help="Write the setup and check commands that are found, without asking.")
 @json_option
-def command(plan: str, as_json: bool) -> None:
-    """Write .drumline/config.toml, with every setting explained. What is there stays as it is."""
+def command(plan: str, accept: bool, as_json: bool) -> None:
+    """Write .drumline/config.toml, with every setting explained, and propose commands. What is there stays as it is."""
     site = open_site()
-    written = _write_config(site.repository.top)
+    path = site.repository.top / ".drumline" / "config.toml"
+    found = choose_adopted(
+        detect_at_head(site.repository), site.config, is_installed=lambda name: shutil.which(name) is not None
+    )
+    written = _write_config(path)
     created = [".drumline/config.toml"] if written else []
     if plan:
         created += _begin_plan(site.here, plan)
     if as_json:
-        print_json({"schema_version": SCHEMA_VERSION, "ok": True, "created": created})
+        if accept and found.found:
+            found.write(path)
+        told = {"found": _list_json(found.found), "missing": _list_json(found.missing), "accepted": accept}
+        print_json({"schema_version": SCHEMA_VERSION, "ok": True, "created": created} | told)
         return
     click.echo("wrote .drumline/config.toml" if written else ".drumline/config.toml is there already; nothing written")
+    _offer(found, path, accept=accept)
     if plan:
         click.echo(f"wrote a plan to begin with: plans/{plan}")
         say(f"  next: edit it, then: drumline validate plans/{plan}")
     else:
         say("  next: set your agent in it, then: drumline validate PATH/TO/PLAN")
+
+
+def _offer(found: Adoption, path: Path, *, accept: bool) -> None:
+    """List what was found, and write it on a yes; without a terminal say how to."""
+    for each in (*found.found, *found.missing):
+        lacks = f", but {each.program} is not installed" if each in found.missing else ""
+        click.echo(f"found for {each.kind}: {flatten(each.command)} (from {each.place}){lacks}")
+    if not found.found:
+        return
+    if not accept and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        say("  to run them for every step: drumline init --accept")
+    elif accept or click.confirm("Write them into .drumline/config.toml and run them for every step", err=True):
+        found.write(path)
+        click.echo("wrote setup and checks into .drumline/config.toml")
+
+
+def _list_json(found: Sequence[Found]) -> list[dict[str, object]]:
+    return [{"kind": each.kind, "command": each.command, "from": each.place} for each in found]
 
 
 def _begin_plan(here: Path, name: str) -> list[str]:
@@ -46,20 +80,19 @@ def _begin_plan(here: Path, name: str) -> list[str]:
     return [f"plans/{name}/{page.name}" for page in pages]
 
 
-def _write_config(top: Path) -> Path | None:
-    """Write `.drumline/config.toml` with every setting commented out; None if there is one, which stays as it is."""
-    path = top / ".drumline" / "config.toml"
+def _write_config(path: Path) -> bool:
+    """Write `.drumline/config.toml` with every setting commented out; False if there is one, which stays as it is."""
     if path.exists():
-        return None
+        return False
     path.parent.mkdir(exist_ok=True)
     lines = ["# Settings of Drumline for this repository. A flag or a DRUMLINE_* variable overrules them.", ""]
     for row in settings_table():
         lines += [f"# {row.help}", f"# {row.key} = {_toml(row)}", ""]
     path.write_text("\n".join(lines), encoding="utf-8")
-    return path
+    return True
 
 
 def _toml(row: Setting) -> str:
-    if row.key == "checks":
+    if row.parse is parse_commands:
         return "[]"
     return row.default if row.default.isdigit() else f'"{row.default}"'

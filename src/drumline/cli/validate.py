@@ -8,7 +8,9 @@ from contextlib import closing
 import click
 
 from drumline.app.catalog import RunBrief, list_runs
+from drumline.app.detection import SETUP, detect_at_head
 from drumline.app.drifting import Ground, find_drift
+from drumline.cli.introduction import MOST_SHOWN, list_proposals, propose_checks
 from drumline.cli.options import format_option, json_option, plan_argument
 from drumline.cli.output import (
     SCHEMA_VERSION,
@@ -26,6 +28,7 @@ from drumline.core.plan import Reading
 from drumline.core.profile import profile, profile_json
 from drumline.planfiles.sidecar import SUFFIX
 from drumline.record import replace
+from drumline.views.cells import flatten
 from drumline.views.explain import explain
 from drumline.wiring import Site, open_site
 
@@ -53,6 +56,7 @@ def command(plan: str, format: str, *, drift: bool, strict: bool, as_json: bool)
     else:
         show_problems(reading.problems)
         _show_shape(reading, site.settings.checks, ok=ok, named=name_plan(plan, format))
+        _show_proposals(site, reading)
         if told := tell_left_out(left_out):
             say(f"note: {told}")
     return 0 if ok else INVALID
@@ -112,3 +116,15 @@ def _show_shape(reading: Reading, configured: Sequence[str], *, ok: bool, named:
         say(f"  next: fix the warnings above, then: drumline validate {named} --strict")
     elif outlook.left:
         say(f"  next: drumline {'checks' if outlook.unproved else 'run'} {named}")
+
+
+def _show_proposals(site: Site, reading: Reading) -> None:
+    """What could be configured: checks for steps that have none, and a setup command if none is set."""
+    if reading.errors:
+        return
+    print_lines(list_proposals(propose_checks(site, reading))[:MOST_SHOWN])
+    found = () if site.settings.setup else detect_at_head(site.repository).of(SETUP)
+    for each in found:
+        click.echo(f"found for setup: {flatten(each.command)} (from {each.place})")
+    if found:
+        say("  to run it in every new workspace: drumline init --accept")

@@ -102,3 +102,12 @@ def _holds(need: StepId, step: Step, reading: Reading, held: Collection[StepId])
     """Whether a need keeps the step from starting: one that is over does not, unless the order itself is the need."""
     over = reading.marks.get(need, Marks()).status in _OVER
     return need in held and (step.ordered or not over)
+
+
+def tell_worth(command: str, *, own: bool) -> str:
+    """What a check would prove: one of a step's `own`, or one that is run for every step."""
+    if never_fails(command):
+        return "proves nothing: it cannot fail"
+    if own:
+        return "proves the step if it fails without the work"
+    return "proves steps without checks of their own if it fails without their work; guards the others"

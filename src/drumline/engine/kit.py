@@ -9,6 +9,7 @@ from pathlib import Path
 from drumline.core.ids import DriverId, StepId
 from drumline.core.plan import Step
 from drumline.core.redaction import Redaction
+from drumline.engine.checkslots import CheckSlots
 from drumline.engine.nodes.leftovers import NoWatch, Watch
 from drumline.isolation.transcripts import OWN, begin_log
 from drumline.ports.agents import Agent
@@ -48,12 +49,15 @@ def know_no_price(model: str, usage: Mapping[str, float]) -> float | None:
 
 
 class Tools(Record):
-    """What belongs to one driver: everything it starts through these ends with it. `checks` says how these are held."""
+    """What belongs to one driver: everything it starts through these ends with it. `checks` says how these are held,
+    and `slots` how many of them run at the same time.
+    """
 
     processes: Processes
     open_agent: OpenAgent
     open_models: Callable[[], Models]
     checks: Hold = NO_HOLD
+    slots: CheckSlots = field(default_factory=CheckSlots)
 
 
 class FlowServices(Record):

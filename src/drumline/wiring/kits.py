@@ -13,6 +13,7 @@ from drumline.agents.sandbox import choose_jail
 from drumline.app.pins import apply_pins
 from drumline.core.ids import DriverId
 from drumline.core.state import RunState
+from drumline.engine.checkslots import CheckSlots
 from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.engine.redacted import RedactedModels, RedactedProcesses
 from drumline.ports.models import Models
@@ -108,7 +109,13 @@ def _equip(site: Site, driver: DriverId, run: RunState) -> Tools:
     )  # a flow's library has looked up the names
     if run.flow is None:
         registry.open(run.begun.agent)  # what nobody can open is told before anything is claimed
-    return Tools(processes=processes, open_agent=open_with, open_models=open_models, checks=open_hold(site))
+    return Tools(
+        processes=processes,
+        open_agent=open_with,
+        open_models=open_models,
+        checks=open_hold(site),
+        slots=CheckSlots(site.settings.check_jobs),
+    )
 
 
 def open_hold(site: Site) -> CheckHold:

@@ -44,6 +44,7 @@ class NodePerformer(Record):
                     sleep=self.kit.clock.sleep,
                     warn=self.warn,
                     hold=self.tools.checks,
+                    slots=self.tools.slots,
                 )
                 return await run_checks(node, visit, self.tools.processes, scene)
             case LlmNode():

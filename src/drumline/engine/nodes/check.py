@@ -21,6 +21,7 @@ from drumline.core.leftovers import sort_changes, tell_left
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.testids import Report, sum_up
+from drumline.engine.checkslots import CheckSlots, Urgency
 from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.leftovers import find_leftovers
 from drumline.engine.nodes.stepwork import Note, StepWork, known
@@ -115,15 +116,16 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
     await _set_up_again(work, command, state)
     if command.delay:
         await work.kit.clock.sleep(command.delay)
-    found = await run_check(
-        command.check.command,
-        work.tools.processes,
-        folder=work.kit.workspaces.path(step),
-        log=log,
-        timeout=work.kit.check_timeout,
-        files=work.orders.step.files,
-        hold=work.tools.checks,
-    )
+    async with work.tools.slots.take(Urgency.STEP):
+        found = await run_check(
+            command.check.command,
+            work.tools.processes,
+            folder=work.kit.workspaces.path(step),
+            log=log,
+            timeout=work.kit.check_timeout,
+            files=work.orders.step.files,
+            hold=work.tools.checks,
+        )
     if found.cause is not None and found.cause.failure is CheckFailure.KILLED:
         raise ChildKilled(f"the check {command.check.command}")
     changes = await work.kit.workspaces.clean(step, tree, base=known(state.base))
@@ -163,6 +165,7 @@ class Scene(Record):
     commands: Mapping[str, str] = field(default_factory=dict)
     timeout: float | None = None
     hold: Hold = NO_HOLD
+    slots: CheckSlots = field(default_factory=CheckSlots)
     warn: Callable[[str], None] = lambda text: None
 
 
@@ -212,6 +215,7 @@ class _Runner:
         self._sleep = scene.sleep
         self._longest = scene.timeout
         self._hold = scene.hold
+        self._slots = scene.slots
         self._began = time.monotonic()
         self.notices: list[str] = []
 
@@ -229,16 +233,17 @@ class _Runner:
         return await self._run_once(command, f"check-{number}-again")
 
     async def _run_once(self, command: str, kind: str) -> Checked:
-        limit = self._visit.timeout
-        left = None if limit is None else max(LEAST_TIME, limit - (time.monotonic() - self._began))
-        found = await run_check(
-            command,
-            self._processes,
-            folder=self._visit.folder,
-            log=self._visit.log(kind),
-            timeout=min((one for one in (left, self._longest) if one is not None), default=None),
-            hold=self._hold,
-        )
+        async with self._slots.take(Urgency.STEP):
+            limit = self._visit.timeout
+            left = None if limit is None else max(LEAST_TIME, limit - (time.monotonic() - self._began))
+            found = await run_check(
+                command,
+                self._processes,
+                folder=self._visit.folder,
+                log=self._visit.log(kind),
+                timeout=min((one for one in (left, self._longest) if one is not None), default=None),
+                hold=self._hold,
+            )
         self.notices += [tell_left(found.left)] if found.left else []
         return found
 

@@ -21,6 +21,7 @@ from drumline.core.products import MOST_IGNORED
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.stepstate import StepState
 from drumline.core.testids import Difference, compare
+from drumline.engine.checkslots import CheckSlots, Urgency
 from drumline.engine.kit import Kit
 from drumline.engine.nodes.check import Checked, run_check
 from drumline.engine.nodes.stepwork import Note, StepWork, known
@@ -48,6 +49,7 @@ async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
         kit=work.kit,
         processes=work.tools.processes,
         hold=work.tools.checks,
+        slots=work.tools.slots,
         orders=work.orders,
         before=known(state.ready),
         after=known(state.tree),
@@ -72,6 +74,7 @@ class Comparison(Record):
     kit: Kit
     processes: Processes
     hold: Hold
+    slots: CheckSlots
     orders: Orders
     base: Commit
     before: Tree
@@ -125,16 +128,17 @@ class Comparison(Record):
         log = self.kit.log(step.id, f"{label}-{self.attempt}-{number + 1}.log")
         # Another tree may ignore less: what the agent installed is not its to remove.
         await self.kit.workspaces.switch(step.id, tree, tidy=False, without=hidden)
-        checked = await run_check(
-            command,
-            self.processes,
-            folder=self.kit.workspaces.path(step.id),
-            log=log,
-            timeout=self.kit.check_timeout,
-            files=step.files,
-            env={"PYTHONDONTWRITEBYTECODE": "1"},  # what it would compile belongs to a tree that goes away
-            hold=self.hold,
-        )
+        async with self.slots.take(Urgency.BASE):
+            checked = await run_check(
+                command,
+                self.processes,
+                folder=self.kit.workspaces.path(step.id),
+                log=log,
+                timeout=self.kit.check_timeout,
+                files=step.files,
+                env={"PYTHONDONTWRITEBYTECODE": "1"},  # what it would compile belongs to a tree that goes away
+                hold=self.hold,
+            )
         here = self._find_tests(number)
         explains = number in self.passed and label in _WITHOUT
         colour, evidence = await self._paint(checked, here, explains=explains)
