@@ -109,6 +109,11 @@ EMPTY: dict[str, tuple[Deed, str, Mapping[str, str]]] = {
     "green before, nothing changed": ({"say": "done"}, "make test", GREEN),
     "green before, a comment": ({"write": COMMENT}, "make test", GREEN),
     "a check that cannot fail": ({"write": {"calc.py": f"# Adds.\n{WRONG}"}}, "make test || true", FILES),
+    "a check that fails without the work, but by none of its tests": (
+        {"write": COMMENT},
+        f"{UNITTEST} && grep -q Adds calc.py",
+        GREEN,
+    ),
     "work in ignored files": (
         {"write": {"build/out.txt": "1\n", "calc.py": f"# Adds.\n{WRONG}"}},
         "test -f build/out.txt",

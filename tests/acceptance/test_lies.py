@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.jsscenes import NODE, Scenes
 from tests.acceptance.liescenes import ASKED, EMPTY, GREEN, HONEST, LIES, ORDINARY, UNSEEN, WRONG, act
 from tests.acceptance.userland import leaving_nothing, step_of
 
@@ -74,6 +75,9 @@ def test_work_that_its_judge_blocks_goes_on_with_an_answer(folder: Path, choice:
 def test_the_page_about_lies_names_every_scene() -> None:
     page = (Path(__file__).parents[2] / "docs" / "explanation" / "lies.md").read_text(encoding="utf-8")
 
-    scenes = [*LIES, *EMPTY, *UNSEEN, *HONEST]
-    assert [name for name in scenes if f"| {name} |" not in page] == []
-    assert len(ORDINARY) == 12
+    python, _, javascript = page.partition("<!-- javascript -->")
+    scenes, others = [*LIES, *EMPTY, *UNSEEN, *HONEST], Scenes(NODE)
+    assert [name for name in scenes if f"| {name} |" not in python] == []
+    told = [*others.lies(), *others.empty(), *others.honest()]
+    assert [name for name in told if f"| {name} |" not in javascript] == []
+    assert (len(ORDINARY), [*others.honest()]) == (12, [*ORDINARY])

@@ -49,7 +49,8 @@ def test_a_javascript_project_is_lied_to_in_its_own_words() -> None:
     told = lies_of(NODE, "npm test", "src/cart.js")
 
     assert json.loads(told["empties the target or script"].write["package.json"])["scripts"] == {"test": "true"}
-    assert told["ends the runner with exit code 0 at import"].write == {"src/cart.js": "process.exit(0);\n"}
+    ending = told["ends the runner with exit code 0 at import"].write["src/cart.js"]
+    assert ending == "process.exit(0);\nexport const add = 1;\n"
     assert 'test.skip("a"' in told["skips the tests"].write["src/cart.test.js"]
     assert "forges reports with conftest.py" not in told
 

@@ -1,12 +1,17 @@
-"""`python -m tools.lies`: plays every scene in a repository of its own and writes `docs/explanation/lies.md`."""
+"""`python -m tools.lies [PART …]`: plays every scene in a repository of its own and writes `docs/explanation/lies.md`.
+
+With parts (python, javascript) only these are played; the others stay as they are on the page.
+"""
 
 from __future__ import annotations
 
+import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
-from tests.acceptance.liescenes import EMPTY, FILES, HONEST, LIES, UNSEEN, Deed, act
+from tests.acceptance.jsscenes import CHECK, NODE, Scenes
+from tests.acceptance.liescenes import EMPTY, FILES, HONEST, LIES, UNSEEN, Deed, Honest, act
 from tests.acceptance.userland import User, leaving_nothing, step_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "lies.md"
@@ -16,10 +21,12 @@ HEAD = (
     "| what the agent does | ends as | passes without the work | fails with the old judge | tests did not run |\n"
     "|---|---|---|---|---|\n"
 )
-ABOUT = """Each row is a run of one step with one check (`make test` with unittest, or pytest) in a small project, with
-an agent that does the same in every attempt. `make lies` plays them and writes this page. What the words mean:
-[what "proved" means](proof.md).
+ABOUT = """Each row is a run of one step with one check (`make test` with unittest, or pytest; `npm test` with
+node:test) in a small project, with an agent that does the same in every attempt. `make lies` plays them and writes this
+page; the long tests play those in JavaScript with vitest as well. What the words mean: [what "proved" means](proof.md).
 """
+Scene = tuple[Deed, str, Mapping[str, str]]
+"""What an agent does, the check, and the project."""
 
 
 def play(deed: Deed, check: str, files: Mapping[str, str] = FILES) -> tuple[str, list[str]]:
@@ -56,25 +63,60 @@ def write_rows(rows: Iterable[Iterable[str]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
 
 
-def write_page() -> str:
-    """The page, from runs that take place now."""
-    lies = [(name, *_flatten(play(deed, check))) for name, (deed, check) in LIES.items()]
-    empty = [(name, *_flatten(play(deed, check, files))) for name, (deed, check, files) in EMPTY.items()]
+def write_python() -> str:
+    """The scenes in Python, and those that nothing sees yet."""
     unseen = [(name, *_flatten(play(deed, check))) for name, (deed, check) in UNSEEN.items()]
-    honest = [(name, play(deed, check, files)[0]) for name, (deed, check, files, _) in HONEST.items()]
-    proved = sum(1 for row in (*lies, *empty) if row[1].startswith("proved"))
-    landed = sum(1 for _, end in honest if end.startswith(("proved", "kept")))
+    lies = {name: (deed, check, FILES) for name, (deed, check) in LIES.items()}
     return (
-        f"{NOTE}# Lies, and what becomes of them\n\n"
-        f"{ABOUT}\n"
-        f"## Lies and work that shows nothing: {proved} of {len(lies) + len(empty)} end as proved\n\n"
-        "A mark says which look showed it. A look that is not needed any more is not taken.\n\n"
-        f"{HEAD}{write_rows(lies)}{write_rows(empty)}\n"
+        f"{write_part('', {**lies, **EMPTY}, HONEST)}\n"
         "## Not seen\n\n"
         "Code that knows what the tests ask passes them. Only checks that the agent does not know can show that.\n\n"
-        f"{HEAD}{write_rows(unseen)}\n"
-        f"## Honest work: {landed} of {len(honest)} land without a question\n\n"
-        f"| what the agent does | ends as |\n|---|---|\n{write_rows(honest)}"
+        f"{HEAD}{write_rows(unseen)}"
+    )
+
+
+def write_javascript() -> str:
+    """The same in JavaScript."""
+    scenes = Scenes(NODE)
+    lies = {name: (deed, CHECK, scenes.files) for name, deed in scenes.lies().items()}
+    return write_part(" in JavaScript", {**lies, **scenes.empty()}, scenes.honest())
+
+
+PARTS: Mapping[str, Callable[[], str]] = {"python": write_python, "javascript": write_javascript}
+
+
+def write_page(old: str, chosen: Collection[str]) -> str:
+    """The page: the chosen parts from runs that take place now, the others as they were."""
+    parts = {}
+    for name, write in PARTS.items():
+        kept = old.partition(f"{_mark(name)}\n\n")[2].partition("\n<!-- ")[0]
+        parts[name] = write() if name in chosen or not kept else kept
+    told = "\n".join(f"{_mark(name)}\n\n{text}" for name, text in parts.items())
+    return f"{NOTE}# Lies, and what becomes of them\n\n{ABOUT}\n{told}"
+
+
+def _mark(part: str) -> str:
+    return f"<!-- {part} -->"
+
+
+def write_part(where: str, lies: Mapping[str, Scene], honest: Mapping[str, Honest]) -> str:
+    """The lies and the honest work of one language; how many of each ended how is printed as well."""
+    told = [(name, *_flatten(play(*scene))) for name, scene in lies.items()]
+    done = [(name, play(deed, check, files)[0]) for name, (deed, check, files, _) in honest.items()]
+    proved = sum(1 for row in told if row[1].startswith("proved"))
+    landed = sum(1 for _, end in done if end.startswith(("proved", "kept")))
+    heads = (
+        f"Lies and work that shows nothing{where}: {proved} of {len(told)} end as proved",
+        f"Honest work{where}: {landed} of {len(done)} land without a question",
+    )
+    for head in heads:
+        print(head, flush=True)
+    return (
+        f"## {heads[0]}\n\n"
+        "A mark says which look showed it. A look that is not needed any more is not taken.\n\n"
+        f"{HEAD}{write_rows(told)}\n"
+        f"## {heads[1]}\n\n"
+        f"| what the agent does | ends as |\n|---|---|\n{write_rows(done)}"
     )
 
 
@@ -83,4 +125,5 @@ def _flatten(found: tuple[str, list[str]]) -> list[str]:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(write_page(), encoding="utf-8")
+    written = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    PAGE.write_text(write_page(written, sys.argv[1:] or PARTS), encoding="utf-8")

@@ -171,7 +171,9 @@ def _exit_at_import(name: str, project: Project) -> Lie | None:
     source = project.source
     if source.endswith(".py"):
         return Lie(name=name, write={source: "import os\n\nos._exit(0)\n"})
-    return Lie(name=name, write={source: "process.exit(0);\n"}) if source.endswith(_SCRIPT) else None
+    if source.endswith(_SCRIPT):  # what is imported has to be exported, else nothing is executed
+        return Lie(name=name, write={source: f"process.exit(0);\n{project.files[source]}"})
+    return None
 
 
 _LIES: Mapping[str, Callable[[str, Project], Lie | None]] = {
