@@ -35,8 +35,10 @@ class Ground(Record):
     work: Path
     folder: Path
 
-    def run(self, command: str, environ: Mapping[str, str], **options: list[str]) -> Checked:
-        """Run a check in the worktree."""
+    def run(
+        self, command: str, environ: Mapping[str, str], *, folder: Path | None = None, **options: list[str]
+    ) -> Checked:
+        """Run a check in the worktree, or in another folder."""
         found = choose_environment({**environ, "HOME": str(self.home)}, checkout=str(self.checkout))
         hold = CheckHold(
             found,
@@ -50,7 +52,9 @@ class Ground(Record):
 
         async def run() -> Checked:
             log = logs / "check.log"
-            return await run_check(command, supervise(self.folder), folder=self.work, log=log, timeout=60, hold=hold)
+            return await run_check(
+                command, supervise(self.folder), folder=folder or self.work, log=log, timeout=60, hold=hold
+            )
 
         return anyio.run(run)
 
@@ -206,3 +210,17 @@ def test_a_check_that_is_killed_in_the_jail_is_known_to_be(ground: Ground, comma
 
     assert found.cause is not None
     assert (found.cause.failure is CheckFailure.KILLED) is killed
+
+
+@needs_jail
+def test_a_check_in_a_part_of_the_checkout_works_on_all_of_it_but_what_makes_git_start_programs(ground: Ground) -> None:
+    part = ground.checkout / "part"
+    part.mkdir()
+    hook = ".git/hooks/pre-commit"
+
+    found = ground.run(f"cat ../app.py && echo x > ../made && git status && echo x > ../{hook}", {}, folder=part)
+
+    assert "of the checkout" in found.output
+    assert (ground.checkout / "made").read_text() == "x\n"
+    assert found.exit_code == 1, found.output
+    assert not (ground.checkout / hook).exists()

@@ -111,7 +111,7 @@ class CheckHold:
 
     def _make_layers(self, workspace: Path, inside: Path) -> dict[Path, Path]:
         """Layers over what tools write to outside of a workspace, but for what is lent."""
-        own = [workspace.resolve(), *(folder.resolve() for folder in find_homes(self._folders))]
+        own = [self._find_ground(workspace), *(folder.resolve() for folder in find_homes(self._folders))]
         named = [Path.home(), *(Path(os.environ[name]) for name in KEPT_IN if os.environ.get(name))]
         tools = [one.resolve() for one in named if one.is_absolute()]
 
@@ -120,8 +120,13 @@ class CheckHold:
 
         return make_layers(filter(is_free, tools), inside, apart=filter(is_free, [self._common]))
 
+    def _find_ground(self, folder: Path) -> Path:
+        """What a check in this folder writes to: the whole checkout where a flow works in a part of it."""
+        real = folder.resolve()
+        return self._checkout if real.is_relative_to(self._checkout) else real
+
     def _bound(self, job: Job, layers: Mapping[Path, Path], *, writable: Sequence[Path]) -> Bounds:
-        workspace, home = job.cwd.resolve(), Path.home().resolve()
+        workspace, home = self._find_ground(job.cwd), Path.home().resolve()
         lent = () if home in layers else find_homes(CACHES)
         # A flow may work in the checkout itself, and a home may be one.
         elsewhere = not any(place.is_relative_to(self._checkout) for place in (workspace, home))
