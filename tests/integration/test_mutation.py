@@ -9,7 +9,7 @@ import pytest
 
 from drumline.core.ids import DriverId
 from drumline.core.mutants import Mutation, Survivor
-from drumline.engine.mutation import Sample, try_mutants
+from drumline.engine.mutation import LONGEST, Sample, try_mutants
 from drumline.errors import InvalidInput
 from drumline.ports.processes import Ended, Job
 from drumline.processes.supervised import SupervisedProcesses
@@ -39,14 +39,19 @@ class Adding(unittest.TestCase):
 """
 
 
-def make(tmp_path: Path, command: str = "python3 -m unittest -q test_calc", seconds: float = 7.0) -> Sample:
+def make(tmp_path: Path, command: str = "python3 -m unittest -q test_calc", longest: float = 600.0) -> Sample:
     work = tmp_path / "work"
     work.mkdir()
     (work / "calc.py").write_text(CALC, encoding="utf-8")
     (work / "test_calc.py").write_text(TESTS, encoding="utf-8")
     (work / ".git").write_text("gitdir: elsewhere\n", encoding="utf-8")
     return Sample(
-        command=command, folder=work, seconds=seconds, changed={"calc.py": range(1, 99)}, log=tmp_path / "check.log"
+        command=command,
+        folder=work,
+        seconds=100.0,
+        changed={"calc.py": range(1, 99)},
+        log=tmp_path / "check.log",
+        longest=longest,
     )
 
 
@@ -85,7 +90,7 @@ def test_the_time_of_all_mutants_together_is_bounded(tmp_path: Path) -> None:
         limits.append(job.timeout or 0.0)
         return Ended(exit_code=0, seconds=0.1)
 
-    anyio.run(try_mutants, make(tmp_path, seconds=100.0), FakeProcesses(run))
+    anyio.run(try_mutants, make(tmp_path, longest=LONGEST), FakeProcesses(run))
 
     assert len(limits) == 1
     assert 0 < limits[0] <= 60

@@ -42,6 +42,7 @@ class Sample(Record):
     changed: Mapping[str, Collection[int]]
     log: Path
     files: tuple[str, ...] = ()
+    longest: float = LONGEST
 
 
 async def try_mutants(sample: Sample, processes: Processes) -> Mutation:
@@ -70,7 +71,7 @@ class _Trial(Record):
     place: Path
 
     async def run(self) -> Mutation:
-        ends = time.monotonic() + min(LONGEST, MOST_TIMES * self.sample.seconds)
+        ends = time.monotonic() + min(self.sample.longest, MOST_TIMES * self.sample.seconds)
         executed = await self._record_lines(ends)
         texts = {path: text for path in executed if (text := _read(self.place / path)) is not None}
         found = {path: list_mutants(text, executed[path]) for path, text in texts.items()}
