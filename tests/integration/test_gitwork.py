@@ -100,6 +100,15 @@ def test_a_git_that_does_not_end_is_waited_for_only_a_while(checkout: Path, monk
     assert file.read_bytes() == b"marked"
 
 
+def test_a_write_that_is_refused_names_the_plans_file_not_our_draft(tmp_path: Path) -> None:
+    file = tmp_path / "gone" / "plan.md"
+
+    with pytest.raises(FileNotFoundError) as refused:
+        put_file(file, b"marked", before=None)
+
+    assert refused.value.filename == str(file)
+
+
 def stop_later(monkeypatch: pytest.MonkeyPatch) -> threading.Timer:
     """Somebody who stops this process in a moment; without that, it would wait for ever."""
     monkeypatch.setattr(gitwork, "YOUNG", 3600.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -255,6 +257,38 @@ def test_a_claim_that_is_checked_out_in_mid_run_is_written_over_in_the_end(tmp_p
 
     assert ran.code == 0, ran.text
     assert "status: done" in (user.repo / PLAN / "step-1.md").read_text(encoding="utf-8")
+
+
+def is_protectable(file: Path) -> bool:
+    """Whether this machine lets us protect a file from everybody."""
+    protect = ("chattr", "+i", str(file))
+    return (
+        shutil.which("chattr") is not None and not subprocess.run(protect, capture_output=True, check=False).returncode
+    )
+
+
+def test_a_mark_that_is_refused_until_the_run_ends_is_told_once_and_written_by_a_resume(tmp_path: Path) -> None:
+    user: User = make_user(tmp_path, step_text("step-1"), step_text("step-2"))
+    file = user.repo / PLAN / "step-1.md"
+    if not is_protectable(file):
+        pytest.skip("chattr +i needs root and a file system that knows it")
+    subprocess.run(["chattr", "-i", file], check=True)
+    user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "1\n"}, "run": f"chattr +i {file}"})
+
+    try:
+        ran = user.run("--mode", "sequential")
+    finally:
+        subprocess.run(["chattr", "-i", file], check=True)
+    resumed = user.drumline("resume")
+    again = user.drumline("resume")
+
+    assert ran.code == 0, ran.text
+    assert ran.text.count("a mark cannot be written") == 1
+    assert f"{file}: Operation not permitted" in ran.text
+    assert "is not valid" not in ran.text
+    assert resumed.code == 0, resumed.text
+    assert "status: done" in file.read_text(encoding="utf-8")
+    assert "nothing is left to do" in again.text
 
 
 def test_what_the_machine_refuses_at_the_start_is_an_error_with_a_next_command(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from drumline.cli.telling import choose_config, drive_on_with, open_session, set
 from drumline.cli.warning import name_specs, say_unjailed
 from drumline.core.flow.events import FlowEnded
 from drumline.core.ids import FLOW, Stream
+from drumline.core.mirror import has_late_marks
 from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
@@ -71,10 +72,10 @@ def _speak(site: Site, store: SqliteStore, run: RunState, typed: Mapping[str, ob
 
 
 def _check_unfinished(store: SqliteStore, run: RunState) -> None:
-    """Refuse a run that is done, and a walk that came to an end: neither has anything left to do."""
+    """Refuse a run that is done, unless a mark of it is late, and a walk that came to an end."""
     ends = [recorded.event for recorded in store.read(Stream(run.id, FLOW), kinds=(FlowEnded.__name__,))]
     if run.ended is not None and any(isinstance(event, FlowEnded) and not event.scope for event in ends):
         hint = f"drumline flow run {run.begun.plan}"
         raise InvalidInput(f"run {run.id} has ended as {run.ended.state}", hint=hint)
-    if run.ended is not None and run.ended.state == "done":
+    if run.ended is not None and run.ended.state == "done" and not has_late_marks(run):
         raise InvalidInput(f"run {run.id} is done; nothing is left to do", hint="drumline run PLAN")

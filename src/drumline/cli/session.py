@@ -32,6 +32,7 @@ from drumline.core.plan import Problem
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState, fold_run
 from drumline.engine.driver import Driver
+from drumline.engine.outbox import REFUSED
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
@@ -162,7 +163,13 @@ class Session:
             self._show(line)
 
     def _complain(self, problems: Sequence[Problem]) -> None:
-        """An edit of the plan that cannot be used: the run keeps the plan as it was."""
+        """An edit of the plan that cannot be used (the run keeps the plan as it was), or a mark that is refused."""
+        for problem in problems:
+            if problem.code == REFUSED:
+                self._warn(problem.message)
+        problems = [problem for problem in problems if problem.code != REFUSED]
+        if not problems:
+            return
         said = "the plan was edited and is not valid; going on with the plan as it was:"
         self._tell("plan_invalid", said, problems=[problem_json(problem) for problem in problems])
         for problem in problems[:5] if not self.as_json else ():

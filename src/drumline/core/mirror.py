@@ -54,6 +54,11 @@ def outstanding(run: RunState, step: Step, want: Wanted | None) -> bool:
     return last is None or last.marks != want.marks or not set(want.ticked).issubset(last.ticked)
 
 
+def has_late_marks(run: RunState) -> bool:
+    """Whether a finished step's file still says that this run works on it, as far as the journal knows."""
+    return any(step in run.finished and last.marks.status is Status.CLAIMED for step, last in run.mirrored.items())
+
+
 def expected_marks(run: RunState, step: StepId, found: Marks) -> Marks:
     """The marks a write may replace: the last we wrote, or what was found before we ever wrote.
 

@@ -27,6 +27,8 @@ from drumline.ports.planfiles import Account
 from drumline.record import Record, field, replace
 
 DONE = Marks(status=Status.DONE)
+REFUSED = "refused"
+"""The code of a problem that is not the plan's: its files cannot be written."""
 RENEWALS = 4
 """A held claim's time is renewed this many times before it could be taken for stale."""
 
@@ -89,13 +91,13 @@ class Outbox(Record):
 
     def complain(self, error: OSError) -> None:
         """Tell once that the machine refuses something of the plan's files."""
-        message = f"the plan's files cannot be brought up to date: {explain_refusal(error)}"
+        message = f"a mark cannot be written: {explain_refusal(error)}; it is written once that works, or by a resume"
         self._report(message, where=str(error.filename or "plan"))
 
     def _report(self, message: str, *, where: str) -> None:
         if message not in self._told:
             self._told.add(message)
-            self.tell([Problem(code="refused", message=message, where=where)])
+            self.tell([Problem(code=REFUSED, message=message, where=where)])
 
     def overdue(self, run: RunState, marks: Mapping[StepId, Marks], held: Collection[StepId]) -> list[Step]:
         """Steps whose file does not say yet what it should, in plan order."""

@@ -110,6 +110,13 @@ def put_file(file: Path, data: bytes, *, before: bytes | None) -> None:
     `before` is what was read, None if there was no such file; EditedMeanwhile if that is not so any more. The caller
     holds the plan's lock. Looked at last, because flushing may take seconds in which a person saves the file.
     """
+    try:
+        _replace(file, data, before=before)
+    except OSError as error:  # the draft's name says nothing to a person, and is another one each time
+        raise OSError(error.errno, error.strerror, str(file)) from error
+
+
+def _replace(file: Path, data: bytes, *, before: bytes | None) -> None:
     mode = 0o644 if before is None else _mode_of(file)
     handle, name = tempfile.mkstemp(prefix=f".{file.name}{_MARK}", suffix=_SUFFIX, dir=file.parent)
     try:
