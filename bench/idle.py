@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -11,15 +12,28 @@ import anyio
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
-from drumline.core.advance import orders_for
+from drumline.core.flow.model import Json
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.questions import Asker
+from drumline.core.flow.walk import RunNode
 from drumline.core.ids import Commit, DriverId, RunId, StepId, Tree
+from drumline.core.orders import orders_for
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState, fold_run
 from drumline.core.stepstate import StepState
+from drumline.engine.flow.course import Course
+from drumline.engine.flow.stepflow import USUAL_FLOW
+from drumline.engine.flow.stepwalk import StepFlowWalk
 from drumline.engine.kit import FlowServices, Kit, Tools
+from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.stepwork import Note, StepWork
+from drumline.engine.nodes.visit import Visit
 from drumline.engine.performer import StepPerformer
-from drumline.engine.walk import Walk
+from drumline.expressions.evaluation import SafeExpressions
+from drumline.flowfiles.library import FlowLibrary
+from drumline.ports.schemas import Schemas
+from drumline.ports.skills import Skills
+from drumline.record import replace
 from drumline.store.sqlite import SqliteStore
 from drumline.testing.workspaces import FakeWorkspaces
 
@@ -60,7 +74,7 @@ class IdlePerformer(StepPerformer):
             return Note(step=[ev.WorkspaceAssigned(path="workspace", base=COMMIT)])
         return await super().intend(command, state)
 
-    async def perform(self, command: cmd.Command, state: StepState) -> Note:
+    async def perform(self, command: cmd.Command, state: StepState, terms: Terms) -> Note:
         """The outcome alone."""
         match command:
             case cmd.Prepare():
@@ -91,6 +105,22 @@ def idle_kit(store: SqliteStore) -> Kit:
         equip=lambda driver: cast(Tools, nothing),
         open_flows=lambda: cast(FlowServices, nothing),
     )
+
+
+def idle_flows() -> FlowServices:
+    """What the shipped flow needs to be walked."""
+    nothing: object = None
+    return FlowServices(
+        library=FlowLibrary(top=NOWHERE, keep=Path(tempfile.mkdtemp()), default="idle"),
+        expressions=SafeExpressions(),
+        schemas=cast(Schemas, nothing),
+        skills=cast(Skills, nothing),
+    )
+
+
+async def refuse(command: RunNode, visit: Visit) -> Outcome:
+    """The shipped flow has no node that acts by itself."""
+    raise AssertionError(f"{command.key} acts")
 
 
 def idle_run(plan: Plan) -> RunState:
@@ -127,21 +157,36 @@ Opening = Callable[[Step], list[ev.Event]]
 
 def claim_walks(
     store: SqliteStore, run: RunState, steps: Iterable[Step], opening: Opening = lambda step: []
-) -> list[tuple[Walk, list[ev.Event]]]:
+) -> list[tuple[StepFlowWalk, list[ev.Event]]]:
     """A claimed walk for each step, with the events that open it in the run's stream."""
-    kit = idle_kit(store)
+    kit, flows = idle_kit(store), idle_flows()
+    flow = flows.library.load(flows.library.locate(USUAL_FLOW))
     found = []
     for step in steps:
         token = store.take(run.id, step.id, DRIVER)
         if token is None:
             raise AssertionError(f"{step.id} is claimed although nobody else is here")
         work = StepWork(kit=kit, tools=cast(Tools, None), orders=orders_for(run, step), run=run)
-        walk = Walk(work=work, driver=DRIVER, token=token, open_performer=IdlePerformer.of)
+        values: dict[str, Json] = {"step": {"id": step.id, "title": step.title, "autonomy": "autopilot"}}
+        course = Course(path=flow.path, digest=flow.digest, folder=NOWHERE, values=values)
+        walk = StepFlowWalk(
+            kit=kit,
+            flows=flows,
+            run=run,
+            driver=DRIVER,
+            token=token,
+            act=refuse,
+            course=course,
+            asker=Asker(step=step.id),
+            work=work,
+            open_course=partial(replace, course),
+            open_performer=IdlePerformer.of,
+        )
         found.append((walk, opening(step)))
     return found
 
 
-async def walk_together(walks: Sequence[tuple[Walk, list[ev.Event]]]) -> None:
+async def walk_together(walks: Sequence[tuple[StepFlowWalk, list[ev.Event]]]) -> None:
     """All walks at once in one loop, to their ends."""
     async with anyio.create_task_group() as tasks:
         for walk, opening in walks:

@@ -19,10 +19,10 @@ from drumline import wiring
 from drumline.app.catalog import find_run, read_run
 from drumline.app.drive import INTERRUPTED, drive
 from drumline.cli.main import main as run_cli
-from drumline.core.advance import recover
 from drumline.core.events import Event
 from drumline.core.ids import Commit, RunId, StepId, Stream, Token
 from drumline.core.state import RunState
+from drumline.core.steprules import recover
 from drumline.engine.kit import Kit
 from drumline.engine.planupkeep import open_plan_driver
 from drumline.errors import StaleToken, StoreError

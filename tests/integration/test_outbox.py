@@ -7,12 +7,12 @@ from pathlib import Path
 import anyio
 from tests.integration.worlds import RUN, World, small_plan, step
 
-from drumline.core.advance import recover
 from drumline.core.events import Event, PlanMirrored, PlanPinned, RunStarted, StepFinished, StepReopened, StepStarted
 from drumline.core.ids import Commit, DriverId, StepId
 from drumline.core.plan import Marks, Status
 from drumline.core.schedule import assignee
 from drumline.core.state import RunState, fold_run
+from drumline.core.steprules import recover
 from drumline.engine.outbox import Outbox
 from drumline.engine.planupkeep import PlanUpkeep
 

@@ -11,11 +11,11 @@ from typing import Any, cast
 import anyio
 import anyio.lowlevel
 
-from drumline.core.advance import recover
 from drumline.core.events import PlanPinned, RunStarted
 from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState
+from drumline.core.steprules import recover
 from drumline.engine.closing import Recover
 from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.engine.planupkeep import open_plan_driver

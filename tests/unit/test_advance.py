@@ -21,17 +21,19 @@ from tests.unit.builders import (
     run_started,
     step_of,
 )
+from tests.unit.stepping import advance
 
 from drumline.core import events as ev
 from drumline.core import gates
-from drumline.core.advance import advance, orders_for, recover
 from drumline.core.checkfailure import explain
 from drumline.core.commands import Attempt, Command, Finish, Land, Park, Prepare, Recheck, Restart, RunCheck
 from drumline.core.ids import GateId, StepId, Tree
 from drumline.core.life import OPEN, Phase
+from drumline.core.orders import orders_for
 from drumline.core.plan import Check, Step
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.state import RunState, fold_run
+from drumline.core.steprules import recover
 from drumline.core.stepstate import StepState, fold_step
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction
 from drumline.record import replace

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 from tests.unit.builders import TREE, TREE_2, Scene, checked, prepared, run_started, step_of
+from tests.unit.stepping import advance
 
 from drumline.core import events as ev
 from drumline.core import gates
-from drumline.core.advance import advance, orders_for
 from drumline.core.codec import decode
 from drumline.core.commands import Attempt, Command, Defer, Finish, Park
 from drumline.core.ids import GateId, StepId
+from drumline.core.orders import orders_for
 from drumline.core.plan import Marks, Status
 from drumline.core.routing import Candidate, choose, find_rest, list_workers, plan_rest
 from drumline.core.spending import count_left, sum_agents, sum_run

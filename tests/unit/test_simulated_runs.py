@@ -10,18 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
 from tests.unit.builders import BASE, COMMIT, RUN, run_started, step_of
+from tests.unit.stepping import advance
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import gates
-from drumline.core.advance import advance, orders_for, recover
 from drumline.core.decide import decide
 from drumline.core.ids import DriverId, StepId, Tree
+from drumline.core.orders import orders_for
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.proof import Colour, Compared
 from drumline.core.routing import has_other, list_workers
 from drumline.core.schedule import Surroundings, obstacle, satisfied, settled
 from drumline.core.state import RunState, fold_run
+from drumline.core.steprules import recover
 from drumline.core.stepstate import StepState, fold_step
 from drumline.core.taxonomy import Failure
 from drumline.record import replace

@@ -122,17 +122,9 @@ def life_page() -> str:
     shipped, _ = open_flow(SHIPPED / "step" / "graph.yaml", around=Surroundings())
     return join(
         "# A step's life",
-        "The phase says how far a step's stream has got. Anything that is not in the table is refused, and the "
-        "message names what would have been legal.",
-        "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> waiting", *drawing, "    landed --> [*]", "```"]),
-        table(("phase", "event", "next phase"), rows),
-        f"In {_words(phase.value for phase in TRANSITIONS if phase in OPEN)} an intent is recorded and its outcome is "
-        "not. If the driver dies there, the next one records `WorkLost`, which leads back to the phase before, and the "
-        "work begins again.",
-        "## As a flow",
-        "The shipped flow `step` has the same life as a graph. A step walks it, or another one, if `flow` names it: in "
-        "the step, in the plan's `root.md`, by `--flow` or in the configuration; a flow `step` in `.drumline/flows` is "
-        "walked by every step that names none. Steps without a flow have the life above; both come to the same end.",
+        "Every step of a plan walks a flow: the shipped one, `step`, or another one that `flow` names in the step, in "
+        "the plan's `root.md`, by `--flow` or in the configuration. A flow `step` in `.drumline/flows` replaces the "
+        "shipped one. `drumline flow graph step` draws it:",
         f"```mermaid\n{flow_mermaid(shipped).rstrip()}\n```",
         table(
             ("node", "kind", "what it does"),
@@ -141,6 +133,14 @@ def life_page() -> str:
         "`land` holds to its rules whatever the graph says: it refuses work on which a check of the step, the plan or "
         "the configuration fails beyond what failed before, or has not run since the work was changed last. A walk "
         "that comes to an end that is done without a landing leaves its step blocked.",
+        "## What is recorded of the work",
+        "Nodes that work on the step record what they do to its work. The phase says how far the work has got. "
+        "Anything that is not in the table is refused, and the message names what would have been legal.",
+        "\n".join(["```mermaid", "stateDiagram-v2", "    [*] --> waiting", *drawing, "    landed --> [*]", "```"]),
+        table(("phase", "event", "next phase"), rows),
+        f"In {_words(phase.value for phase in TRANSITIONS if phase in OPEN)} an intent is recorded and its outcome is "
+        "not. If the driver dies there, the next one records `WorkLost`, which leads back to the phase before, and the "
+        "work begins again.",
         f"{_words(kind.__name__ for kind in ANYWHERE)} may come in any phase. `StepRestarted` begins a new round at "
         "`waiting`; the other two leave the phase as it is.",
     )

@@ -73,7 +73,7 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     `elsewhere` is the repository that has to do it if that is not this one. `binding` says whether `files` is a
     promise the plan makes or only harvested from prose. `ordered` says that `needs` follow from the place of the step
     in the plan: it then waits for everything before it, also across needs that are met. `text` is what to do, for a
-    step that has no file. `flow` is the flow that it walks; empty for one with the usual life.
+    step that has no file. `flow` is the flow that it walks; empty for the shipped one.
     """
 
     id: StepId

@@ -40,6 +40,11 @@ class Brief(Record):
 
 def write_prompt(brief: Brief) -> str:
     """The whole prompt: task, bounds, how it will be judged, and what went wrong before."""
+    return "\n\n".join(part for part in (write_task(brief), write_history(brief)) if part) + "\n"
+
+
+def write_task(brief: Brief) -> str:
+    """What is to be done, within which bounds, and how it will be judged."""
     parts = [
         f"# Task: {brief.step.title} ({brief.step.id})",
         f"You are working on one step of the plan “{brief.plan_title}”. The current directory is a git worktree made "
@@ -52,9 +57,8 @@ def write_prompt(brief: Brief) -> str:
         _section("If a person has to decide", OFFER if brief.offers else ""),
         _section("Context from the person who started the run", brief.context),
         _section("What a person said about the steps before", "\n\n".join(brief.remarks)),
-        _history(brief),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(part for part in parts if part)
 
 
 def _section(title: str, text: str) -> str:
@@ -74,7 +78,8 @@ def _judgement(checks: Sequence[Check]) -> str:
     return f"## How it will be judged\n\nThese commands are run after you finish; each must exit with 0.\n\n{listed}"
 
 
-def _history(brief: Brief) -> str:
+def write_history(brief: Brief) -> str:
+    """What people said to the attempts before, and what went wrong with them; empty at first."""
     parts: list[str] = []
     if brief.comment:
         parts.append(_section("A person looked at your work and asks for this change", brief.comment))

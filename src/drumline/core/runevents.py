@@ -18,7 +18,7 @@ class RunStarted(Event):
     that ends well is merged into the branch `merge`, if there is one; with `merge_asks` a person is asked first.
     `rigor` says how much is done around the work. `timeouts` are in seconds, `commands` the checks that flows name;
     `typed` are the settings that do not come from the configuration: they are never repinned.
-    `flow` is the flow that steps walk which name none; empty for the usual life.
+    `flow` is the flow that steps walk which name none; empty for the shipped one.
     """
 
     plan: str

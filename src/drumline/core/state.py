@@ -85,7 +85,7 @@ class RunState:
         return list(self.unanswered.values())
 
     def flow_of(self, step: Step) -> str:
-        """The flow that a step walks; empty for the usual life."""
+        """The flow that a step walks by name; empty for the shipped one."""
         return step.flow or self.begun.flow
 
     def selected(self) -> list[Step]:

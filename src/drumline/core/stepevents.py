@@ -67,7 +67,7 @@ class AttemptStarted(Event):
     """Intent: an agent is asked after `delay` seconds, with the work tree as `tree` says.
 
     `agent` is empty where it is the run's own. `session` is the one it goes on with, `new_session` the id chosen for a
-    new one, `budget` the dollars it was given.
+    new one, `budget` the dollars it was given. What a `relayed` one uses is counted by the visit that asked for it.
     """
 
     node: str
@@ -79,6 +79,7 @@ class AttemptStarted(Event):
     session: str = ""
     new_session: str = ""
     budget: float | None = None
+    relayed: bool = False
 
 
 class SessionOpened(Event):

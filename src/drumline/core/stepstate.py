@@ -201,7 +201,8 @@ def _unready(state: StepState, event: ev.WorkspaceFailed, _: Phase) -> None:
 def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) -> None:
     if before is Phase.WORKED:
         _spend(state)
-    state.begin(event.agent)
+    if not event.relayed:
+        state.begin(event.agent)
     state.asked = event
     state.reached = max(state.reached, event.attempt)
     state.metered = None
@@ -273,6 +274,8 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.touched = event.touched
     state.notices = tuple(dict.fromkeys((*state.notices, *event.told)))[-MOST_NOTICES:]
     _charge(state, event.usage, event.seconds)
+    if state.asked is not None and state.asked.relayed:
+        return
     state.conclude(
         Ending(
             failure=state.failure,
@@ -288,6 +291,8 @@ def _charge(state: StepState, usage: Mapping[str, float], seconds: float) -> Non
     """Add what one attempt has used to the sums."""
     state.metered = None
     state.seconds += seconds
+    if state.asked is not None and state.asked.relayed:
+        return
     state.usage = add_up((state.usage, usage))
     state.spent[state.agent] = add_up((state.spent.get(state.agent, {}), count_attempt(usage)))
 

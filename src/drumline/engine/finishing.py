@@ -7,8 +7,8 @@ import contextlib
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import gates
-from drumline.core.advance import Orders
 from drumline.core.baseline import list_counting, list_inherited, list_overruled, look_up
+from drumline.core.orders import Orders
 from drumline.core.plan import Step
 from drumline.core.products import is_productless
 from drumline.core.proof import Colour, Facts, settle

@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from functools import partial
 
 from drumline.core import events as ev
-from drumline.core.advance import orders_for, recover
 from drumline.core.commands import SettleBranch
 from drumline.core.ids import DriverId, RunId, StepId, Token
+from drumline.core.orders import orders_for
 from drumline.core.plan import Marks, Problem, Severity, Step
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
+from drumline.core.steprules import recover
 from drumline.engine.books import Books
 from drumline.engine.branchwatch import BranchWatch
 from drumline.engine.closing import Recover
 from drumline.engine.driver import Driver
+from drumline.engine.flow.stepflow import USUAL_FLOW, open_step_walk
 from drumline.engine.kills import repeat_killed
 from drumline.engine.kit import FlowServices, Kit, Observer, Tools
 from drumline.engine.nodes.stepwork import StepWork
@@ -28,7 +30,6 @@ from drumline.engine.planwatch import OtherRuns, PlanWatch
 from drumline.engine.tidying import tidy_up
 from drumline.engine.upkeep import StepWalk
 from drumline.engine.vetting import Vetting
-from drumline.engine.walk import Walk
 from drumline.errors import GitError
 from drumline.ports.journal import Claim, Recorded
 
@@ -63,19 +64,13 @@ class PlanUpkeep:
         self._tools = self.kit.equip(driver)
 
     def open_walk(self, run: RunState, step: Step, token: Token) -> StepWalk:
-        """The usual life of a step, or the walk of the flow that it names."""
+        """The walk of the flow that a step names, or of the shipped one."""
         work = StepWork(kit=self.kit, tools=self._tools, orders=orders_for(run, step), run=run)
-        if name := run.flow_of(step):
-            return self._open_flow_walk(work, name, token)
-        return Walk(work=work, driver=self._me, token=token, recover=self.recover)
-
-    def _open_flow_walk(self, work: StepWork, name: str, token: Token) -> StepWalk:
-        from drumline.engine.flow.stepflow import open_step_walk  # paid for by those who walk a flow
-
         self._flows = self._flows or self.kit.open_flows()
-        walk = open_step_walk(work, self._flows, name, driver=self._me, token=token, warn=self._warn)
-        walk.recover = self.recover
-        return walk
+        name = run.flow_of(step) or USUAL_FLOW
+        return open_step_walk(
+            work, self._flows, name, driver=self._me, token=token, warn=self._warn, recover=self.recover
+        )
 
     def _warn(self, text: str) -> None:
         self.complain([Problem(code="flow", message=text, where="", severity=Severity.WARNING)])

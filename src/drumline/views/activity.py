@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from drumline.core.advance import NODE, orders_for
 from drumline.core.events import AttemptStarted, CheckStarted
 from drumline.core.ids import StepId
 from drumline.core.life import Phase
+from drumline.core.orders import orders_for
 from drumline.core.plan import Step
+from drumline.core.steprules import NODE
 from drumline.core.stepstate import StepState
 from drumline.record import Record
 from drumline.views.cells import flatten, name_some

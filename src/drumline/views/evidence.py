@@ -3,7 +3,7 @@ that was not executed is said to be so."""
 
 from __future__ import annotations
 
-from drumline.core.advance import orders_for
+from drumline.core.orders import orders_for
 from drumline.core.plan import Step
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.state import RunState

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from drumline.core.commands import Command
 from drumline.core.event import Event
 from drumline.core.flow.answers import accept_input
 from drumline.core.flow.events import NodeSuspended, SessionKept
@@ -49,7 +50,8 @@ class Outcome(Record):
     example `structured-extraction`). `blocked` says why this machine could not do it, which is no failure of the
     work: the visit stays due. `relayed` is what an agent leaves beside it: that its visit is not over, or the
     session in which it ended; `effects` are what was done to the step of a plan that the walk is about; `notices` are
-    what was remarkable about it, `unchanged` says that it called itself done and no file had changed.
+    what was remarkable about it, `unchanged` says that it called itself done and no file had changed. `leaves` is with
+    which command the step is given back before the visit is over: it stays due.
     """
 
     output: Json = None
@@ -63,6 +65,7 @@ class Outcome(Record):
     notices: tuple[str, ...] = ()
     unchanged: bool = False
     effects: tuple[Event, ...] = ()
+    leaves: Command | None = None
 
 
 class Conclusion(NamedTuple):

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from drumline.core.commands import Command
 from drumline.core.events import Event
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import AgentAsked, FlowStarted, NodeLost, NodeUsed, SessionNamed
-from drumline.core.flow.model import ASKING, SPENDING, AgentNode
+from drumline.core.flow.model import ASKING, SPENDING, AgentNode, Node
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.scopes import call_scope, parent_scope
 from drumline.core.flow.state import FlowState, Key, fold_flow, fold_flows
@@ -68,16 +69,19 @@ class Stack:
     """The flows of one run by scope. `take_time` gives the working time of a scope since it was taken last.
 
     `has_money` tells whether a node that costs money may begin. `blocked` are visits that this machine cannot do
-    or a person does not pay for, each with its reason: they stay due, and are not begun again by this stack.
+    or a person does not pay for, each with its reason; `left` are visits before whose end the step is given back: they
+    stay due, and are not begun again by this stack. `acts_alone` tells which nodes ask agents by themselves.
     """
 
     calls: Calls
     evaluate: Evaluate
     take_time: Callable[[str], float] = lambda scope: 0.0
     has_money: Callable[[], bool] = lambda: True
+    acts_alone: Callable[[Node], bool] = lambda node: False
     flows: dict[str, FlowState] = field(default_factory=dict)
     callers: dict[str, Caller] = field(default_factory=dict)
     blocked: dict[Key, str] = field(default_factory=dict)
+    left: dict[Key, Command] = field(default_factory=dict)
 
     @property
     def root(self) -> FlowState:
@@ -161,20 +165,21 @@ class Stack:
 
         An agent that waits begins only if it is `called_for`: what it waits for has come.
         """
-        if command.key in self.blocked:
+        if command.key in self.blocked or command.key in self.left:
             return None
         if isinstance(command.node, ASKING):
             move.questions.append(Question(state, command.key))
             return None
+        alone = self.acts_alone(command.node)
         relay = state.relays.get(command.key) if state.relays else None
         if relay is not None and relay.is_held and not called_for:
             move.questions.append(Question(state, command.key))
             return None
-        if isinstance(command.node, SPENDING) and not self.has_money():
+        if isinstance(command.node, SPENDING) and not alone and not self.has_money():
             move.questions.append(Question(state, command.key, poor=True))
             return None
         started = None
-        if isinstance(command.node, AgentNode):
+        if isinstance(command.node, AgentNode) and not alone:
             try:
                 started = self.calls.begin(state, command)
             except InvalidInput as error:
@@ -212,6 +217,8 @@ class Stack:
     def _end_visit(self, state: FlowState, key: Key, outcome: Outcome, move: Move) -> None:
         if outcome.blocked:
             self.blocked[key] = outcome.blocked
+        if outcome.leaves is not None:
+            self.left[key] = outcome.leaves
         events = conclude(state, key, outcome, spent=self.take_time(state.scope))
         fold_flow(state, events)
         move.events.extend(events)

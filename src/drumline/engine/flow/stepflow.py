@@ -8,20 +8,25 @@ from pathlib import Path
 from drumline.core.flow.model import NO_LANDING, Flow, Json, is_for_steps
 from drumline.core.flow.questions import Asker
 from drumline.core.ids import DriverId, Token
-from drumline.core.prompt import Brief, write_prompt
-from drumline.core.roles import find_role
+from drumline.core.plan import Step
+from drumline.core.prompt import write_task
 from drumline.core.routing import raise_tier, spell_agent
-from drumline.core.schedule import list_remarks
+from drumline.core.steprules import recover
+from drumline.engine.closing import Recover
 from drumline.engine.flow.calls import inherit
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.performer import NodePerformer
 from drumline.engine.flow.stepwalk import StepFlowWalk
 from drumline.engine.kit import FlowServices
+from drumline.engine.nodes.attempt import open_brief
 from drumline.engine.nodes.stepwork import StepWork
 from drumline.errors import InvalidInput
 from drumline.ports.library import Callee, Library
 from drumline.profiles import DEFAULT
 from drumline.record import Record, replace
+
+USUAL_FLOW = "step"
+"""The flow of steps that name none: the shipped one, or one of this name in `.drumline/flows`."""
 
 
 class StepLibrary(Record):
@@ -55,6 +60,7 @@ def open_step_walk(
     driver: DriverId,
     token: Token,
     warn: Callable[[str], None],
+    recover: Recover = recover,
 ) -> StepFlowWalk:
     """What walks the flow of this name for a step that was claimed under this token."""
 
@@ -76,6 +82,7 @@ def open_step_walk(
         asker=Asker(step=step, round=work.run.rounds.get(step, 0)),
         warn=warn,
         work=work,
+        recover=recover,
         open_course=lambda: open_course(work, mine.library, name),
     )
     return walk
@@ -90,27 +97,10 @@ def open_course(work: StepWork, library: Library, name: str) -> Course:
         path=flow.path,
         digest=flow.digest,
         folder=work.kit.workspaces.path(work.orders.step.id),
-        prompt=_write_prompt(work),
+        prompt=write_task(replace(open_brief(work), offers=False)),
         variables=inherit(flow, {}),
         values={"step": _describe(work)},
     )
-
-
-def _write_prompt(work: StepWork) -> str:
-    step, run = work.orders.step, work.run
-    role = find_role(step.role)
-    brief = Brief(
-        step=step,
-        text=work.kit.read_pinned(step),
-        plan_title=run.plan.title or run.plan.name,
-        checks=work.orders.checks,
-        attempt=1,
-        context=run.begun.context,
-        role=role.briefing if role else "",
-        remarks=list_remarks(run),
-        offers=False,
-    )
-    return write_prompt(brief)
 
 
 def _describe(work: StepWork) -> dict[str, Json]:
@@ -121,6 +111,13 @@ def _describe(work: StepWork) -> dict[str, Json]:
         "text": work.kit.read_pinned(step),
         "files": list(step.files),
         "checks": [check.command for check in work.orders.checks],
+        "by_hand": _list_manual(step),
         "autonomy": work.orders.autonomy,
         "retries": work.orders.retries,
     }
+
+
+def _list_manual(step: Step) -> str:
+    """What only a person can verify, as the end of a question."""
+    items = "".join(f"\n  - {item}" for item in step.manual)
+    return f" Please verify by hand:{items}" if items else ""

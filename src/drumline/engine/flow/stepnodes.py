@@ -8,52 +8,91 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
 
 import anyio
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
-from drumline.core.advance import Verdict, examine, explain_kills, recover
-from drumline.core.checkfailure import explain
-from drumline.core.flow.events import NodeSuspended
-from drumline.core.flow.model import AgentNode, CheckNode, Json, LandNode, WorkspaceNode
+from drumline.core import steprules
+from drumline.core.blocked import OFFER
+from drumline.core.examination import Verdict
+from drumline.core.flow.model import AgentNode, CheckNode, Json, LandNode, LlmNode, Node, ScriptNode, WorkspaceNode
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.relay import find_failure
+from drumline.core.flow.templates import list_references, render_strict
+from drumline.core.flow.values import overlay
 from drumline.core.flow.walk import RunNode
-from drumline.core.ids import NO_DRIVER, StepId, Tree
-from drumline.core.life import OPEN, Phase
-from drumline.core.prompt import write_feedback
+from drumline.core.ids import DriverId, StepId, Tree
+from drumline.core.life import Phase
+from drumline.core.prompt import Brief, write_feedback, write_history, write_task
+from drumline.core.spending import count_usage
 from drumline.core.stepstate import StepState, fold_step, tell_foul
-from drumline.core.taxonomy import MOST_KILLS, Failure
-from drumline.engine.agent_call import MOST_MESSAGE, cut_notices
-from drumline.engine.closing import close_open
+from drumline.core.taxonomy import MOST_KILLS
+from drumline.engine.closing import Recover, close_open
+from drumline.engine.flow.relayed import RelayedAttempt
 from drumline.engine.kills import KILL_WAIT
-from drumline.engine.nodes import attempt, check, compare, land, workspace
+from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.performer import StepPerformer
 from drumline.engine.salvage import read_work
-from drumline.errors import ChildKilled, DrumlineError
+from drumline.errors import ChildKilled, DrumlineError, GitKilled
+from drumline.profiles import DEFAULT
 from drumline.record import replace
 
-Record = Callable[[Sequence[ev.Event]], Awaitable[None]]
 Perform = Callable[[RunNode, Visit], Awaitable[Outcome]]
+Act = cmd.Prepare | cmd.Attempt | cmd.RunCheck | cmd.Compare | cmd.Land
 
 
-class BranchMoved(Exception):
-    """The run branch is not where it was: the step is given back until that is settled."""
+class Ledger(Protocol):
+    """Where the effects of a step's nodes are recorded."""
+
+    async def record(self, note: Note) -> None:
+        """Append now, together with what was kept."""
+        ...
+
+    def keep(self, note: Note) -> None:
+        """Append with whatever is appended next, and before anything else is done."""
+        ...
+
+
+def is_steps_own(node: Node) -> bool:
+    """Whether a node is worked on by the step's agent, as the step's own rules say."""
+    if not isinstance(node, AgentNode) or node.agent != DEFAULT:
+        return False
+    return node.output_schema is None and not node.read_only and node.fallback is None
+
+
+def acts_for_step(node: Node) -> bool:
+    """Whether a node records what it does to the step's work by itself."""
+    own_checks = isinstance(node, CheckNode) and not node.checks
+    return own_checks or isinstance(node, WorkspaceNode | LandNode) or is_steps_own(node)
+
+
+def meddles(node: Node) -> bool:
+    """Whether a node may change the work without saying so."""
+    return isinstance(node, ScriptNode | LlmNode) or (isinstance(node, AgentNode) and not is_steps_own(node))
 
 
 @dataclass(kw_only=True)
 class StepNodes:
-    """Acts for the visits of one step. `record` appends to the step's stream, `perform` acts for all other nodes."""
+    """Acts for the visits of one step; `perform` acts for all nodes that are not about its work."""
 
     work: StepWork
     perform: Perform
-    record: Record
+    ledger: Ledger
+    driver: DriverId
+    recover: Recover
     state: StepState = field(default_factory=StepState)
+    open_performer: Callable[[StepWork], StepPerformer] = StepPerformer.of
+    meddled: bool = False
+    kills: int = 0
     ours = True
 
     def __post_init__(self) -> None:
+        self.work = replace(self.work, note=self._note)
+        self._performer = self.open_performer(self.work)
         self._turn = anyio.Semaphore(1)
         self._seen: Tree
 
@@ -66,21 +105,19 @@ class StepNodes:
                 return await self._alone(self._land)
             case CheckNode(checks=()):
                 return await self._alone(self._check)
+            case AgentNode() as node if is_steps_own(node):
+                return await self._alone(lambda: self._implement(node, visit))
             case AgentNode(read_only=read_only):
-                return await self._attempt(command, visit, reader="the node" if read_only else "")
+                return await self._relay(command, visit, reader="the node" if read_only else "")
             case _:
+                self.meddled = True
                 return await self.perform(command, visit)
 
     def note_recorded(self, events: Sequence[ev.Event]) -> None:
         """Let the next one act once the end of an attempt is in the journal."""
-        if any(isinstance(event, ev.AttemptEnded) for event in events):
+        if any(isinstance(event, ev.AttemptEnded) for event in events) and self._relaying:
+            self._relaying = False
             self._turn.release()
-
-    async def note(self, events: Sequence[ev.Event]) -> None:
-        """Record effects, and fold them in."""
-        with anyio.CancelScope(shield=True):  # nobody could tell whether an append that was cut off counts
-            await self.record(events)
-        fold_step(self.state, events)
 
     # --- what a check that is not the step's own sees of the workspace ------------------------------------------
 
@@ -105,174 +142,173 @@ class StepNodes:
             while True:
                 try:
                     return await act()
-                except ChildKilled as error:
-                    lost = ev.WorkLost(what=self.state.phase.value, killed=str(error))
-                    await self.note([lost] if self.state.phase in OPEN else [])
-                except DrumlineError:
-                    await self._close()
-                    raise
-                if self.state.kills >= MOST_KILLS:
-                    reason = explain_kills(self.state.kills, self.state.killed)
-                    return Outcome(blocked=reason, failure_class=Failure.KILLED.value)
-                await self.work.kit.clock.sleep(KILL_WAIT)
+                except (ChildKilled, GitKilled) as error:
+                    await self._lose(error)
 
-    async def _close(self) -> None:
-        """Close what an error has left open; what reached git has landed."""
-        await self.note(await close_open(self.work, self.state, NO_DRIVER, recover))
+    async def _lose(self, error: ChildKilled | GitKilled) -> None:
+        """Close as lost what a kill has cut short. Where nothing was open, only this walk counts it."""
+        lost = await close_open(self.work, self.state, self.driver, self.recover)
+        closed = [replace(event, killed=str(error)) if isinstance(event, ev.WorkLost) else event for event in lost]
+        await self._append(self.count_lost(closed))
+        self.kills = 0 if closed else self.kills + 1
+        if self.kills >= MOST_KILLS:
+            raise error
+        await self.work.kit.clock.sleep(KILL_WAIT)
 
-    async def _perform(self, intent: Note, act: Callable[[], Awaitable[Note]]) -> None:
-        await self.note(intent.step)
-        await self.note((await act()).step)
+    def count_lost(self, events: Sequence[ev.Event]) -> Note:
+        """These events, and what the run records if one of them ends an attempt before its time."""
+        working = any(isinstance(event, ev.WorkLost) and event.what == Phase.WORKING.value for event in events)
+        relayed = self.state.asked is not None and self.state.asked.relayed
+        fold_step(self.state, events)
+        if not working or relayed:
+            return Note(step=list(events))
+        agent = self.state.agent
+        return Note(step=list(events), run=[*count_usage(self._step, agent, self.state.spent[agent])])
+
+    async def _append(self, note: Note) -> None:
+        """Record what is folded in already; nobody could tell whether an append that was cut off counts."""
+        with anyio.CancelScope(shield=True):
+            await self.ledger.record(note)
+
+    async def _note(self, event: ev.Event) -> None:
+        """Record what is known before the act under way is over."""
+        await self._append(Note(step=[event]))
+        fold_step(self.state, [event])
+
+    async def _follow(
+        self, decide: Callable[[], cmd.Command | Verdict | None], terms: Terms | None = None
+    ) -> cmd.Command | Verdict | None:
+        """Do what the rules of a node ask for, until it is over or the step is given back."""
+        while True:
+            found = steprules.find_stop(self.work.orders, self.state, self.work.run) or decide()
+            if not isinstance(found, Act):
+                return found
+            if isinstance(found, cmd.Land):
+                # What has landed is recorded before a stop is heard: it is neither lost nor to be skipped.
+                with anyio.CancelScope(shield=True):
+                    await self._perform(found, terms or Terms())
+            else:
+                await self._perform(found, terms or Terms())
+
+    async def _perform(self, command: Act, terms: Terms) -> None:
+        """Record the intent with what was kept before; what comes of it is recorded with what follows."""
+        intent = await self._performer.intend(command, self.state)
+        await self._append(intent)
+        fold_step(self.state, intent.step)
+        done = await self._performer.perform(command, self.state, terms)
+        self.kills = 0
+        fold_step(self.state, done.step)
+        self.ledger.keep(done)
 
     async def _prepare(self) -> Outcome:
-        if self.state.phase is Phase.WAITING:
-            await self._perform(await workspace.intend(self.work), lambda: workspace.act(self.work, self.state))
-        if self.state.trouble:
-            return Outcome(blocked=self.state.trouble, failure_class=Failure.PERMANENT.value)
-        return Outcome(output={"path": self.state.workspace})
+        leaves = await self._follow(lambda: steprules.prepare(self.state))
+        return _end(leaves) or Outcome(output={"path": self.state.workspace})
+
+    async def _implement(self, node: AgentNode, visit: Visit) -> Outcome:
+        work, before = self.work, self.state.last
+
+        def decide() -> cmd.Command | None:
+            concluded = self.state.phase is Phase.WORKED and self.state.last is not before
+            return steprules.work_on(work.orders, self.state, work.run, begun=concluded, node=node.id)
+
+        await self._see_changes()
+        leaves = await self._follow(decide, Terms(write=partial(_write_prompt, node, visit), timeout=node.timeout))
+        last = self.state.last
+        return _end(leaves) or Outcome(output=last.message if last else "", unchanged=bool(last and last.unchanged))
 
     async def _see_changes(self) -> None:
         """Note what scripts and models changed since the last attempt: no proof is about that yet."""
+        if not self.meddled or self.state.phase not in (Phase.PREPARED, Phase.WORKED):
+            return
         found = await read_work(self.work.kit.workspaces, self._step, base=known(self.state.base))
+        self.meddled = False
         if found.tree != self.state.tree:
-            await self.note([ev.WorkChanged(tree=found.tree)])
+            await self._note(ev.WorkChanged(tree=found.tree))
 
     async def _check(self) -> Outcome:
         """Run every check that judges the step, and on other trees what has to be compared."""
         await self._see_changes()
-        work, state = self.work, self.state
-        found = examine(work.orders, state, work.run)
-        while not isinstance(found, Verdict):
-            if isinstance(found, cmd.RunCheck):
-                await self._run_check(found)
-            else:
-                await self._compare(found)
-            found = examine(work.orders, state, work.run)
-        if found is Verdict.FAILED and state.hindered is not None:
-            hindered = state.hindered
-            reason = explain(hindered.failure, command=hindered.command, evidence=hindered.evidence)
-            return Outcome(blocked=reason, failure_class=hindered.failure)
-        return Outcome(output=self._describe(found))
-
-    async def _run_check(self, command: cmd.RunCheck) -> None:
-        await self._perform(check.intend(command, self.state), lambda: check.act(self.work, command, self.state))
-
-    async def _compare(self, command: cmd.Compare) -> None:
-        await self._perform(compare.intend(command), lambda: compare.act(self.work, command, self.state))
+        found = await self._follow(lambda: steprules.judge_work(self.work.orders, self.state, self.work.run))
+        if isinstance(found, Verdict):
+            return Outcome(output=self._describe(found))
+        return _end(found) or Outcome(failure="the checks came to no verdict")
 
     def _describe(self, verdict: Verdict) -> Mapping[str, Json]:
-        """The verdict as templates and conditions see it; `fixes_left` is what the setting `retries` leaves."""
-        state = self.state
+        """The verdict as templates and conditions see it; `again` says whether the agent gets another try."""
+        state, orders = self.state, self.work.orders
         faults = () if verdict is Verdict.PASSED else state.faults()
         foul = tell_foul(state) if verdict is Verdict.FOUL else ""
         return {
             "passed": verdict is Verdict.PASSED,
+            "verdict": steprules.tell_verdict(orders, state),
             "failed": ", ".join(ended.command for ended in faults),
             "output": "\n".join(ended.output for ended in faults),
             "feedback": "\n\n".join(part for part in (foul, write_feedback(faults)) if part),
+            "again": steprules.may_fix(orders, state, self.work.run),
             "fixes": state.fixes,
-            "fixes_left": max(0, self.work.orders.retries - state.fixes),
+            "fixes_left": max(0, orders.retries - state.fixes),
+            "tried": steprules.count_noun(state.fixes, "fix", "es"),
         }
 
     async def _land(self) -> Outcome:
         if self.state.landed is None and (refusal := await self._find_refusal()):
             return Outcome(output={"refused": refusal})
-        if self.state.landed is None:
-            with anyio.CancelScope(shield=True):  # what has landed is recorded before a stop is heard
-                await self._perform(await land.intend(self.work, self.state), lambda: land.act(self.work, self.state))
-        refused = self.state.refused
-        if self.state.landed is not None:
-            return Outcome(output={"commit": self.state.landed.commit})
-        if refused is not None and refused.retry:
-            raise BranchMoved
-        return Outcome(output={"refused": refused.reason if refused else "it did not land"})
+        leaves = await self._follow(lambda: steprules.land(self.state))
+        landed = self.state.landed
+        return _end(leaves) or Outcome(output={"commit": landed.commit if landed else ""})
 
     async def _find_refusal(self) -> str:
         """Why the work may not land, whatever the flow says; empty if it may."""
         await self._see_changes()
-        work, state = self.work, self.state
-        edits = [gate.opened.gate for gate in work.run.open_gates if _asks_about_edit(gate.opened, self._step)]
-        if edits:
-            return f"its text was edited; answer gate {edits[0]} first"
-        match examine(work.orders, state, work.run):
+        state = self.state
+        match steprules.judge_work(self.work.orders, state, self.work.run):
             case cmd.RunCheck(check=pending):
                 return f"the check `{pending.command}` has not run since the work was changed last"
-            case Verdict.FAILED:
-                return f"checks fail: {', '.join(ended.command for ended in state.failing())}"
-            case Verdict.FOUL:
-                return tell_foul(state)
             case cmd.Compare():
                 return "its checks were not compared with the tree before the work; a `check` node does that"
-            case _:
+            case Verdict.PASSED:
                 return ""
+            case Verdict.FAILED:
+                return f"checks fail: {', '.join(ended.command for ended in state.failing())}"
+            case cmd.Finish(reason=reason):
+                return reason
+            case _:
+                return tell_foul(state)
 
-    async def _attempt(self, command: RunNode, visit: Visit, *, reader: str) -> Outcome:
-        """Let an agent work, and keep what it left; the next node acts once that is recorded."""
+    async def _relay(self, command: RunNode, visit: Visit, *, reader: str) -> Outcome:
+        """Let another agent work, and keep what it left; the next node acts once that is recorded."""
         await self._turn.acquire()
         try:
-            return await self._make_attempt(command, visit, reader=reader)
+            await self._see_changes()
+            attempt = RelayedAttempt(work=self.work, state=self.state, perform=self.perform, note=self._note)
+            outcome = await attempt.make(command, visit, reader=reader)
         except DrumlineError:
-            await self._close()
+            closed = await close_open(self.work, self.state, self.driver, self.recover)
+            await self._append(self.count_lost(closed))
             self._turn.release()
             raise
         except BaseException:
             self._turn.release()
             raise
+        self._relaying = True
+        return outcome
 
-    async def _make_attempt(self, command: RunNode, visit: Visit, *, reader: str) -> Outcome:
-        state, clock = self.state, self.work.kit.clock
-        await self._see_changes()
-        number, before, began = state.reached + 1, state.tree, clock.now()
-        asked = visit.relay.asked if visit.relay else None
-        started = ev.AttemptStarted(
-            node=command.key.node,
-            attempt=number,
-            tree=known(before),
-            agent=asked.agent if asked else "",
-            session=asked.session if asked else "",
-            new_session=asked.new_session if asked else "",
-            budget=visit.budget,
-        )
-        await self.note([started])
-        outcome = await self.perform(command, visit._replace(attempt=number))
-        kept = await attempt.keep_work(self.work, state, number, reader=reader)
-        if kept.undone:
-            outcome = replace(
-                outcome, output=None, failure=kept.undone, failure_class=Failure.VALIDATION.value, relayed=None
-            )
-        ended = _end_attempt(started, outcome, kept, seconds=round(max(0.0, clock.now() - began), 3))
-        if not reader and kept.tree == before and not ended.failure and not ended.question:
-            ended, outcome = replace(ended, unchanged=True), replace(outcome, unchanged=True)
-        fold_step(state, [ended])
-        return replace(outcome, effects=(ended,))
+    _relaying = False
 
 
-def _end_attempt(
-    started: ev.AttemptStarted, outcome: Outcome, kept: attempt.Kept, *, seconds: float
-) -> ev.AttemptEnded:
-    relayed = outcome.relayed if isinstance(outcome.relayed, NodeSuspended) else None
-    told = relayed.failure if relayed else outcome.failure_class if outcome.failure else ""
-    failed = bool(told) or (relayed is None and bool(outcome.failure))
-    failure = find_failure(told) or (Failure.PERMANENT if failed else None)
-    message = (
-        relayed.message if relayed else outcome.failure or (outcome.output if isinstance(outcome.output, str) else "")
-    )
-    return ev.AttemptEnded(
-        node=started.node,
-        attempt=started.attempt,
-        tree=kept.tree,
-        failure=failure.value if failure else "",
-        message=message[:MOST_MESSAGE],
-        seconds=seconds,
-        usage=outcome.usage,
-        session=relayed.session if relayed else "",
-        question=relayed.question if relayed and not failure else "",
-        resets_at=relayed.resets_at if relayed else None,
-        notices=cut_notices((kept.left, *outcome.notices) if failure and kept.left else outcome.notices),
-        touched=kept.touched,
-        ignored=kept.ignored,
-    )
+def _write_prompt(node: AgentNode, visit: Visit, brief: Brief) -> str:
+    """The node's prompt; what people said and what cut attempts short is added if the template does not place it."""
+    named = set(list_references(node.prompt))
+    history = write_history(brief if "history" in named else replace(brief, feedback=()))
+    values = overlay({"initial_prompt": write_task(brief), "history": history}, visit.values)
+    parts = [
+        render_strict(node.prompt, values).strip(),
+        "" if "initial_prompt" in named else OFFER,
+        "" if "history" in named else history,
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _asks_about_edit(opened: ev.GateOpened, step: StepId) -> bool:
-    return opened.kind == "edit" and opened.step == step
+def _end(leaves: cmd.Command | Verdict | None) -> Outcome | None:
+    """What a visit comes to that gives the step back before it is over."""
+    return Outcome(leaves=leaves) if isinstance(leaves, cmd.Command) else None

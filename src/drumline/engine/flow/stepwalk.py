@@ -1,7 +1,7 @@
-"""Walks the flow that a step of a plan names: the walk of a flow, with effects on a workspace and a landing.
+"""Walks the flow of a plan's step: the walk of a flow, with effects on a workspace and a landing.
 
 The rule: a step is done only if its work has landed. A walk that comes to no end, or to one that is done without a
-landing, leaves its step blocked.
+landing, leaves its step blocked. What came of an act is recorded together with the intent of the next one.
 """
 
 from __future__ import annotations
@@ -14,37 +14,63 @@ import anyio
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
-from drumline.core.advance import recover
+from drumline.core import gates, spending
 from drumline.core.decide import UNFINISHED
-from drumline.core.flow.events import FlowEnded
+from drumline.core.flow.answers import write_question
+from drumline.core.flow.events import FlowEnded, NodeBlocked
+from drumline.core.flow.model import ApprovalNode, Node
+from drumline.core.flow.walk import RunNode
+from drumline.core.ids import GateId
 from drumline.core.life import WALKING, Phase
+from drumline.core.steprules import (
+    KILLED,
+    begin_round,
+    explain_kills,
+    explain_rejection,
+    find_approval,
+    open_approval,
+    recover,
+)
 from drumline.core.stepstate import StepState, fold_step
+from drumline.core.taxonomy import MOST_KILLS
+from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.closing import Recover, close_open, restore_workspace
 from drumline.engine.figures import add_figures
 from drumline.engine.finishing import write_end
 from drumline.engine.flow.course import Course
-from drumline.engine.flow.stepnodes import BranchMoved, StepNodes
-from drumline.engine.flow.walk import TRIES, FlowWalk
-from drumline.engine.nodes.stepwork import StepWork
+from drumline.engine.flow.stack import Move, Question
+from drumline.engine.flow.stepnodes import StepNodes, acts_for_step, is_steps_own, meddles
+from drumline.engine.flow.walk import TRIES, Arrival, FlowWalk
+from drumline.engine.nodes.stepwork import Note, StepWork
+from drumline.engine.performer import StepPerformer
 from drumline.engine.refusals import explain_refusal, find_refusal
-from drumline.errors import Conflict, GitError, InvalidInput
+from drumline.errors import Conflict, GitError, GitKilled, InvalidInput
 from drumline.isolation.scratch import take_over_logs
 from drumline.record import replace
 
-STOPPED, MOVED = "stopped", "the run branch was moved"
+STOPPED = "stopped"
 
 
 @dataclass(kw_only=True)
 class StepFlowWalk(FlowWalk):
-    """One driver's hold on a step of a plan that walks a flow."""
+    """One driver's hold on a step of a plan."""
 
     work: StepWork
     open_course: Callable[[], Course]
     recover: Recover = recover
+    open_performer: Callable[[StepWork], StepPerformer] = StepPerformer.of
 
     def __post_init__(self) -> None:
-        self._nodes = StepNodes(work=self.work, perform=self.act, record=self._record_effects)
+        self._kept = Note()
         self._writing = anyio.Lock()
+        self._nodes = StepNodes(
+            work=self.work,
+            perform=self.act,
+            ledger=self,
+            driver=self.driver,
+            recover=self.recover,
+            open_performer=self.open_performer,
+        )
         FlowWalk.__post_init__(self)
         self.act = self._nodes.act
         self._delivers, self._listens, self._watch = True, False, self._nodes
@@ -61,88 +87,166 @@ class StepFlowWalk(FlowWalk):
 
     async def go(self, opening: list[ev.Event]) -> None:
         """Walk until the step is finished, or nothing moves before an answer or a time has come."""
+        self._kept = Note(run=opening)
         try:
-            await FlowWalk.go(self, opening)
-        except BranchMoved:
-            await self._let_go(MOVED)
+            await FlowWalk.go(self, [])
         except (GitError, InvalidInput) as error:
-            await self._give_up(f"git: {error}" if isinstance(error, GitError) else error.with_hint)
+            await self._give_up(error)
         except (OSError, BaseExceptionGroup) as error:
             refusal = find_refusal(error)
             if refusal is None:
                 raise
-            await self._give_up(explain_refusal(refusal))
+            await self._give_up(refusal)
 
     async def conclude_landing(self) -> None:
-        """Record the landing that a dead driver made and did not record; the next walk finishes the step."""
+        """Record the landing that a dead driver made and did not record, and finish the step; else do nothing."""
         self._load()
-        if self.state.phase is Phase.LANDING:
-            closed = await close_open(self.work, self.state, self.state.driver, self.recover)
-            if any(isinstance(event, ev.StepLanded) for event in closed):
-                await self._nodes.note(closed)
+        if self.state.phase is not Phase.LANDING:
+            return
+        closed = await close_open(self.work, self.state, self.state.driver, self.recover)
+        if not any(isinstance(event, ev.StepLanded) for event in closed):
+            return
+        fold_step(self.state, closed)
+        await self._record(closed, [await self._write_end(cmd.Finish(state="done"))])
+        await self._remove_workspace()
 
     # --- taking up ----------------------------------------------------------------------------------------------
+
+    def _acts_alone(self, node: Node) -> bool:
+        return is_steps_own(node)
 
     def _fold(self, events: Sequence[ev.Event]) -> None:
         """The whole stream says how far the work is; only the present round is walked."""
         self._nodes.state = fold_step(StepState(), events)
         begun = max((n for n, event in enumerate(events) if isinstance(event, ev.StepRestarted)), default=-1)
         walked = [event for event in events[begun + 1 :] if type(event) in WALKING]
+        self._halted = bool(walked) and isinstance(walked[-1], NodeBlocked)
         FlowWalk._fold(self, walked)
 
     async def _make_ready(self, opening: list[ev.Event]) -> list[ev.Event]:
         """Close what a dead driver left open, begin another round if one is due, and restore the workspace."""
+        nodes = self._nodes
+        # A driver that was killed over it could not do this; nobody else writes there while the claim is ours.
         await take_over_logs(self._logs, self.kit.redaction)
-        closed = await close_open(self.work, self.state, self.state.driver, self.recover)
-        fold_step(self.state, closed)
+        self.keep(nodes.count_lost(await close_open(self.work, self.state, self.state.driver, self.recover)))
         claimed = ev.StepClaimed(driver=self.driver, token=self.token)
-        begun = self._begin_round()
-        fold_step(self.state, [claimed, *begun])
-        await self._record([*closed, claimed, *begun], opening)
-        if any(isinstance(event, ev.StepRestarted) for event in begun):
+        begun = [claimed, *self._begin_round()]
+        fold_step(self.state, begun)
+        self.keep(Note(step=begun))
+        if isinstance(begun[-1], ev.StepRestarted):  # the walk of the round before is over
+            await self._record([], [])
             self._load()
         await restore_workspace(self.work, self.state, self.token)
         if "" not in self._stack.flows:
             self.course = self.open_course()
-        return []
+        nodes.meddled = self._may_be_changed()
+        return opening
+
+    def _may_be_changed(self) -> bool:
+        """Whether nodes that do not say so may have changed the work."""
+        walked = self._stack.flows.get("")
+        return walked is not None and any(meddles(node) for node in walked.chart.nodes.values())
 
     def _begin_round(self) -> list[ev.Event]:
-        """From nothing; but a walk that is not over goes on where it was, unless its task was edited since."""
-        state, wanted = self.state, self.run.rounds.get(self.step, 0)
-        if state.round >= wanted or (state.landed is not None and state.round >= self.run.redone.get(self.step, 0)):
-            return []
-        root = self._stack.flows.get("")
-        goes_on = root is not None and root.ended is None and state.round >= self.run.rewritten.get(self.step, 0)
-        return [ev.StepRechecked(round=wanted) if goes_on else ev.StepRestarted(round=wanted)]
+        """The round that is due; one whose walk was halted by what this machine lacks goes on where it was."""
+        due = begin_round(self.work.orders, self.state, self.run)
+        match due:
+            case cmd.Recheck(round=number):
+                return [ev.StepRechecked(round=number)]
+            case cmd.Restart(round=number):
+                rewritten = self.state.round < self.run.rewritten.get(self.step, 0)
+                goes_on = self._halted and not rewritten
+                return [ev.StepRechecked(round=number) if goes_on else ev.StepRestarted(round=number)]
+            case _:
+                return []
 
     # --- recording ----------------------------------------------------------------------------------------------
 
+    async def record(self, note: Note) -> None:
+        """Append now, together with what was kept."""
+        async with self._writing:
+            await self._append([*note.step], [*note.run])
+
+    def keep(self, note: Note) -> None:
+        """Append with whatever is appended next, and before anything else is done."""
+        self._kept = self._kept.then(note)
+
+    async def _append(self, events: Sequence[ev.Event], said: Sequence[ev.Event], settled: Sequence[int] = ()) -> None:
+        kept, self._kept = self._kept, Note()
+        await FlowWalk._record(self, [*kept.step, *events], [*kept.run, *said], settled)
+
     async def _record(self, events: Sequence[ev.Event], said: Sequence[ev.Event], settled: Sequence[int] = ()) -> None:
         """Append; why the step is given back or finished is in its own stream, too."""
-        said = [await self._complete(event) for event in said]
-        left = [_release(event) for event in said if isinstance(event, ev.StepDeferred | ev.StepFinished)]
+        told: list[ev.Event] = []
+        for event in said:
+            told += await self._complete(event)
+        left = [_release(event) for event in told if isinstance(event, ev.StepDeferred | ev.StepFinished)]
         async with self._writing:
-            await FlowWalk._record(self, [*events, *left], said, settled)
+            await self._append([*events, *left], told, settled)
         self._nodes.note_recorded(events)
 
-    async def _complete(self, event: ev.Event) -> ev.Event:
-        """The end of a walk that is blocked, with what is known of the step's work."""
-        if not isinstance(event, ev.StepFinished) or event.failure != UNFINISHED:
-            return event
-        return await self._write_end(cmd.Finish(state=event.state, reason=event.reason, failure=event.failure))
+    async def _record_move(self, move: Move, said: Sequence[ev.Event]) -> None:
+        """Keep a move whose only act records its own intent: both are appended together."""
+        ended = self._stack.root.ended is not None
+        alone = len(move.due) == 1 and not (self._working or self._open or self._rests.waiting)
+        if ended or (alone and acts_for_step(move.due[0].node)):
+            self.keep(Note(step=move.events, run=[*said]))
+            self._nodes.note_recorded(move.events)
+        else:
+            await self._record(move.events, said)
 
-    async def _record_effects(self, events: Sequence[ev.Event]) -> None:
-        if events:
-            async with self._writing:
-                await FlowWalk._record(self, events, [])
+    async def _complete(self, event: ev.Event) -> list[ev.Event]:
+        """The end of a walk that is not over, with what is known of the step's work."""
+        if not isinstance(event, ev.StepFinished) or event.failure != UNFINISHED:
+            return [event]
+        finish = next((one for one in self._stack.left.values() if isinstance(one, cmd.Finish)), None)
+        if finish is None:
+            finish = cmd.Finish(state=event.state, reason=event.reason, failure=event.failure)
+        return [await self._write_end(finish), *([finish.opens] if finish.opens else [])]
+
+    # --- leaving ------------------------------------------------------------------------------------------------
+
+    def _find_leave(self, move: Move) -> list[ev.Event] | None:
+        """Why the step is given back; a node of the step may say so before its visit is over."""
+        over = self._stack.root.ended is not None
+        if over or move.due or self._working or not self._stack.left:
+            leaving = FlowWalk._find_leave(self, move)
+            waits = leaving and isinstance(leaving[0], ev.StepDeferred) and leaving[0].until is None
+            return self._wait_at(tuple(self._open), move) if waits else leaving
+        told: list[ev.Event] = []
+        for command in self._stack.left.values():
+            match command:
+                case cmd.Finish():
+                    return [ev.StepFinished(step=self.step, state="blocked", reason="", failure=UNFINISHED)]
+                case cmd.Park(gate=gate, opens=opens):
+                    told += [opens] if opens else []
+                    told += self._wait_at((gate, *self._open), move)
+                case cmd.Defer(until=until, reason=reason):
+                    deferred = ev.StepDeferred(step=self.step, until=until, reason=reason[:MOST_MESSAGE])
+                    told.append(replace(deferred, gates=tuple(self._open)))
+                case cmd.Release(reason=reason):
+                    move.events.append(ev.StepReleased(reason=reason[:MOST_MESSAGE]))
+        return told
+
+    def _wait_at(self, asked: tuple[GateId, ...], move: Move) -> list[ev.Event]:
+        """Give the step back until a gate is answered; the shipped flow has one branch, so that its gate is enough."""
+        if self.run.flow_of(self.work.orders.step):
+            return [ev.StepDeferred(step=self.step, gates=asked)]
+        move.events.append(ev.StepReleased(reason=f"gate {asked[0]}"))
+        return []
 
     async def _deliver(self, ended: FlowEnded) -> None:
         """Finish the step as its walk came to its end."""
         finished = await self._write_end(self._judge_end(ended))
         await self._record([], [finished])
         if finished.state == "done":
-            with contextlib.suppress(GitError, OSError), anyio.CancelScope(shield=True):
-                await self.kit.workspaces.remove(self.step)
+            await self._remove_workspace()
+
+    async def _remove_workspace(self) -> None:
+        # The step has landed and says so: a folder that will not go must not make it blocked. A stop waits for this,
+        # else the folder would stay.
+        with contextlib.suppress(GitError, OSError), anyio.CancelScope(shield=True):
+            await self.kit.workspaces.remove(self.step)
 
     def _judge_end(self, ended: FlowEnded) -> cmd.Finish:
         if not ended.node:
@@ -153,39 +257,97 @@ class StepFlowWalk(FlowWalk):
             )
         if ended.status == "done":
             return cmd.Finish(state="done")
-        rejected = ended.status == "rejected"
         reason = ended.output.strip() or ended.reason or f"its flow came to the end {ended.node!r}"
-        return cmd.Finish(state="failed" if rejected else ended.status, reason=reason, rejected=rejected)
+        if ended.status != "rejected":
+            return cmd.Finish(state=ended.status, reason=reason)
+        asked = find_approval(self.work.orders, self.state, self.run)
+        comment = asked.answer.comment if asked is not None and asked.answer is not None else ""
+        return cmd.Finish(state="failed", reason=explain_rejection(comment) if comment else reason, rejected=True)
 
     async def _write_end(self, command: cmd.Finish) -> ev.StepFinished:
         work = self.work
         finished = await write_end(command, self.state, work.orders, run=self.run, workspaces=self.kit.workspaces)
-        return replace(add_figures(finished, self.state), usage=self._meter.usage)
+        usage = spending.add_up((self.state.usage, self._meter.usage))
+        return replace(add_figures(finished, self.state), usage=usage)
 
-    async def _let_go(self, reason: str = STOPPED) -> None:
+    async def _let_go(self) -> None:
         """Give the claim back: what was at work is lost."""
         late = self._noted
+        with contextlib.suppress(Conflict):  # an append may have been cut off
+            await self._record([], [])
         for _ in range(TRIES):
             self._load()
-            lost = await close_open(self.work, self.state, self.driver, self.recover)
+            lost = self._nodes.count_lost(await close_open(self.work, self.state, self.driver, self.recover))
             noted = self._stack.note_late(late)
-            closed = [*lost, *noted, *self._stack.close_lost(self.driver), ev.StepReleased(reason=reason)]
-            with contextlib.suppress(Conflict):  # an append may have been cut off
-                await self._record(closed, [])
+            closed = [*lost.step, *noted, *self._stack.close_lost(self.driver), ev.StepReleased(reason=STOPPED)]
+            with contextlib.suppress(Conflict):
+                await self._record(closed, lost.run)
                 return
 
-    async def _give_up(self, reason: str) -> None:
+    async def _give_up(self, error: GitError | InvalidInput | OSError) -> None:
         """Something was refused that no rule expects: block the step with that reason instead of losing the run."""
+        await self._record([], [])
         self._load()
-        lost = recover(self.state, self.driver)
+        closed = recover(self.state, self.driver)
         with contextlib.suppress(GitError, OSError):
-            lost = await close_open(self.work, self.state, self.driver, self.recover)
-        fold_step(self.state, lost)
-        finished = ev.StepFinished(step=self.step, state="blocked", reason=reason)
-        await self._record([*lost, *self._stack.close_lost(self.driver)], [add_figures(finished, self.state)])
+            closed = await close_open(self.work, self.state, self.driver, self.recover)
+        lost = self._nodes.count_lost(closed)
+        events = [*lost.step, *self._stack.close_lost(self.driver)]
+        if self.state.phase is Phase.LANDED:  # only what came after it has failed: the next claim finishes it
+            await self._record([*events, ev.StepReleased(reason="landed")], lost.run)
+            return
+        finished = ev.StepFinished(step=self.step, state="blocked", reason=_explain(error))
+        if isinstance(error, GitKilled):
+            finished = replace(finished, failure=KILLED)
+        await self._record(events, [*lost.run, add_figures(finished, self.state)])
+
+    # --- acting, questions and money ----------------------------------------------------------------------------
+
+    async def _visit(self, command: RunNode) -> Arrival:
+        if not acts_for_step(command.node):
+            return await FlowWalk._visit(self, command)
+        state = self._stack.find_state(command.key)
+        self._time.begin(state.scope)
+        try:
+            return command.key, await self.act(command, self._describe(command, state))
+        finally:
+            self._time.end(state.scope)
+
+    def _name_question(self, question: Question) -> GateId:
+        if not _approves(question):
+            return FlowWalk._name_question(self, question)
+        return open_approval(self.work.orders, self.state, self.run).gate
+
+    def _open_question(self, question: Question) -> ev.GateOpened:
+        """The gate of a visit; at one that can `revise`, any text of one's own is a revision."""
+        node = question.state.chart.nodes[question.key.node]
+        if not _approves(question) or not isinstance(node, ApprovalNode):
+            return FlowWalk._open_question(self, question)
+        opens = open_approval(self.work.orders, self.state, self.run)
+        told = write_question(node, question.state.view(question.key))
+        return replace(opens, question=told, options=node.options)
+
+    def _count_left(self) -> float | None:
+        own = [*self.state.spent.values(), {spending.COST: self._stack.count_cost()}]
+        return spending.count_left(self.run, self.step, own)
+
+
+def _approves(question: Question) -> bool:
+    node = question.state.chart.nodes[question.key.node]
+    return isinstance(node, ApprovalNode) and gates.REVISE in node.options
 
 
 def _release(said: ev.StepDeferred | ev.StepFinished) -> ev.StepReleased:
     if isinstance(said, ev.StepFinished):
         return ev.StepReleased(reason=said.state)
-    return ev.StepReleased(reason="waiting")
+    if said.gates:
+        return ev.StepReleased(reason=f"gate {said.gates[0]}", until=said.until)
+    return ev.StepReleased(reason="quota", until=said.until)
+
+
+def _explain(error: GitError | InvalidInput | OSError) -> str:
+    if isinstance(error, OSError):
+        return explain_refusal(error)
+    if isinstance(error, GitKilled):
+        return explain_kills(MOST_KILLS, str(error))
+    return f"git: {error}" if isinstance(error, GitError) else error.with_hint

@@ -14,12 +14,11 @@ from anyio.abc import TaskGroup
 
 from drumline.core import events as ev
 from drumline.core import gates, spending
-from drumline.core.decide import UNFINISHED
 from drumline.core.flow.events import FlowEnded, NodeUsed, SessionNamed
 from drumline.core.flow.metering import FlowMeter
+from drumline.core.flow.model import Node
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.questions import FLOW_ITSELF, Asker, find_question_id, list_answers, open_question
-from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key, fold_flow
 from drumline.core.flow.walk import RunNode, begin_flow, count_left
 from drumline.core.ids import DriverId, GateId, StepId, Stream, Token
@@ -28,6 +27,7 @@ from drumline.core.taxonomy import WAITS
 from drumline.engine.flow.calls import FlowCalls
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.delivery import Delivery
+from drumline.engine.flow.endings import block_walk, finish_walk
 from drumline.engine.flow.rests import Rests
 from drumline.engine.flow.stack import Move, Question, Stack
 from drumline.engine.flow.worktime import WorkTime
@@ -111,6 +111,10 @@ class FlowWalk:
         """Look at what people said since."""
         self._wake.set()
 
+    def _acts_alone(self, node: Node) -> bool:
+        """Whether a node asks agents by itself, so that the walk asks none for it."""
+        return False
+
     # --- taking up ----------------------------------------------------------------------------------------------
 
     def _load(self) -> None:
@@ -125,6 +129,7 @@ class FlowWalk:
             evaluate=self.flows.expressions.evaluate,
             take_time=self._time.take,
             has_money=self._has_money,
+            acts_alone=self._acts_alone,
         )
         events = [entry.event for entry in self.kit.store.read(self._stream)]
         self._version = len(events)
@@ -154,7 +159,7 @@ class FlowWalk:
                     return
                 opening = []
             else:  # by far the commonest: one node after the other, and nothing to say to anybody
-                await self._record(move.events, [])
+                await self._record_move(move, [])
             if len(move.due) == 1 and not (self._working or self._open or self._rests.waiting):
                 arrived = [await self._visit(move.due[0])]
             else:
@@ -203,55 +208,39 @@ class FlowWalk:
         self._take_answers(move)
         said += self._put_questions(move)
         leaving = self._find_leave(move)
-        await self._record(move.events, [*said, *leaving], settled)
         ended = self._stack.root.ended
+        if leaving is None and not settled:
+            await self._record_move(move, said)
+        else:
+            await self._record(move.events, [*said, *(leaving or ())], settled)
         if ended is None or not self._delivers:
-            return bool(leaving)
+            return leaving is not None
         await self._deliver(ended)
         return True
+
+    async def _record_move(self, move: Move, said: Sequence[ev.Event]) -> None:
+        """Append a move after which the walk goes on."""
+        await self._record(move.events, said)
 
     async def _deliver(self, ended: FlowEnded) -> None:
         """Bring the work where it belongs, then record the end of the step."""
         if self._delivery is not None:
             await self._delivery.deliver(ended)
-        await self._record([], [self._finish(ended)])
+        await self._record([], [finish_walk(self.step, ended, self._meter.usage)])
 
-    def _find_leave(self, move: Move) -> list[ev.Event]:
-        """Why the step is given back: it is over, or nothing moves until an answer or a time has come."""
+    def _find_leave(self, move: Move) -> list[ev.Event] | None:
+        """Why the step is given back: it is over, or nothing moves before an answer or a time. None if it stays."""
         ended = self._stack.root.ended
         if ended is not None:
-            return [] if self._delivers else [self._finish(ended)]
+            return None if self._delivers else [finish_walk(self.step, ended, self._meter.usage)]
         if move.due or self._working:
-            return []
+            return None
         if not self._open and not self._rests.waiting:
-            return [self._block()]
+            return [block_walk(self.step, self._stack.blocked, self._meter.usage)]
         first = self._rests.first
         if first is not None and first - self.kit.clock.now() <= max(WAITS):
-            return []
+            return None
         return [ev.StepDeferred(step=self.step, until=first, reason=self._rests.reason, gates=tuple(self._open))]
-
-    def _finish(self, ended: FlowEnded) -> ev.StepFinished:
-        """The end of the step: a rejected flow has failed, and says that it was rejected."""
-        rejected = ended.status == "rejected"
-        return ev.StepFinished(
-            step=self.step,
-            state="failed" if rejected else ended.status,
-            reason=ended.reason or ("rejected" if rejected else ""),
-            rejected=rejected,
-            usage=self._meter.usage,
-        )
-
-    def _block(self) -> ev.StepFinished:
-        """The end of a step whose walk is not over, but whose due visits nobody here can do."""
-        if not self._stack.blocked:
-            raise AssertionError("nothing is due in a flow that has not ended")
-        key, reason = next(iter(self._stack.blocked.items()))
-        others = len(self._stack.blocked) - 1
-        more = f" (and {others:,} more)" if others else ""
-        told = f"{call_scope(*key)}: {reason}{more}"
-        return ev.StepFinished(
-            step=self.step, state="blocked", reason=told, failure=UNFINISHED, usage=self._meter.usage
-        )
 
     async def _work(self, command: RunNode) -> None:
         arrival = await self._visit(command)
@@ -328,7 +317,7 @@ class FlowWalk:
                 continue
             if self._rests.take(question):
                 continue
-            gate = find_question_id(question.state, question.key, self.asker)
+            gate = self._name_question(question)
             answer = self.run.answer(gate)
             if answer is not None:
                 self._lead_on(question, answer, move)
@@ -336,9 +325,15 @@ class FlowWalk:
                 opened += self._put(gate, question, move)
         return opened
 
+    def _name_question(self, question: Question) -> GateId:
+        return find_question_id(question.state, question.key, self.asker)
+
+    def _open_question(self, question: Question) -> ev.GateOpened:
+        return open_question(question.state, question.key, self.asker)
+
     def _put(self, gate: GateId, question: Question, move: Move) -> list[ev.Event]:
         try:
-            opens = open_question(question.state, question.key, self.asker)
+            opens = self._open_question(question)
         except InvalidInput as error:
             self._stack.conclude(question.key, Outcome(failure=str(error)), move)
             return []

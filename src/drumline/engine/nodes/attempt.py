@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from uuid import uuid4
 
 from drumline.core import commands as cmd
@@ -10,7 +10,7 @@ from drumline.core import events as ev
 from drumline.core.ids import Tree
 from drumline.core.judge import Touched
 from drumline.core.prompt import Brief, write_prompt
-from drumline.core.roles import Capability, Role, find_role
+from drumline.core.roles import Capability, find_role
 from drumline.core.routing import plan_rest, spell_agent
 from drumline.core.schedule import list_remarks
 from drumline.core.spending import add_up, count_attempt, count_usage
@@ -46,9 +46,16 @@ def intend(command: cmd.Attempt, state: StepState) -> Note:
     return Note(step=[started])
 
 
-async def act(work: StepWork, command: cmd.Attempt, state: StepState) -> Note:
+class Terms(Record):
+    """What a node says about its attempts: how their prompts are written, and how long one may take."""
+
+    write: Callable[[Brief], str] = write_prompt
+    timeout: float | None = None
+
+
+async def act(work: StepWork, command: cmd.Attempt, state: StepState, terms: Terms) -> Note:
     """Let an agent work, and keep what it left."""
-    return await _Attempt(work=work).make(command, state)
+    return await _Attempt(work=work, terms=terms).make(command, state)
 
 
 class Kept(Record):
@@ -93,6 +100,7 @@ def mark_kept(outcome: Outcome, kept: Kept) -> Outcome:
 
 class _Attempt(Record):
     work: StepWork
+    terms: Terms
 
     async def make(self, command: cmd.Attempt, state: StepState) -> Note:
         """Let an agent work, and keep what it left, whatever came of it."""
@@ -159,7 +167,7 @@ class _Attempt(Record):
     def _assignment(self, command: cmd.Attempt, state: StepState, worker: Worker) -> Assignment:
         step = self.work.orders.step
         role = find_role(step.role)
-        prompt = self._write_prompt(command, state, role)
+        prompt = self._write_prompt(command, state)
         prompt_file = self.work.kit.log(step.id, f"prompt-{command.attempt}.md")
         prompt_file.write_text(prompt, encoding="utf-8")
         return Assignment(
@@ -173,7 +181,7 @@ class _Attempt(Record):
             log=self.work.kit.log(step.id, f"attempt-{command.attempt}.log"),
             tier=command.tier,
             model=worker.model,
-            timeout=_shorter(self.work.kit.agent_timeout, role.minutes * 60.0 if role else None),
+            timeout=_shortest(self.work.kit.agent_timeout, role.minutes * 60.0 if role else None, self.terms.timeout),
             read_only=role is not None and role.capability is Capability.READ_ONLY,
             session=command.session,
             new_session=known(state.asked).new_session,
@@ -182,27 +190,35 @@ class _Attempt(Record):
             answers=command.answers,
         )
 
-    def _write_prompt(self, command: cmd.Attempt, state: StepState, role: Role | None) -> str:
-        step = self.work.orders.step
-        brief = Brief(
-            step=step,
-            text=self.work.kit.read_pinned(step),
-            plan_title=self.work.run.plan.title or self.work.run.plan.name,
-            checks=self.work.orders.checks,
+    def _write_prompt(self, command: cmd.Attempt, state: StepState) -> str:
+        brief = replace(
+            open_brief(self.work),
             attempt=command.attempt,
-            context=self.work.run.begun.context,
             feedback=state.feedback,
             complaint=state.complaint,
             comment=command.comment,
-            role=role.briefing if role else "",
             fresh=state.fresh,
             answers=command.answers,
             cut_short=state.cut_short,
-            remarks=list_remarks(self.work.run),
         )
-        return write_prompt(brief)
+        return self.terms.write(brief)
 
 
-def _shorter(one: float | None, other: float | None) -> float | None:
-    given = [limit for limit in (one, other) if limit is not None]
-    return min(given, default=None)
+def open_brief(work: StepWork) -> Brief:
+    """What the prompt of a step is made of before its first attempt."""
+    step, run = work.orders.step, work.run
+    role = find_role(step.role)
+    return Brief(
+        step=step,
+        text=work.kit.read_pinned(step),
+        plan_title=run.plan.title or run.plan.name,
+        checks=work.orders.checks,
+        attempt=1,
+        context=run.begun.context,
+        role=role.briefing if role else "",
+        remarks=list_remarks(run),
+    )
+
+
+def _shortest(*limits: float | None) -> float | None:
+    return min((limit for limit in limits if limit is not None), default=None)

@@ -13,11 +13,11 @@ from types import MappingProxyType
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
-from drumline.core.advance import explain_kills
 from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, FailedCheck, classify, explain, is_work
 from drumline.core.flow.model import CheckNode, Json
 from drumline.core.flow.outcome import Outcome
 from drumline.core.leftovers import sort_changes, tell_left
+from drumline.core.steprules import explain_kills
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.testids import Report, sum_up

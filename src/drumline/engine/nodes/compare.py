@@ -12,11 +12,11 @@ import anyio
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
-from drumline.core.advance import Orders
 from drumline.core.baseline import finds_nothing
 from drumline.core.colour import Shown, names_missing, paint
 from drumline.core.ids import Commit, Tree
 from drumline.core.judge import CREATED, Touched, compare_judges, find_touched, is_mixed, list_reverted
+from drumline.core.orders import Orders
 from drumline.core.products import MOST_IGNORED
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.stepstate import StepState

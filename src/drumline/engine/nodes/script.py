@@ -12,12 +12,12 @@ import shutil
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
-from drumline.core.advance import explain_kills
 from drumline.core.flow.extraction import read_object
 from drumline.core.flow.model import Json, ScriptNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.values import render
 from drumline.core.leftovers import tell_left
+from drumline.core.steprules import explain_kills
 from drumline.core.taxonomy import MOST_KILLS, Failure
 from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.visit import Visit

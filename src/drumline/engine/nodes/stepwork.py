@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from drumline.core import events as ev
-from drumline.core.advance import Orders
+from drumline.core.orders import Orders
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit, Tools
 from drumline.record import Record, field

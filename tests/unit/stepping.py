@@ -1,0 +1,68 @@
+"""What a step does next, as the shipped flow leads from one rule to the next.
+
+`tests/integration/test_step_flows.py` shows that the flow's graph leads the same way.
+"""
+
+from __future__ import annotations
+
+from drumline.core import gates, steprules
+from drumline.core.commands import Command, Finish, Park, Release, Restart
+from drumline.core.examination import Verdict
+from drumline.core.life import Phase
+from drumline.core.orders import Orders
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
+
+
+def advance(orders: Orders, state: StepState, run: RunState) -> Command:
+    """The next command for a claimed step that has no open intent."""
+    begun = steprules.begin_round(orders, state, run)
+    if begun is not None:
+        return begun
+    found = steprules.find_stop(orders, state, run) or steprules.prepare(state)
+    return found or _go_on(orders, state, run)
+
+
+def _go_on(orders: Orders, state: StepState, run: RunState) -> Command:
+    if state.phase is Phase.LANDED:
+        return Finish(state="done")
+    over = steprules.work_on(orders, state, run, begun=state.phase is Phase.WORKED)
+    if over is not None:
+        return over
+    if state.refused is not None:
+        return steprules.land(state) or Finish(state="done")
+    match steprules.judge_work(orders, state, run):
+        case Verdict.PASSED:
+            return _approve(orders, state, run)
+        case Verdict():
+            return _work(orders, state, run) if steprules.may_fix(orders, state, run) else _stop(state)
+        case command:
+            return command
+
+
+def _work(orders: Orders, state: StepState, run: RunState) -> Command:
+    return steprules.work_on(orders, state, run, begun=False) or Release(reason="")
+
+
+def _stop(state: StepState) -> Finish:
+    tried = steprules.count_noun(state.fixes, "fix", "es")
+    failed = ", ".join(ended.command for ended in state.faults())
+    return Finish(state="blocked", reason=f"still failing after {tried}: {failed}")
+
+
+def _approve(orders: Orders, state: StepState, run: RunState) -> Command:
+    land = steprules.land(state) or Restart(round=0)
+    if orders.autonomy != "verbose":
+        return land
+    asked = steprules.find_approval(orders, state, run)
+    if asked is None or asked.answer is None:
+        opens = steprules.open_approval(orders, state, run)
+        return Park(gate=opens.gate, opens=None if asked else opens)
+    match asked.answer.choice:
+        case gates.APPROVE:
+            return land
+        case gates.REVISE:
+            return _work(orders, state, run)
+        case _:
+            reason = steprules.explain_rejection(asked.answer.comment)
+            return Finish(state="failed", reason=reason, rejected=True)
