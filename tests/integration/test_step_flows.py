@@ -11,6 +11,7 @@ from tests.integration.test_crash_enumeration import assert_as_if_nothing_happen
 from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
 
 from drumline.core.events import AttemptStarted, StepFinished, StepLanded
+from drumline.core.flow.events import FlowStarted
 from drumline.core.ids import StepId, Stream
 from drumline.core.plan import Plan
 from drumline.core.state import RunState
@@ -79,7 +80,7 @@ def count_appends(folder: Path, **options: Any) -> int:
     return world.store.appends
 
 
-APPENDS, ASKING = 32, 45
+APPENDS, ASKING = 32, 54
 
 
 def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
@@ -204,17 +205,18 @@ def test_a_flow_without_a_landing_blocks_the_step(tmp_path: Path) -> None:
     assert "no `land` node" in find_end(world).reason
 
 
-def test_a_step_walks_its_own_flow_and_the_others_live_as_usual(tmp_path: Path) -> None:
-    own = replace(step("b"), flow="step")
-    world = build(tmp_path, "", plan=small_plan(step("a"), own))
+def test_a_step_walks_its_own_flow_and_the_others_the_shipped_one(tmp_path: Path) -> None:
+    write_flow(tmp_path, AROUND.replace("FIRST", "checks").replace("SECOND", "land"))
+    plan = small_plan(step("a"), replace(step("b"), flow="around"))
+    world = build(tmp_path, "", plan=plan, agent=WritingAgent())
 
     run = world.drive()
 
     assert run.ended is not None
     assert run.ended.state == "done"
-    kinds = {name: {type(r.event).__name__ for r in world.store.read(Stream(RUN, StepId(name)))} for name in "ab"}
-    assert "NodeEnded" in kinds["b"]
-    assert "NodeEnded" not in kinds["a"]
+    entries = world.store.tail(RUN)
+    walked = {str(r.stream.step): r.event.flow for r in entries if isinstance(r.event, FlowStarted)}
+    assert walked == {"a": "step", "b": "around"}
 
 
 def test_a_retried_walk_begins_from_nothing(tmp_path: Path) -> None:

@@ -180,7 +180,10 @@ class StepNodes:
     ) -> cmd.Command | Verdict | None:
         """Do what the rules of a node ask for, until it is over or the step is given back."""
         while True:
-            found = steprules.find_stop(self.work.orders, self.state, self.work.run) or decide()
+            found = decide()
+            if found is None or isinstance(found, Verdict):
+                return found
+            found = steprules.find_stop(self.work.orders, self.state, self.work.run) or found
             if not isinstance(found, Act):
                 return found
             if isinstance(found, cmd.Land):

@@ -18,7 +18,7 @@ from drumline.core import gates, spending
 from drumline.core.decide import UNFINISHED
 from drumline.core.flow.answers import write_question
 from drumline.core.flow.events import FlowEnded, NodeBlocked
-from drumline.core.flow.model import ApprovalNode, Node
+from drumline.core.flow.model import ApprovalNode, EndNode, LandNode, Node
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import GateId
 from drumline.core.life import WALKING, Phase
@@ -107,8 +107,7 @@ class StepFlowWalk(FlowWalk):
         if not any(isinstance(event, ev.StepLanded) for event in closed):
             return
         fold_step(self.state, closed)
-        await self._record(closed, [await self._write_end(cmd.Finish(state="done"))])
-        await self._remove_workspace()
+        await self._finish_landed(Note(step=closed))
 
     # --- taking up ----------------------------------------------------------------------------------------------
 
@@ -278,11 +277,26 @@ class StepFlowWalk(FlowWalk):
         for _ in range(TRIES):
             self._load()
             lost = self._nodes.count_lost(await close_open(self.work, self.state, self.driver, self.recover))
-            noted = self._stack.note_late(late)
-            closed = [*lost.step, *noted, *self._stack.close_lost(self.driver), ev.StepReleased(reason=STOPPED)]
+            closed = [*lost.step, *self._stack.note_late(late), *self._stack.close_lost(self.driver)]
             with contextlib.suppress(Conflict):
-                await self._record(closed, lost.run)
+                if self._has_landed():
+                    await self._finish_landed(Note(step=closed, run=lost.run))
+                else:
+                    await self._record([*closed, ev.StepReleased(reason=STOPPED)], lost.run)
                 return
+
+    def _has_landed(self) -> bool:
+        """Whether the work has landed and nothing is left to do after that."""
+        if self.state.phase is not Phase.LANDED or "" not in self._stack.flows:
+            return False
+        nodes = self._stack.root.chart.nodes
+        after = [name for node in nodes.values() if isinstance(node, LandNode) for name in node.next]
+        return all(isinstance(nodes[name], EndNode) for name in after)
+
+    async def _finish_landed(self, note: Note) -> None:
+        """Finish the step: what has landed is not to be skipped, whoever stopped its driver."""
+        await self._record(note.step, [*note.run, await self._write_end(cmd.Finish(state="done"))])
+        await self._remove_workspace()
 
     async def _give_up(self, error: GitError | InvalidInput | OSError) -> None:
         """Something was refused that no rule expects: block the step with that reason instead of losing the run."""
