@@ -263,7 +263,7 @@ def test_without_fencing_a_former_owner_that_is_stopped_breaks_the_work_of_its_s
 
     kinds = world.kinds("step-1")
     last_attempt = len(kinds) - kinds[::-1].index("AttemptStarted")
-    assert kinds[last_attempt : last_attempt + 2] == ["WorkLost", "StepReleased"]
+    assert kinds[last_attempt : last_attempt + 3] == ["NodeLost", "WorkLost", "StepReleased"]
     assert successor.returncode != 0
     assert "is at version" in world.said(successor)
     assert world.state() != "done"

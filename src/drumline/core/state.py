@@ -88,6 +88,10 @@ class RunState:
         """The flow that a step walks by name; empty for the shipped one."""
         return step.flow or self.begun.flow
 
+    def names_flow(self, step: StepId) -> bool:
+        """Whether a step walks a flow by name: of the shipped one, what it does to the work is all there is to tell."""
+        return step not in self.plan.by_id or bool(self.flow_of(self.plan.by_id[step]))
+
     def selected(self) -> list[Step]:
         """The steps this run is about, in plan order; those of other repositories are not among them."""
         chosen = self.begun.selection

@@ -10,6 +10,7 @@ from typing import Any
 from drumline.core.events import Event
 from drumline.core.flow import events as fev
 from drumline.core.flow.state import Key
+from drumline.core.ids import NO_DRIVER
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.places import visit_name
@@ -55,7 +56,10 @@ def _node_ended(scene: WalkScene, event: fev.NodeEnded) -> Told:
     return _told(scene, "node_ended", text + remarks, **data, next=list(event.next), wrote=list(event.writes))
 
 
-def _node_lost(scene: WalkScene, event: fev.NodeLost) -> Told:
+def _node_lost(scene: WalkScene, event: fev.NodeLost) -> Told | None:
+    """A visit without a driver that left it open was given back; what it waits for is told elsewhere."""
+    if event.driver == NO_DRIVER:
+        return None
     again = "" if scene.over else "; it is begun again and costs no visit"
     return _told(scene, "node_lost", f"{visit_name(_key(event))} was cut short with its driver{again}", **_where(event))
 

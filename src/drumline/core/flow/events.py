@@ -9,6 +9,7 @@ A flow's own scope is "" at the top, or that of the node it was called from; the
 - `NodeEnded`     the node is over for good and is never repeated. Its writes count when the whole round is over, so
                   that a fan-out resumes with only its unfinished branches and they see what they would have seen.
 - `NodeLost`      the same visit is due again; it costs no visit. The session that its agent had is not gone on with.
+                  It is also recorded where a step is given back before the visit is over.
 - `NodeBlocked`   this machine could not do what the node asks for, or no agent could go on. The same visit is due again
                   when the run is resumed; it costs no visit.
 - `AgentAsked`    intent, recorded with `NodeStarted`: which agent acts in the visit, and in which session.
@@ -84,7 +85,7 @@ class NodeEnded(Event):
 
 
 class NodeLost(Event):
-    """Recovery closed a visit that a dead driver had left open."""
+    """Recovery closed a visit that a dead driver had left open, or, without a `driver`, a step was given back in it."""
 
     node: NodeId
     visit: int

@@ -23,13 +23,13 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.templates import list_references, render_strict
 from drumline.core.flow.values import overlay
 from drumline.core.flow.walk import RunNode
-from drumline.core.ids import DriverId, StepId, Tree
+from drumline.core.ids import DriverId, StepId, Token, Tree
 from drumline.core.life import Phase
 from drumline.core.prompt import Brief, write_feedback, write_history, write_task
 from drumline.core.spending import count_usage
 from drumline.core.stepstate import StepState, fold_step, tell_foul
 from drumline.core.taxonomy import MOST_KILLS
-from drumline.engine.closing import Recover, close_open
+from drumline.engine.closing import Recover, close_open, restore_workspace
 from drumline.engine.flow.relayed import RelayedAttempt
 from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.attempt import Terms
@@ -83,6 +83,7 @@ class StepNodes:
     perform: Perform
     ledger: Ledger
     driver: DriverId
+    token: Token
     recover: Recover
     state: StepState = field(default_factory=StepState)
     open_performer: Callable[[StepWork], StepPerformer] = StepPerformer.of
@@ -141,6 +142,8 @@ class StepNodes:
         async with self._turn:
             while True:
                 try:
+                    if self.kills or self.state.kills:
+                        await restore_workspace(self.work, self.state, self.token)
                     return await act()
                 except (ChildKilled, GitKilled) as error:
                     await self._lose(error)

@@ -68,6 +68,7 @@ class StepFlowWalk(FlowWalk):
             perform=self.act,
             ledger=self,
             driver=self.driver,
+            token=self.token,
             recover=self.recover,
             open_performer=self.open_performer,
         )
@@ -277,7 +278,7 @@ class StepFlowWalk(FlowWalk):
         for _ in range(TRIES):
             self._load()
             lost = self._nodes.count_lost(await close_open(self.work, self.state, self.driver, self.recover))
-            closed = [*lost.step, *self._stack.note_late(late), *self._stack.close_lost(self.driver)]
+            closed = [*self._stack.note_late(late), *self._stack.close_lost(self.driver), *lost.step]
             with contextlib.suppress(Conflict):
                 if self._has_landed():
                     await self._finish_landed(Note(step=closed, run=lost.run))
@@ -306,7 +307,7 @@ class StepFlowWalk(FlowWalk):
         with contextlib.suppress(GitError, OSError):
             closed = await close_open(self.work, self.state, self.driver, self.recover)
         lost = self._nodes.count_lost(closed)
-        events = [*lost.step, *self._stack.close_lost(self.driver)]
+        events = [*self._stack.close_lost(self.driver), *lost.step]
         if self.state.phase is Phase.LANDED:  # only what came after it has failed: the next claim finishes it
             await self._record([*events, ev.StepReleased(reason="landed")], lost.run)
             return
