@@ -10,7 +10,6 @@ from typing import Any
 from drumline.core.events import Event
 from drumline.core.flow import events as fev
 from drumline.core.flow.state import Key
-from drumline.core.ids import NO_DRIVER
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.places import visit_name
@@ -57,8 +56,8 @@ def _node_ended(scene: WalkScene, event: fev.NodeEnded) -> Told:
 
 
 def _node_lost(scene: WalkScene, event: fev.NodeLost) -> Told | None:
-    """A visit without a driver that left it open was given back; what it waits for is told elsewhere."""
-    if event.driver == NO_DRIVER:
+    """What a visit waits for is told elsewhere."""
+    if event.waits:
         return None
     again = "" if scene.over else "; it is begun again and costs no visit"
     return _told(scene, "node_lost", f"{visit_name(_key(event))} was cut short with its driver{again}", **_where(event))

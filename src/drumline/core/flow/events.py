@@ -85,13 +85,14 @@ class NodeEnded(Event):
 
 
 class NodeLost(Event):
-    """Recovery closed a visit that a dead driver had left open, or, without a `driver`, a step was given back in it."""
+    """Recovery closed a visit that a dead driver had left open. With `waits` its step was given back in it."""
 
     node: NodeId
     visit: int
     scope: str = ""
     driver: DriverId = NO_DRIVER
     spent: float = 0.0
+    waits: bool = False
 
 
 class NodeBlocked(Event):

@@ -102,7 +102,7 @@ def conclude(state: FlowState, key: Key, outcome: Outcome, *, spent: float = 0.0
     if outcome.blocked:
         return [_block(key, outcome, spent=spent)]
     if outcome.leaves is not None:
-        return [ev.NodeLost(node=key.node, visit=key.visit, scope=key.scope, spent=outcome.spent or spent)]
+        return [ev.NodeLost(node=key.node, visit=key.visit, scope=key.scope, spent=outcome.spent or spent, waits=True)]
     if outcome.relayed is not None:
         return _relay(state, key, outcome, spent=spent)
     node = state.chart.nodes[key.node]

@@ -142,11 +142,15 @@ class StepNodes:
         async with self._turn:
             while True:
                 try:
-                    if self.kills or self.state.kills:
-                        await restore_workspace(self.work, self.state, self.token)
+                    await self._restore_killed()
                     return await act()
                 except (ChildKilled, GitKilled) as error:
                     await self._lose(error)
+
+    async def _restore_killed(self) -> None:
+        """Bring the workspace back to the tree that the journal knows, if a kill may have left another one."""
+        if self.kills or self.state.kills:
+            await restore_workspace(self.work, self.state, self.token)
 
     async def _lose(self, error: ChildKilled | GitKilled) -> None:
         """Close as lost what a kill has cut short. Where nothing was open, only this walk counts it."""
