@@ -169,6 +169,10 @@ MOVE = (
 )
 
 
+UNHELD = {"DRUMLINE_SANDBOX": "off"}
+"""A check that is held cannot reach the repository's refs."""
+
+
 @pytest.mark.parametrize("mover", ["agent", "check"])
 def test_what_an_agent_or_a_check_commits_on_the_branch_is_asked_about(tmp_path: Path, mover: str) -> None:
     move = "(" + MOVE.format(repo=tmp_path / "repo", once=tmp_path / "once") + ") || true"
@@ -178,10 +182,10 @@ def test_what_an_agent_or_a_check_commits_on_the_branch_is_asked_about(tmp_path:
         rule = {"match": {"step": "step-2"}, "write": {"step-2.txt": "2\n"}}
         kim.play({**rule, "run": move} if mover == "agent" else rule)
 
-        asked = kim.run()
+        asked = kim.run(env=UNHELD)
         sneaked = kim.git("rev-parse", kim.branch())
         (gate,) = gates_of(kim.status())
-        answered = kim.drumline("answer", gate, "restore", "--resume")
+        answered = kim.drumline("answer", gate, "restore", "--resume", env=UNHELD)
 
     assert asked.code == 2, asked.text
     assert f"{sneaked[:10]} Sneaked (A)" in asked.text
@@ -216,9 +220,9 @@ def test_a_commit_that_a_check_makes_on_the_branch_is_asked_about_and_kept(tmp_p
     with leaving_nothing(tmp_path):
         kim = make_user(tmp_path, step_text("step-1", checks=[check]))
 
-        asked = kim.run()
+        asked = kim.run(env=UNHELD)
         (gate,) = gates_of(kim.status())
-        answered = kim.drumline("answer", gate, "keep", "--resume")
+        answered = kim.drumline("answer", gate, "keep", "--resume", env=UNHELD)
 
     assert asked.code == 2, asked.text
     assert gate.startswith("branch-")

@@ -12,7 +12,7 @@ from tests.acceptance.userland import User, leaving_nothing, make_user, step_tex
 
 HUNTER = "hunter2-hunter2-hunter2"
 ENV = {"SERVICE_TOKEN": HUNTER}
-LENT = {".drumline/config.toml": '[agents.command]\nenv = ["SERVICE_TOKEN"]\n'}
+LENT = {".drumline/config.toml": 'check_env = ["SERVICE_TOKEN"]\n[agents.command]\nenv = ["SERVICE_TOKEN"]\n'}
 NODES = {
     "work": {
         "type": "agent",

@@ -82,3 +82,10 @@ def test_what_is_not_to_show_the_work_is_red_if_it_fails() -> None:
     output = "No module named 'requests'"
 
     assert paint(Shown(exit_code=1, failure="", output=output, there=same, here=same, explains=False)) == (RED, "")
+
+
+@pytest.mark.parametrize(("created", "colour"), [(("calc.py",), RED), (("other.py",), UNKNOWN), ((), UNKNOWN)])
+def test_a_missing_package_is_red_only_if_the_work_creates_it(created: tuple[str, ...], colour: Colour) -> None:
+    shown = Shown(exit_code=1, failure="package", output="ModuleNotFoundError: No module named 'calc'")
+
+    assert paint(shown, created)[0] is colour

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drumline.core.missing import Missing, find_missing, is_declared, is_foreign
+from drumline.core.missing import Missing, find_missing, is_declared, is_foreign, leave_own_name
 
 PYTHON = "ModuleNotFoundError: No module named 'requests.adapters'\n"
 
@@ -67,3 +67,17 @@ def test_what_is_declared_or_named_by_the_check_is_foreign_and_what_the_tree_has
 
 def test_a_tool_that_asks_for_an_installation_is_believed() -> None:
     assert is_foreign(Missing(line="run bundle install"), command="rspec", declared="", own=[])
+
+
+@pytest.mark.parametrize(
+    ("manifest", "text", "declared"),
+    [
+        ("pyproject.toml", '[project]\nname = "calc"\n', False),
+        ("pyproject.toml", '[project]\nname = "calc"\ndependencies = ["calc"]\n', True),
+        ("package.json", '{\n  "name": "calc"\n}', False),
+        ("mix.exs", "[app: :calc, version: 1]", False),
+        ("uv.lock", '[[package]]\nname = "calc"\n', True),
+    ],
+)
+def test_a_project_does_not_declare_itself(manifest: str, text: str, declared: bool) -> None:
+    assert is_declared("calc", leave_own_name(manifest, text)) is declared

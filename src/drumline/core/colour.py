@@ -11,11 +11,12 @@ import re
 from collections.abc import Collection, Mapping
 from posixpath import basename, splitext
 
-from drumline.core.checkfailure import is_work
+from drumline.core.checkfailure import CheckFailure, is_work
 from drumline.core.proof import Colour
 from drumline.core.testids import count_gained
 from drumline.record import Record
 
+PACKAGE = CheckFailure.PACKAGE.value
 TIMED_OUT = 124
 """The exit code of a check that took too long, as the program `timeout` has it."""
 _ELSEWHERE = re.compile(
@@ -52,7 +53,7 @@ def paint(shown: Shown, created: Collection[str] = ()) -> tuple[Colour, str]:
     """The colour of a check, and the line that leaves it unknown. `created` are the files that the work creates."""
     if shown.exit_code == 0:
         return Colour.GREEN, ""
-    if shown.exit_code is None or not is_work(shown.failure):
+    if shown.exit_code is None or not (is_work(shown.failure) or _misses_work(shown, created)):
         return Colour.UNKNOWN, shown.failure
     if shown.exit_code == TIMED_OUT:
         return Colour.UNKNOWN, "it took too long"
@@ -65,6 +66,12 @@ def paint(shown: Shown, created: Collection[str] = ()) -> tuple[Colour, str]:
 def names_missing(output: str) -> bool:
     """Whether a check says that something is missing, so that it counts what the work creates."""
     return _MISSING.search(output) is not None
+
+
+def _misses_work(shown: Shown, created: Collection[str]) -> bool:
+    """Whether the packages that are missing are the work's own: it creates them all."""
+    missing = list(_MISSING.finditer(shown.output))
+    return shown.failure == PACKAGE and bool(missing) and all(_is_created(found, created) for found in missing)
 
 
 def _paint_work(shown: Shown, created: Collection[str]) -> tuple[Colour, str]:

@@ -46,6 +46,9 @@ _OTHERWISE: Mapping[str, str] = MappingProxyType(
 """Python modules whose package has another name."""
 
 
+_OWN_NAME = re.compile(r"^\s*\"?name\"?\s*[=:].*$|\bapp:\s*:\w+", re.MULTILINE)
+
+
 class Missing(Record):
     """A package that was not found, and the line that says so; without a name a tool asked for an installation."""
 
@@ -81,6 +84,11 @@ def is_foreign(missing: Missing, *, command: str, declared: str, own: Collection
         return all(place.startswith(tuple(f"{source}/" for source in SOURCES)) for place in own)
     asked_for = re.search(rf"-m\s+{re.escape(missing.name)}\b", command)
     return bool(asked_for) or is_declared(missing.name, declared)
+
+
+def leave_own_name(manifest: str, text: str) -> str:
+    """The text of a manifest without the line that names the project itself: it does not declare what it is."""
+    return text if manifest.endswith(".lock") else _OWN_NAME.sub("", text)
 
 
 def is_declared(name: str, manifests: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from drumline.core.missing import MANIFESTS, find_missing, is_foreign, list_own_places
+from drumline.core.missing import MANIFESTS, find_missing, is_foreign, leave_own_name, list_own_places
 
 MOST_BYTES = 2_000_000
 
@@ -18,7 +18,7 @@ def find_uninstalled(command: str, output: str, folder: Path) -> str:
     missing = find_missing(output)
     if not missing:
         return ""
-    declared = "\n".join(_read(folder / name) for name in MANIFESTS)
+    declared = "\n".join(leave_own_name(name, _read(folder / name)) for name in MANIFESTS)
     for one in missing:
         own = [place for place in list_own_places(one.name) if one.name and (folder / place).exists()]
         if not is_foreign(one, command=command, declared=declared, own=own):

@@ -22,6 +22,7 @@ from drumline.ports.trust import TRUSTING, Trust
 from drumline.processes.census import MARK
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import find_loan, read_profiles
+from drumline.protection import AUTO, OFF
 from drumline.settings import TOOL
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring.agents import AgentRegistry
@@ -121,11 +122,13 @@ def _equip(site: Site, driver: DriverId, run: RunState) -> Tools:
 def open_hold(site: Site) -> CheckHold:
     """How checks of this repository are held."""
     tables = read_profiles(site.config).agents.values()
+    # `required` is about agents: a check without a jail is named by `doctor`, and still judges.
+    mode = OFF if site.settings.sandbox == OFF else AUTO
     return CheckHold(
         site.check_environment,
         checkout=site.repository.top,
         common=site.repository.common_dir,
-        choose_jail=partial(choose_jail, site.settings.sandbox),
+        choose_jail=partial(choose_jail, mode),
         folders=site.settings.check_folders,
         hide=[path for table in tables for path in table.hide],
     )

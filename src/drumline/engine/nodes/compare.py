@@ -173,7 +173,7 @@ class Comparison(Record):
     def _find_tests(self, number: int) -> Tests | None:
         """The tests of the work that the check ran, where they are known."""
         log = self.logs.get(number)
-        return find_outcomes(self.kit.log(self.orders.step.id, log)) if log else None
+        return find_outcomes(self.kit.logs / self.orders.step.id / log) if log else None
 
 
 def _differ(checked: Checked, here: Tests | None) -> Difference | None:
