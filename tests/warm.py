@@ -301,9 +301,24 @@ def settle_in(command: Command) -> None:
     if command.session:
         os.setsid()
     os.chdir(command.cwd)
+    if command.env.get("PATH") != os.environ.get("PATH"):
+        forget_jail()
     os.environ.clear()
     os.environ.update(command.env)
     show_environment(command.env)
+
+
+def try_jail() -> None:
+    """Try once for all commands which jail works here, as each of them would."""
+    jail = import_module("drumline.agents.jail").find_jail()
+    if jail is not None:
+        import_module("drumline.agents.layers").find_way(jail.list_words())
+
+
+def forget_jail() -> None:
+    """Let a command that finds other programs try for itself."""
+    import_module("drumline.agents.jail").find_jail.cache_clear()
+    import_module("drumline.agents.layers").find_way.cache_clear()
 
 
 def show_environment(env: Mapping[str, str]) -> None:
@@ -349,6 +364,7 @@ def main() -> int:
     """Fork until nobody wants more; each fork comes back here as the command that it is."""
     sys.path[0] = str(ROOT)
     load_program()
+    try_jail()
     gc.collect()
     gc.freeze()
     ended = os.pipe()
