@@ -140,3 +140,13 @@ def test_links_lead_somewhere(page: Path) -> None:
     missing = [target for target in links(page) if not (page.parent / target).exists()]
 
     assert missing == []
+
+
+def test_the_way_of_a_step_names_modules_that_there_are_and_not_too_many() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    way = page.split("## One step", 1)[1].split("## Where", 1)[0]
+
+    named = re.findall(r"^\| `([a-z_/]+\.py)` \|", way, re.MULTILINE)
+
+    assert 20 <= len(named) <= 25
+    assert [name for name in named if not (Path(drumline.__path__[0]) / name).is_file()] == []
