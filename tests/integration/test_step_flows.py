@@ -219,6 +219,48 @@ def test_a_step_walks_its_own_flow_and_the_others_the_shipped_one(tmp_path: Path
     assert walked == {"a": "step", "b": "around"}
 
 
+AFTER = """
+name: around
+start: workspace
+nodes:
+  workspace: {type: workspace, next: work}
+  work: {type: agent, agent: default, prompt: "{{initial_prompt}}", next: checks}
+  checks: {type: check, on_pass: land, on_fail: stuck}
+  land: {type: land, next: tell}
+  tell: {type: check, checks: ["check told"], on_pass: done, on_fail: done}
+  done: {type: end, status: done}
+  stuck: {type: end, status: blocked}
+"""
+
+
+def drive_after(folder: Path, nth: int = 0, when: str = "after") -> tuple[World, list[str]]:
+    """A step whose flow does something after the landing, with a death at one append; what its processes ran."""
+    ran: list[str] = []
+
+    def note(job: Job) -> Ended:
+        ran.append(job.argv[-1])
+        return Ended(exit_code=0, seconds=0.0, output="ok")
+
+    write_flow(folder, AFTER)
+    world = build(folder, "around", plan=small_plan(step("a")), agent=WritingAgent(), script=note)
+    if nth:
+        world.die_at(nth, when=when)
+    world.drive_through()
+    return world, ran
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_comes_after_the_landing_is_done_wherever_the_process_dies(tmp_path: Path, when: str) -> None:
+    appends = drive_after(tmp_path / "whole")[0].store.appends
+
+    for nth in range(1, appends + 1):
+        world, ran = drive_after(tmp_path / str(nth), nth, when)
+
+        assert [name for _, name in world.workspaces.log()] == ["a"], nth
+        assert find_end(world).state == "done", nth
+        assert "check told" in ran, nth
+
+
 def test_a_retried_walk_begins_from_nothing(tmp_path: Path) -> None:
     world = build(tmp_path, "step", plan=small_plan(step("a")), agent=WritingAgent({"a": 3}))
     first = world.drive()

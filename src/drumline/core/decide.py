@@ -96,6 +96,7 @@ def _branch(run: RunState, around: Surroundings) -> list[Command]:
         Adopt(step=step, commit=commit, tree=tree)
         for step, commit, tree in around.branch.unknown
         if step in run.plan.by_id and step not in run.finished and step not in around.claimed
+        if not (step in run.working and run.names_flow(step))  # its walk records it, and does what comes after it
     ]
     if found or around.branch.is_sound:
         return found

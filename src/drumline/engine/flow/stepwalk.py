@@ -100,7 +100,7 @@ class StepFlowWalk(FlowWalk):
             await self._give_up(refusal)
 
     async def conclude_landing(self) -> None:
-        """Record the landing that a dead driver made and did not record, and finish the step; else do nothing."""
+        """Record the landing that a dead driver made and did not record; the step is done if nothing comes after it."""
         self._load()
         if self.state.phase is not Phase.LANDING:
             return
@@ -108,7 +108,10 @@ class StepFlowWalk(FlowWalk):
         if not any(isinstance(event, ev.StepLanded) for event in closed):
             return
         fold_step(self.state, closed)
-        await self._finish_landed(Note(step=closed))
+        if self._has_landed():
+            await self._finish_landed(Note(step=closed))
+        else:
+            await self._record(closed, [])
 
     # --- taking up ----------------------------------------------------------------------------------------------
 
@@ -152,7 +155,9 @@ class StepFlowWalk(FlowWalk):
         due = begin_round(self.work.orders, self.state, self.run)
         match due:
             case cmd.Recheck(round=number):
-                return [ev.StepRechecked(round=number)]
+                root = self._stack.flows.get("")
+                over = root is not None and root.ended is not None
+                return [ev.StepRestarted(round=number) if over else ev.StepRechecked(round=number)]
             case cmd.Restart(round=number):
                 rewritten = self.state.round < self.run.rewritten.get(self.step, 0)
                 goes_on = self._halted and not rewritten
