@@ -56,7 +56,7 @@ def _node_ended(scene: WalkScene, event: fev.NodeEnded) -> Told:
 
 
 def _node_lost(scene: WalkScene, event: fev.NodeLost) -> Told | None:
-    """What a visit waits for is told elsewhere."""
+    """Other lines say what a visit waits for."""
     if event.waits:
         return None
     again = "" if scene.over else "; it is begun again and costs no visit"

@@ -109,7 +109,7 @@ def _equip(site: Site, driver: DriverId, run: RunState) -> Tools:
         registry.open_spec if run.flow is not None else registry.open
     )  # a flow's library has looked up the names
     if run.flow is None:
-        registry.open(run.begun.agent)  # what nobody can open is told before anything is claimed
+        registry.open(run.begun.agent)  # an agent that cannot be opened is refused before anything is claimed
     return Tools(
         processes=processes,
         open_agent=open_with,

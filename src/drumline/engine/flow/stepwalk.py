@@ -300,7 +300,7 @@ class StepFlowWalk(FlowWalk):
         return all(isinstance(nodes[name], EndNode) for name in after)
 
     async def _finish_landed(self, note: Note) -> None:
-        """Finish the step: what has landed is not to be skipped, whoever stopped its driver."""
+        """Finish the step: what has landed is not skipped, also if its driver is stopped."""
         await self._record(note.step, [*note.run, await self._write_end(cmd.Finish(state="done"))])
         await self._remove_workspace()
 
