@@ -9,7 +9,7 @@ PEERS  := .venv-bench
 UV     := uv==0.13.7
 CODE   := src tests tools $(wildcard bench)
 # Tests wait for processes and disks half of the time, so there are more of them at once than cores.
-PYTEST := $(BIN)/pytest --numprocesses=$(shell expr 5 \* $$(getconf _NPROCESSORS_ONLN) / 2) --dist=worksteal
+PYTEST := $(BIN)/pytest --numprocesses=$(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN)) --dist=worksteal
 
 # Tests start our program a thousand times: it is compiled once, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=

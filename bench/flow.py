@@ -8,9 +8,10 @@ from pathlib import Path
 
 from bench.figures import Figure, clock, take_turns
 from drumline.core.flow.chart import Chart
+from drumline.core.flow.fold import fold_flow
 from drumline.core.flow.model import EndNode, Flow, FlowSettings, Json, NodeId, ScriptNode
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.state import FlowState, fold_flow
+from drumline.core.flow.state import FlowState
 from drumline.core.flow.walk import RunNode, begin_flow, conclude, finish, next_nodes, start_node
 
 CHAIN = 15

@@ -21,6 +21,7 @@ from drumline.core.flow.model import Flow
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Commit, RunId, Stream
+from drumline.core.words import Mode
 from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.engine.nodes.visit import Visit
@@ -154,7 +155,7 @@ def pin(flow: Flow, prompt: str) -> list[Event]:
         branch="",
         base=Commit(""),
         agent="",
-        mode="sequential",
+        mode=Mode.SEQUENTIAL,
         autonomy="critical",
         retries=0,
     )

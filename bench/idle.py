@@ -19,8 +19,11 @@ from drumline.core.flow.walk import RunNode
 from drumline.core.ids import Commit, DriverId, RunId, StepId, Tree
 from drumline.core.orders import orders_for
 from drumline.core.plan import Check, Plan, Step
-from drumline.core.state import RunState, fold_run
+from drumline.core.proof import Colour, Compared
+from drumline.core.runfold import fold_run
+from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.words import Mode
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.stepflow import USUAL_FLOW
 from drumline.engine.flow.stepwalk import StepFlowWalk
@@ -41,6 +44,8 @@ RUN = RunId("bench")
 DRIVER = DriverId("bench-driver")
 COMMIT = Commit("c" * 40)
 TREE = Tree("d" * 40)
+BEFORE = Tree("b" * 40)
+"""What is there before the work: an attempt that changes nothing is asked about."""
 CHECKS = 11
 NOWHERE = Path(tempfile.gettempdir()) / "no-such-folder-of-the-bench"
 """No act of an idle walk touches a file; if one did, it would fail here."""
@@ -78,7 +83,7 @@ class IdlePerformer(StepPerformer):
         """The outcome alone."""
         match command:
             case cmd.Prepare():
-                return Note(step=[ev.WorkspaceReady(tree=TREE)])
+                return Note(step=[ev.WorkspaceReady(tree=BEFORE)])
             case cmd.Attempt():
                 return Note(step=[ev.AttemptEnded(node=command.node, attempt=command.attempt, tree=TREE, seconds=1.5)])
             case cmd.RunCheck(number=number, check=check):
@@ -86,6 +91,9 @@ class IdlePerformer(StepPerformer):
                     check=number, command=check.command, tree=TREE, tree_after=TREE, exit_code=0, output="ok\n"
                 )
                 return Note(step=[ended])
+            case cmd.Compare(against=against, checks=checks):
+                found = [Compared(check=one, command=f"make check-{one}", colour=Colour.RED) for one in checks]
+                return Note(step=[ev.ComparisonEnded(against=against, tree=BEFORE, found=tuple(found))])
             case cmd.Land():
                 return Note(step=[ev.StepLanded(commit=COMMIT, tree=TREE)])
             case _:
@@ -139,7 +147,7 @@ def begun(plan: Plan) -> ev.RunStarted:
         branch=f"drumline/{plan.name}-{RUN}",
         base=COMMIT,
         agent="idle",
-        mode="parallel",
+        mode=Mode.PARALLEL,
         autonomy="autopilot",
         retries=2,
     )

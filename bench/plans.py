@@ -12,8 +12,9 @@ from bench.idle import RUN, begun, claim_walks, walk_together
 from drumline.core.events import Event, PlanMirrored, PlanPinned, StepStarted
 from drumline.core.ids import RunId, Stream
 from drumline.core.plan import Marks, Reading, Status, Step
+from drumline.core.runfold import fold_run
 from drumline.core.schedule import assignee
-from drumline.core.state import RunState, fold_run
+from drumline.core.state import RunState
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.planfiles import open_plan
 from drumline.planfiles.source import digest

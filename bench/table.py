@@ -24,6 +24,8 @@ from bench.durableflow import measure_durable_flow
 from bench.figures import Figure, spread
 from bench.flow import measure_flow
 from bench.ownership import measure_ownership
+from bench.places import measure_places
+from bench.proving import measure_proving
 from bench.resume import measure_resume
 from bench.startup import measure_startup
 from bench.transitions import measure_transitions
@@ -43,6 +45,8 @@ def parts(*, quick: bool) -> list[Part]:
         ("start-up", partial(measure_startup, rounds=5 if quick else 11)),
         ("validation", partial(measure_validation, rounds=2 if quick else 3, sizes=sizes)),
         ("ownership", partial(measure_ownership, rounds=rounds)),
+        ("places", partial(measure_places, rounds=3, files=2_000 if quick else 20_000)),
+        ("proving", partial(measure_proving, steps=8 if quick else 20, suite=1.0 if quick else 5.0)),
         ("flow", partial(measure_flow, rounds=rounds)),
         ("durable flow", partial(measure_durable_flow, rounds=rounds)),
         ("flow beside other engines", partial(measure_beside, rounds=rounds)),

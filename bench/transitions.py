@@ -17,8 +17,8 @@ from drumline.core.plan import Plan, Step
 from drumline.ports.journal import Addition
 from drumline.store.sqlite import SqliteStore
 
-TRANSITIONS = CHECKS + 4
-"""Appends of one walk of `idle_step`: prepare, attempt, checks, land, finish."""
+TRANSITIONS = CHECKS + 5
+"""Appends of one walk of `idle_step`: prepare, attempt, checks, comparison, land, finish."""
 CHAINS = 8
 WARM = 300
 TURNS = 40
@@ -84,6 +84,7 @@ class Chains:
         """Seconds for one transition while `at_once` steps walk in one loop, over this many steps."""
         self._steps += steps
         chosen = [idle_step(next(self._numbers)) for _ in range(steps)]
+        self._run.plan = self._run.plan.with_steps(chosen)  # nothing is recorded about a step that the run has not got
         return self._loop.run(self._walk(chosen, at_once)) / (steps * TRANSITIONS)
 
     async def _walk(self, steps: Sequence[Step], at_once: int) -> float:

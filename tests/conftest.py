@@ -11,6 +11,7 @@ from collections.abc import Generator
 
 import pytest
 from tests.examples import choose_examples
+from tests.repeats import mark_repeats
 
 MOST_WORKERS = 4
 
@@ -31,3 +32,8 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what repeats another test, unless everything is tried."""
+    mark_repeats(items)

@@ -10,7 +10,7 @@ import os
 from hypothesis import settings
 
 FRESH = os.environ.get("HYPOTHESIS_EXAMPLES") == "fresh"
-MANY = 2_000 if FRESH else 100
+MANY = 2_000 if FRESH else 500
 """For a test that throws broken documents at a reader: most are alike, and it is there for the rare ones."""
 
 

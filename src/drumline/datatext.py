@@ -92,6 +92,9 @@ class Refused(Exception):
         self.malformed = malformed
 
 
+_DECODER = json.JSONDecoder(strict=False)
+
+
 class _Event(NamedTuple):
     """One token of the structure: `{`, `[`, `}` (either's end) or a scalar (`.`)."""
 
@@ -206,8 +209,16 @@ def _json_events(part: str, base: int) -> Iterator[_Event]:
             yield _Event("}", start, end)
         elif piece not in ",:":
             quoted = piece.startswith('"')
-            value = json.loads(piece, strict=False) if quoted else typed(piece)
+            value = _read_string(piece) if quoted else typed(piece)
             yield _Event(".", start, end, value, '"' if quoted else "")
+
+
+def _read_string(piece: str) -> str:
+    """A string of JSON; most have nothing to be unescaped."""
+    if "\\" not in piece:
+        return piece[1:-1]
+    found: str = _DECODER.decode(piece)
+    return found
 
 
 def yaml_events(part: str, base: int = 0, *, aliases: bool = False) -> Iterator[yaml.Event]:

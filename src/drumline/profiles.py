@@ -17,6 +17,8 @@ from drumline.record import Record, field
 PLACE = ".drumline/config.toml"
 HINT = f"correct {PLACE} and try again"
 DEFAULT = "default"
+OTHER = "other"
+"""In the flow of a step: who takes over from its agent, or that agent one tier up."""
 
 
 class Loan(Record):
@@ -339,11 +341,14 @@ class _Reading(Record):
         self.problems.append(f"{PLACE}: {place}: {problem}")
 
 
+_STANDING = {DEFAULT: "agent", OTHER: "fallback"}
+
+
 def _find_name_fault(name: str, kind: str) -> str:
     if not name.strip() or ":" in name or "/" in name or not name.isprintable():
         return f"{name!r} cannot be a name (legal: letters, digits and marks, without ':' and '/')"
-    if kind == "agents" and name == DEFAULT:
-        return "'default' stands for the default agent; set `agent` at the top of the file instead"
+    if kind == "agents" and name in _STANDING:
+        return f"{name!r} stands for the {name} agent; set `{_STANDING[name]}` at the top of the file instead"
     return ""
 
 

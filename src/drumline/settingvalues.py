@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from drumline.core.subject import PLACES
+from drumline.core.validation import normal_path
 
 
 def parse_duration(value: object) -> float:
@@ -77,3 +78,20 @@ def parse_commands(value: object) -> tuple[str, ...]:
     if not isinstance(lines, Sequence):
         raise ValueError(f"not legal: {value!r}")
     return tuple(text for line in lines if (text := parse_text(line).strip()))
+
+
+def parse_provided(value: object) -> tuple[str, ...]:
+    """Paths inside the repository, and commands that begin with a dollar sign and a space."""
+    lines = parse_commands(value)
+    found = tuple(line if line.startswith("$ ") else normal_path(line) for line in lines)
+    if any(path is None or path in ("", ".") or path.split("/")[0] == ".git" for path in found):
+        raise ValueError(f"not legal: {value!r}")
+    return tuple(path.rstrip("/") for path in found if path is not None)
+
+
+def parse_globs(value: object) -> tuple[str, ...]:
+    """Paths or globs inside the repository, as owned files have them."""
+    found = tuple(normal_path(line) for line in parse_commands(value))
+    if None in found:
+        raise ValueError(f"not legal: {value!r}")
+    return tuple(path for path in found if path is not None)

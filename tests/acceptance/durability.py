@@ -26,7 +26,8 @@ from tests.warm import RIGGED, Command, Started, run_warm, start_warm
 
 from drumline.app.catalog import read_run
 from drumline.core.events import StepClaimed
-from drumline.core.ids import DriverId, RunId
+from drumline.core.ids import DriverId, RunId, StepId
+from drumline.core.plan import RUN_WALKS
 from drumline.core.recorded import Recorded
 from drumline.processes import census
 from drumline.store.sqlite import SqliteStore
@@ -157,11 +158,13 @@ class World:
     def count(self, kind: str) -> Counter[str]:
         """How often an event of this kind is about each step."""
         found = [r for r in self.journal() if type(r.event).__name__ == kind]
-        return Counter(str(getattr(r.event, "step", r.stream.step)) for r in found)
+        about = (StepId(getattr(r.event, "step", r.stream.step)) for r in found)
+        return Counter(str(step) for step in about if step not in RUN_WALKS)
 
     def tokens(self) -> list[int]:
         """The token of every claim the journal knows."""
-        return [r.event.token for r in self.journal() if isinstance(r.event, StepClaimed)]
+        claims = [r for r in self.journal() if isinstance(r.event, StepClaimed) and r.stream.step not in RUN_WALKS]
+        return [r.event.token for r in claims if isinstance(r.event, StepClaimed)]
 
     def run_id(self) -> RunId:
         """The newest run's id."""

@@ -21,7 +21,8 @@ from tests.acceptance.userland import Ran, User, init_repository, leaving_nothin
 from drumline.core.events import Event
 from drumline.core.flow.events import NodeEnded
 from drumline.core.ids import FLOW, Stream
-from drumline.core.state import RunState, fold_run
+from drumline.core.runfold import fold_run
+from drumline.core.state import RunState
 from drumline.store.sqlite import SqliteStore
 
 KILLED = -9

@@ -119,11 +119,11 @@ class Scenes:
                 green,
                 "kept",
             ),
-            "changes a snapshot with what it shows": (
+            "changes a snapshot, with `tests: true`": (
                 {"write": {"show.js": SHOW.format(2), snapshot: "2\n"}},
                 f"node show.js | diff - {snapshot}",
                 shown,
-                "kept",
+                "proved",
             ),
             "formats": ({"write": {"calc.js": RIGHT.replace("a + b", "a  +  b")}}, CHECK, green, "kept"),
             "upgrades a lock file": (

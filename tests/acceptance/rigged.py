@@ -112,7 +112,7 @@ def strike_event(events: Iterable[Event]) -> None:
 
 
 class RiggedWorkspaces(GitWorkspaces):
-    """Workspaces whose process is struck when the branch is about to be moved, or a workspace about to go."""
+    """Workspaces whose process is struck when the branch is about to be moved, or a workspace about to be released."""
 
     at = ""
 
@@ -122,11 +122,11 @@ class RiggedWorkspaces(GitWorkspaces):
             strike("before a landing")
         return await super().land(step, commit, head=head)
 
-    async def remove(self, step: StepId) -> None:
-        """Remove, if it comes to that."""
-        if self.at == "removal":
-            strike("before a removal")
-        await super().remove(step)
+    async def release(self, step: StepId) -> None:
+        """Release, if it comes to that."""
+        if self.at == "release":
+            strike("before a release")
+        await super().release(step)
 
 
 def say(text: str) -> None:
@@ -176,7 +176,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--no-recovery", action="store_true")
     parser.add_argument("--no-fencing", action="store_true")
     parser.add_argument("--strike-at-append", type=int, default=0)
-    parser.add_argument("--strike-at", choices=("landing", "removal"), default="")
+    parser.add_argument("--strike-at", choices=("landing", "release"), default="")
     parser.add_argument("--jobs", type=int, default=2)
     rigging = parser.parse_args(argv)
     site = open_site()

@@ -117,7 +117,9 @@ def test_an_attempt_that_changed_nothing_and_what_it_used_are_shown(user: User) 
     assert "after attempt 3 it called itself done and had changed no file" in why
     assert "used 3,600 input and 90 output tokens, unpriced" in why
     assert "it called itself done and had changed no file" in logs
-    assert [(a["attempt"], a["unchanged"], a["usage"]["unpriced"]) for a in tried] == [(n, True, 1) for n in (1, 2, 3)]
+    *worked, diagnosed = [(a["attempt"], a["unchanged"], a["usage"]["unpriced"]) for a in tried]
+    assert worked == [(n, True, 1) for n in (1, 2, 3)]
+    assert diagnosed == (4, False, 1)  # who may only read is not blamed for having changed nothing
 
 
 def test_agents_that_do_not_exist_are_refused_before_anything_begins(user: User) -> None:

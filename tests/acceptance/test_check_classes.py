@@ -8,21 +8,22 @@ from tests.acceptance.userland import make_user, step_text
 
 
 def test_a_package_that_is_declared_and_not_installed_is_installed_by_another_setup(tmp_path: Path) -> None:
-    check = "test -f step-1.txt && python3 -c 'import drumbeat_extra'"
+    tried = tmp_path / "tried"
+    check = f"test -f step-1.txt && {{ python3 -c 'import drumbeat_extra' || {{ touch {tried}; exit 1; }}; }}"
     user = make_user(tmp_path, step_text("step-1", checks=(check,)))
     (user.repo / "requirements.txt").write_text("drumbeat-extra\n")
     (user.repo / ".gitignore").write_text("drumbeat_extra.py\n")
     user.commit_all("needs a package")
     counter = tmp_path / "setups"
-    setup = f"echo x >> {counter}; test $(wc -l < {counter}) -lt 2 || touch drumbeat_extra.py"
+    setup = f"test ! -e {tried} || {{ echo x >> {counter}; touch drumbeat_extra.py; }}"
     (user.repo / ".drumline").mkdir(exist_ok=True)
     (user.repo / ".drumline/config.toml").write_text(f"setup = '{setup}'\n")
 
-    ran = user.run()
+    ran = user.run(env={"DRUMLINE_SANDBOX": "off"})  # else the check could not leave a mark
 
     assert ran.code == 0, ran.text
     assert "a package that the project needs is not installed here" in ran.text
-    assert counter.read_text() == "x\nx\n"
+    assert counter.exists()
     assert user.step("step-1")["attempts"] == 1
 
 

@@ -173,7 +173,7 @@ def test_the_root_of_a_finished_plan_says_so(tmp_path: Path) -> None:
     plan, _, files = PLANS["dag"]
     user = setup(tmp_path, files)
 
-    user.type("run", plan, "--agent", "command:echo good | tee 1.txt 2.txt 3.txt", "--autonomy", "autopilot")
+    user.type("run", plan, "--agent", "command:echo good | tee -a 1.txt 2.txt 3.txt", "--autonomy", "autopilot")
 
     root = (user.repo / plan / "root.md").read_text()
     assert "\nstatus: completed\n" in root

@@ -14,6 +14,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 PATIENCE = 240.0
 DEMO = (sys.executable, "-m", "drumline.demo")
 
@@ -108,6 +110,7 @@ def test_the_demo_lands_six_steps_and_says_where_to_look(tmp_path: Path) -> None
     assert find_left_over(folder) == []
 
 
+@pytest.mark.long  # the board on a terminal is in test_terminal, the demo itself above
 def test_on_a_terminal_the_demo_shows_the_board_and_cleans_up_if_asked(tmp_path: Path) -> None:
     environment = surroundings(tmp_path)
 

@@ -52,7 +52,12 @@ def folder(tmp_path: Path) -> Iterator[Path]:
             {"add.go": "package calc\n\nfunc Add(a, b int) int { return a + b }\n", "calc_test.go": GO_TEST},
             "go test ./...",
         ),
-        ("make", {"Makefile": "test:\n\ttest -s calc.py\n"}, {"calc.py": ADD}, "make test"),
+        (
+            "make",
+            {"Makefile": "test:\n\tsh test.sh\n", "test.sh": "set -e\n"},
+            {"greet.sh": "echo hello $1\n", "test.sh": 'set -e\ntest "$(sh greet.sh Ada)" = "hello Ada"\n'},
+            "make test",
+        ),
         (
             "npm",
             {"package.json": json.dumps({"name": "a", "scripts": {"test": "node --test"}})},
@@ -157,17 +162,32 @@ def test_named_checks_replace_what_was_found(folder: Path) -> None:
     assert "nobody has accepted" not in ran.err
 
 
-def test_without_tests_it_is_done_and_not_proved_and_that_is_said_before(folder: Path) -> None:
+def test_without_tests_nothing_proves_it_and_a_person_has_to_accept_it(folder: Path) -> None:
     user = make_repository(folder, {"README.md": "hello\n"})
     agent = script(user, {"write": {"a.txt": "1\n"}})
 
     ran = user.drumline("do", "Write it", "--agent", agent)
 
-    assert ran.code == 0, ran.text
-    assert "no tests were found in this repository: the result will be done, not proved" in ran.err
+    accepted = user.drumline("answer", "accept", "yes", "--resume")
+
+    assert (ran.code, accepted.code) == (2, 0), ran.text
+    assert "no tests were found in this repository: nothing will prove the result" in ran.err
     assert "--check CMD" in ran.err
+    assert "nothing can prove 1 step: the run will wait at the gate accept, or use --require none" in ran.err
     assert "1 of 1 steps landed, 0 proved" in ran.out
+    assert "drumline answer accept yes --resume" in ran.out
     assert user.step("do")["proved"] is False
+
+
+def test_a_result_that_nothing_proves_is_merged_once_a_person_accepts_it(folder: Path) -> None:
+    user = make_repository(folder, {"README.md": "hello\n"})
+    agent = script(user, {"write": {"a.txt": "1\n"}})
+
+    waits = user.drumline("do", "Write it", "--merge", "--agent", agent)
+    accepted = user.drumline("answer", "accept", "yes", "--resume")
+
+    assert (waits.code, accepted.code) == (2, 0), waits.text + accepted.text
+    assert (user.repo / "a.txt").read_text() == "1\n"
 
 
 def test_the_configuration_says_how_it_is_judged_where_it_does(folder: Path) -> None:
@@ -460,7 +480,7 @@ def test_what_cannot_be_merged_is_left_to_a_person(
     }
     checks = ("--check", check) if check else ()
 
-    ran = user.drumline("do", "Write it", *checks, "--merge", "--agent", script(user, rule))
+    ran = user.drumline("do", "Write it", *checks, "--require", "none", "--merge", "--agent", script(user, rule))
 
     assert ran.code == 2, ran.text
     assert reason in ran.err
@@ -473,9 +493,10 @@ def test_work_that_changed_nothing_leaves_nothing_to_merge(folder: Path) -> None
     user = make_repository(folder, {"a.txt": "1\n"})
     agent = script(user, {"write": {"a.txt": "1\n"}})
 
-    ran = user.drumline("do", "Write it", "--check", "test -f a.txt", "--merge", "--agent", agent)
+    asked = user.drumline("do", "Write it", "--check", "test -f a.txt", "--merge", "--agent", agent)
+    ran = user.drumline("answer", "unchanged-do", "already-done", "--resume")
 
-    assert ran.code == 0, ran.text
+    assert (asked.code, ran.code) == (2, 0), ran.text
     assert "nothing to merge: main has all of it" in ran.err
     assert user.git("status", "--porcelain") == ""
 

@@ -10,7 +10,8 @@ import pytest
 from tests.acceptance.flowland import Strike, flow_text, flow_user, read_journal, run_flow, walk_to_end, write_files
 from tests.acceptance.userland import User, gates_of
 
-from drumline.core.flow.events import AgentAsked, NodeEnded
+from drumline.core.events import AttemptStarted
+from drumline.core.flow.events import NodeEnded
 
 ASKING = flow_text(
     "before",
@@ -163,7 +164,7 @@ def test_a_node_of_a_loop_goes_on_with_its_session_where_it_asks_for_that(user: 
 
     ran = run_flow(user, "loop.yaml")
 
-    asked = [event for event in read_journal(user).events if isinstance(event, AgentAsked)]
+    asked = [event for event in read_journal(user).events if isinstance(event, AttemptStarted)]
     assert ran.code == 0, ran.err
     assert [event.session for event in asked] == ["", "s-1"]
     assert asked[0].new_session

@@ -310,9 +310,13 @@ def test_a_plan_is_found_by_ticket_by_slug_and_as_the_newest_unfinished_one(tmp_
 
     by_ticket = user.drumline("validate", "77", "--json").json
     by_slug = user.drumline("validate", "demo", "--json").json
+    unnamed = user.drumline("validate", "--json")
+    drawn = user.drumline("graph", "--json")
     ran = user.drumline("run", "--agent", "command:echo good > $DRUMLINE_STEP.txt", "--autonomy", "autopilot")
 
-    assert by_ticket == by_slug
+    assert by_ticket == by_slug == unnamed.json
+    assert by_slug["plan"] == drawn.json["plan"]
+    assert "the newest unfinished plan is" in unnamed.err
     assert "the newest unfinished plan is .ai/specs/77-demo/implement.md" in ran.err
     assert ran.code == 0, ran.text
     assert user.git("log", "-1", "--format=%s", user.branch()) == "#77 [3] Do thing 3"
@@ -344,3 +348,23 @@ def test_a_phased_step_may_be_named_without_its_zero(tmp_path: Path) -> None:
     assert logs["logs"]
     assert retried.code == 0, retried.text
     assert column(user.status(), "state")[:1] == ["done"]
+
+
+def test_what_a_list_defers_is_skipped_with_its_reason_and_not_ticked(tmp_path: Path) -> None:
+    text = "# Demo\n\n- [ ] Do one\n\n## Out of scope\n\n- [~] Do two\n\n## Release\n\n- [ ] Do three\n"
+    user = setup(tmp_path, boxes("TODO.md", text, ["do-one", "do-two", "do-three"], "checklist"))
+
+    ran = user.drumline(
+        "run", "TODO.md", "--agent", "command:echo good > $DRUMLINE_STEP.txt", "--autonomy", "autopilot"
+    )
+    why = user.type("why", "do-two")
+
+    assert ran.code == 0, ran.text
+    assert (
+        "TODO.md:7: warning: 1 task is not run: below 'Out of scope' (do-two) [deferred]"
+        in user.type("validate", "TODO.md").err
+    )
+    assert column(user.status(), "state") == ["done", "skipped", "done"]
+    assert "do-two is skipped: below 'Out of scope'" in why.out
+    done = text.replace("[ ] Do one", "[x] Do one").replace("[ ] Do three", "[x] Do three")
+    assert (user.repo / "TODO.md").read_text() == done

@@ -217,7 +217,7 @@ def test_a_workspace_that_a_dead_driver_did_not_come_to_remove_is_removed_by_the
     world: World, uninterrupted: Uninterrupted
 ) -> None:
     kill_inside_an_attempt(world)
-    struck = world.start_rigged("--strike-at=removal", STRIKE="SIGKILL")
+    struck = world.start_rigged("--strike-at=release", STRIKE="SIGKILL")
     died = world.wait(struck)
     left = world.worktrees()
 

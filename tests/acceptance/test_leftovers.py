@@ -45,7 +45,7 @@ def let_go(world: World) -> None:
 def start_work(world: World, **env: str) -> Started:
     """Start a run whose first step is half done."""
     driver = world.start(*world.run_args(), **env)
-    wait_until(lambda: list(worktrees(world).glob("*/step-1/half")), "an agent at work")
+    wait_until(lambda: list(worktrees(world).glob("*/*/half")), "an agent at work")
     return driver
 
 
@@ -108,6 +108,28 @@ def test_gc_removes_what_a_killed_run_left_and_keeps_what_it_needs_to_be_resumed
     assert world.landed() == {"step-1": 1, "step-2": 1}
 
 
+def test_gc_removes_the_place_of_a_landed_step_that_nobody_came_to_use(tmp_path: Path) -> None:
+    half = {"match": {"step": "step-1"}, "write": {"one": "1\n"}, "run": HALF.format(tmp_path / "go")}
+    apart = (PlanStep(id="step-1"), PlanStep(id="step-2"))
+    with make_world(tmp_path, apart, [half, {"match": {"step": "step-2"}, "write": {"two": "2\n"}}]) as world:
+        driver = start_work(world)
+        wait_until(lambda: "done" in world.statuses().values(), "a landing")
+        live = tell(world)
+        driver.kill()
+        driver.wait()
+        assert world.wait_alone() == []
+
+        found = [one for one in tell(world) if one["kind"] == "worktree"]
+
+        assert [one["removed"] for one in live] == [False, False]
+        assert sum("is at work on its run" in str(one["reason"]) for one in live) == 1
+        assert [(one["removed"], "its step is not finished" in str(one["reason"])) for one in found] == [
+            (False, True),
+            (True, False),
+        ]
+        assert len(world.worktrees()) == 1
+
+
 def test_gc_touches_nothing_of_a_live_run(world: World) -> None:
     driver = start_work(world)
     make_scratch(world)
@@ -126,7 +148,7 @@ def test_the_worktree_of_a_run_that_was_closed_undriven_goes_and_its_work_is_kep
     driver = start_work(world)
     driver.terminate()
     world.wait(driver)
-    path = next(worktrees(world).glob("*/step-1"))
+    path = next(worktrees(world).glob("*/work@1"))
     run = world.run_id()
     code, said = world.call("skip", "step-1", "--reason", "not wanted")
     assert code == 0, said
@@ -153,7 +175,7 @@ def test_the_worktree_of_a_step_that_is_closed_while_it_is_in_work_goes_with_it(
 
     assert code == 0, said
     assert world.worktrees() == []
-    assert list(worktrees(world).glob("*/step-1")) == []
+    assert list(worktrees(world).glob("*/work@1")) == []
     label = "cancelled" if words == ("cancel",) else "skipped"
     assert world.git("show", f"refs/drumline/{run}/step-1/{label}:half") == "half"
 

@@ -43,7 +43,7 @@ def test_work_that_shows_nothing_is_never_proved(folder: Path, case: str) -> Non
 def test_honest_work_lands_without_a_question(folder: Path, deed: str) -> None:
     does, check, files, level = HONEST[deed]
 
-    user = act(folder, does, check=check, files=files)
+    user = act(folder, does, check=check, files=files, name=deed)
 
     step = step_of(user.status(), "step-1")
     if level == ASKED:

@@ -56,7 +56,7 @@ def test_work_that_shows_nothing_is_never_proved(folder: Path, scenes: Scenes, c
 def test_honest_work_lands_without_a_question(folder: Path, scenes: Scenes, deed: str) -> None:
     does, check, files, level = scenes.honest()[deed]
 
-    user = act(folder, does, check=check, files=files)
+    user = act(folder, does, check=check, files=files, name=deed)
 
     step = step_of(user.status(), "step-1")
     if level == ASKED:

@@ -82,8 +82,9 @@ def test_a_journal_restored_from_an_older_copy_lands_nothing_twice(user: User, t
     assert user.step("step-1")["state"] == "parked"
 
     again = user.drumline("answer", "approve-step-1", "approve", "--resume")
+    accepted = user.drumline("answer", "accept", "yes", "--resume")
 
-    assert done.code == again.code == 0, again.text
+    assert (done.code, again.code, accepted.code) == (0, 2, 0), again.text  # what proved it is not known any more
     assert states_of(user.status()) == {"step-1": "done"}
     assert count_landings(user) == 1
     assert user.git("rev-parse", user.branch()) == landed

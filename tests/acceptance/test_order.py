@@ -64,7 +64,7 @@ def test_nothing_starts_behind_a_step_that_stands_still_in_another_repository(tm
 
 
 def test_a_wave_waits_for_all_waves_before_it_also_across_chunks_that_name_their_needs(tmp_path: Path) -> None:
-    chunk = {"files": [], "model": "sonnet", "tests": True, "checks": ["true"]}
+    chunk = {"files": [], "model": "sonnet", "tests": False, "checks": ["true"]}
     waves = [
         [{"id": "a", "scope": "A", **chunk}, {"id": "b", "scope": "B", **chunk, "checks": ["false"]}],
         [{"id": "c", "scope": "C", "dependsOn": ["a"], **chunk}],

@@ -66,20 +66,49 @@ def test_an_agent_that_never_takes_its_word_back_leaves_the_step_blocked(user: U
     assert "the database cannot be reached" in str(step["reason"])
 
 
-def test_an_attempt_that_changed_nothing_is_never_proved_and_everybody_says_so(user: User) -> None:
+@pytest.mark.parametrize(
+    ("choice", "state", "proof", "told"),
+    [
+        (
+            "already-done",
+            "done",
+            {"level": "declared", "why": ["unchanged"]},
+            "its work changed no file; a person said that it was done already",
+        ),
+        ("skip", "skipped", None, "its agent said that it was done, but no file had changed"),
+    ],
+)
+def test_of_an_attempt_that_changed_nothing_a_person_says_what_it_means(
+    user: User, choice: str, state: str, proof: object, told: str
+) -> None:
     agent = write_play(user, DONE, write=False)
 
-    ran = user.run(agent=agent)
+    asked = user.run("--autonomy", "critical", agent=agent)
+    waiting = user.status()
+    answered = user.type("answer", "unchanged-step-1", choice, "--resume")
 
-    told = "its work changed no file, so its checks prove nothing"
-    assert ran.code == 0, ran.text
-    assert told in ran.err
-    assert "1 of 1 steps landed, 0 proved" in ran.out
-    assert f"({told})" in ran.out
+    assert (asked.code, gates_of(waiting)) == (2, ["unchanged-step-1"]), asked.text
+    assert step_of(waiting, "step-1")["state"] == "parked"
+    assert answered.code == 0, answered.text
     step = step_of(user.status(), "step-1")
-    assert (step["proved"], step["reason"], step["checks"]) == (False, told, {"passed": 1, "total": 1})
-    assert "changed nothing 1/1" in user.drumline("status").out
-    assert told in user.drumline("why", "step-1").out
+    assert (step["state"], step["proof"], step["attempts"]) == (state, proof, 1)
+    assert told in user.type("why", "step-1").out
+
+
+def test_with_autopilot_a_step_that_changed_nothing_is_blocked_until_the_agent_tries_again(user: User) -> None:
+    agent = write_play(user, DONE, DONE, write=False)
+
+    blocked = user.run(agent=agent)
+    before = step_of(user.status(), "step-1")
+    again = user.type("answer", "unchanged-step-1", "retry", "--comment", "look in src", "--resume")
+
+    assert (blocked.code, before["state"], again.code) == (2, "blocked", 2), blocked.text
+    assert "no file had changed" in str(before["reason"])
+    step = step_of(user.status(), "step-1")
+    assert (step["state"], step["attempts"], step["fixes"]) == ("blocked", 2, 0)
+    assert "no file had changed" in user.prompt("step-1", attempt=2)
+    assert "look in src" in user.prompt("step-1", attempt=2)
+    assert gates_of(user.status()) == ["unchanged-step-1.2"]
 
 
 # --- flows ----------------------------------------------------------------------------------------------------------

@@ -68,12 +68,19 @@ def test_work_on_the_plan_itself_does_not_land(user: User) -> None:
 def test_a_step_that_only_writes_another_step_is_not_proved(user: User) -> None:
     drive(user, "docs", run="echo x > docs/step-9.md")
 
-    assert_unproved(user)
+    assert_idle(user)
 
 
 def assert_unproved(user: User) -> None:
     assert step_of(user.status(), STEP)["proved"] is False
     assert "prove nothing" in user.drumline("why", STEP).out
+
+
+def assert_idle(user: User) -> None:
+    """The step has not landed: its agent changed nothing."""
+    step = step_of(user.status(), STEP)
+    assert (step["state"], step["commit"]) == ("blocked", None)
+    assert "no file had changed" in user.drumline("why", STEP).out
 
 
 def by_exclude_file(user: User) -> None:
@@ -95,7 +102,8 @@ def test_a_product_that_is_ignored_is_not_proved(user: User, hide: Callable[[Use
 
     drive(user, "plans/p", check="test -f out.txt", run="echo 1 > out.txt")
 
-    assert_unproved(user)
+    assert_idle(user)
+    assert "not landed because git ignores it: out.txt" in user.drumline("why", STEP).out
 
 
 def test_a_product_that_the_agent_hides_itself_is_not_proved(user: User) -> None:
@@ -108,8 +116,7 @@ def test_a_product_that_the_agent_hides_itself_is_not_proved(user: User) -> None
 def test_what_setup_makes_is_not_the_steps_product(user: User) -> None:
     drive(user, "plans/p", check="test -f out.txt", run="true", DRUMLINE_SETUP="echo 1 > out.txt")
 
-    assert_unproved(user)
-    assert "landed only out.txt" in user.drumline("why", STEP).out
+    assert_idle(user)
 
 
 BESIDE = "echo 1 > a.txt; mkdir -p build node_modules/x; echo 1 > build/out.js; echo 1 > node_modules/x/y.js"
@@ -118,7 +125,7 @@ BESIDE = "echo 1 > a.txt; mkdir -p build node_modules/x; echo 1 > build/out.js; 
 def test_an_ignored_file_beside_a_landed_one_is_named(user: User) -> None:
     (user.repo / ".gitignore").write_text("build/\nnode_modules/\n", encoding="utf-8")
 
-    ran = drive(user, "plans/p", check="test -f build/out.js && test -f a.txt", run=BESIDE)
+    ran = drive(user, "plans/p", check="test -f node_modules/x/y.js && test -f a.txt", run=BESIDE)
 
     told = "not landed because git ignores it: build/out.js"
     assert ran.code == 0, ran.text
@@ -127,6 +134,30 @@ def test_an_ignored_file_beside_a_landed_one_is_named(user: User) -> None:
     assert step_of(user.status(), STEP)["notices"] == [told]
     assert step_of(user.status(), STEP)["proved"] is True
     assert told in user.drumline("why", STEP).out
+
+
+def test_a_check_does_not_see_what_the_attempt_made_and_git_ignores(user: User) -> None:
+    (user.repo / ".gitignore").write_text("build/\n", encoding="utf-8")
+    see = "test -f build/out.js && touch seen-before.txt; echo 1 > a.txt; mkdir -p build; echo 1 > build/out.js"
+
+    ran = drive(user, "plans/p", check="test -f build/out.js", run=see, DRUMLINE_RETRIES="1")
+
+    assert ran.code == 2, ran.text
+    assert step_of(user.status(), STEP)["commit"] is None
+    assert "git ignores it and it does not land: build/out.js" in user.prompt(STEP, 2)
+    kept = user.git("ls-tree", "--name-only", f"refs/drumline/{user.status()['run']}/{STEP}/2").splitlines()
+    assert "seen-before.txt" in kept  # the agent found it again when it was asked once more
+
+
+def test_what_one_check_builds_another_one_finds(user: User) -> None:
+    (user.repo / ".gitignore").write_text("build/\n", encoding="utf-8")
+    checks = ("mkdir -p build && cp a.txt build/out.js", "grep 2 build/out.js")
+    write_plan(user.repo / "plans/p", step_text(STEP, checks=checks))
+
+    ran = drive(user, "plans/p", run="echo 2 > a.txt; mkdir -p build; echo 1 > build/out.js")
+
+    assert ran.code == 0, ran.text
+    assert step_of(user.status(), STEP)["proved"] is True
 
 
 @pytest.mark.parametrize("named", ["build/out.js", "build/", "build/*.js"])

@@ -13,7 +13,7 @@ def test_a_criterion_that_is_no_command_keeps_a_landed_step_from_being_proved(tm
 
     ran = user.run()
 
-    assert ran.code == 0, ran.text
+    assert ran.code == 2, ran.text
     assert user.step("step-1")["checks"] == {"passed": 1, "total": 2}
     assert user.step("step-1")["proved"] is False
     assert user.step("step-1")["reason"] == "landed, but only 1 of its 2 checks could be run"

@@ -14,6 +14,7 @@ from tests.acceptance.terminals import Terminal, open_terminal
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
 
 PROPOSED = "Keep them beside the plan and run them"
+ACCEPTED = "Accept that and start"
 TRUSTED = "Execute them in this run and later ones"
 FILES = {
     "Makefile": "test:\n\ttest -f a.txt\n",
@@ -36,6 +37,8 @@ def test_proposed_checks_are_kept_on_a_yes_and_nothing_is_written_on_a_no(termin
     terminal.type_command("run", "TODO.md", *options)
     refused = terminal.await_text(PROPOSED)
     terminal.press("Enter")
+    doubtful = terminal.await_text(ACCEPTED)
+    terminal.press("y", "Enter")
     without = terminal.await_text("exit=0")
     unproved = user.step("write-a-file")
     terminal.type_another("run", "tasks.md", *options)
@@ -47,6 +50,7 @@ def test_proposed_checks_are_kept_on_a_yes_and_nothing_is_written_on_a_no(termin
 
     assert "would be proved: 0 of 1" in refused
     assert "proposed for every step without a check: make test (from Makefile)" in refused
+    assert "write-a-file: unproved (no_checks)" in doubtful
     assert "1 of 1 steps landed, 0 proved" in without
     assert not (user.repo / "TODO.md.drumline.json").exists()
     assert unproved["proved"] is False

@@ -127,7 +127,7 @@ def test_no_secret_is_in_a_recording_and_people_are_told_what_is_missing(user: U
         "token = os.environ['DEPLOY_TOKEN']\n"
         "pathlib.Path('settings.ini').write_text('token = ' + token + '\\n')\n"
         "pathlib.Path('blob.bin').write_bytes(b'\\xff\\x00' + token.encode())\n"
-        "pathlib.Path('step-2.txt').write_text('right')\n"
+        "with open('step-2.txt', 'a') as file: file.write('right')\n"
         "os.path.islink('link') or os.symlink('README.md', 'link')\n"
     )
     (user.folder / "worker.py").write_text(script)
@@ -153,10 +153,10 @@ def test_work_that_another_agent_took_over_is_played_by_the_script_alone(
     # One step is enough: whoever plays a takeover rests for ten seconds before the other agent's part.
     user.play(
         {"match": {"step": "step-1"}, "write": {"half.txt": "h"}, "fail": {"class": failure, "message": "I cannot"}},
-        {"match": {"step": "step-2"}, "write": {"step-2.txt": "right\n"}},
+        {"match": {"step": "step-2"}, "write": {"step-2.txt": "right, too\n"}},
     )
     fallback = user.folder / "other.yaml"
-    fallback.write_text("default: {run: 'ln -sfn README.md link; echo right > step-2.txt', say: ok}\n")
+    fallback.write_text("default: {run: 'ln -sfn README.md link; echo right >> step-2.txt', say: ok}\n")
     ran = user.run("--record", str(record), env={"DRUMLINE_FALLBACK": f"scripted:{fallback}"})
     other = move_to_a_fresh_clone(user, tmp_path / "two")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -104,6 +105,25 @@ def test_context_reaches_every_prompt(user: User, given: str) -> None:
     assert ran.code == 0
     for step in ("step-1", "step-2", "step-3"):
         assert "Mind the gap." in user.prompt(step)
+
+
+def test_a_step_knows_its_plan_its_place_in_it_and_what_the_step_before_left(user: User) -> None:
+    root = "---\nplan_type: dag\nstatus: in-progress\n---\n# A small plan\n\n## Overview\n\nThree files.\n"
+    write_files(user, {f"{PLAN}/root.md": root})
+    user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "1\n"}, "say": "The file is called step-1.txt."})
+
+    ran = user.run()
+
+    told = user.prompt("step-2")
+    assert ran.code == 0, ran.text
+    assert "Agent: scripted\nPhase: step-2 of 3\nBatch: single\n" in told
+    assert "Progress: Phase 2 of 3: " in told
+    assert "## The plan in its own words\n\n#### Overview\n\nThree files.\n" in told
+    assert re.search(r"### step-1: .*\n\nLanded as [0-9a-f]{12}\. It changed `step-1\.txt`\.\n\nIts agent rep", told)
+    assert "The file is called step-1.txt." in told
+    first = user.prompt("step-1")
+    assert "Its agent reported" not in first
+    assert "- Do the work of other steps: step-2 (" in first
 
 
 # --- failures ---------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from tests.acceptance.userland import User
 from tests.agents.test_end_to_end import NAMES, equip, write_file
 from tests.modelserver import ModelServer, Scenario, Turn
 
-from drumline.core.flow.events import AgentAsked
+from drumline.core.events import AttemptStarted
 
 FLOW = flow_text(
     "work",
@@ -53,7 +53,7 @@ def test_a_program_asks_goes_on_with_the_answer_and_keeps_its_session_in_a_loop(
         parked = user.drumline("flow", "run", "flow.yaml", "--agent", name, env=env)
         ran = user.drumline("answer", "work", "blue", "--resume", env=env)
 
-    asked = [event for event in read_journal(user).events if isinstance(event, AgentAsked)]
+    asked = [event for event in read_journal(user).events if isinstance(event, AttemptStarted)]
     assert parked.code == 2, parked.text
     assert "Which colour?" in parked.text
     assert (ran.code, ran.out) == (0, "painted\n"), ran.text

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import anyio
 
-from drumline.core.events import ModeChanged
+from drumline.core.events import CancelRequested
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
 from drumline.ports.journal import Addition, Message, Recorded, Store
 
@@ -18,9 +18,9 @@ YES = Message(kind="answer", subject="g1", value="yes", comment="fine", by="ann"
 NO = Message(kind="answer", subject="g1", value="no", by="bob", channel="web")
 
 
-def mode(name: str) -> ModeChanged:
+def mode(name: str) -> CancelRequested:
     """An event that is easy to tell from others."""
-    return ModeChanged(mode=name)
+    return CancelRequested(reason=name)
 
 
 def add(*names: str, expected: int | None = None) -> Addition:
@@ -41,7 +41,7 @@ def append(
 
 def names_in(records: Sequence[Recorded]) -> list[str]:
     """The names that `mode` gave."""
-    return [r.event.mode for r in records if isinstance(r.event, ModeChanged)]
+    return [r.event.reason for r in records if isinstance(r.event, CancelRequested)]
 
 
 def claim(store: Store, step: StepId = A) -> Token:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
 from drumline.core.task import plan_task
+from drumline.core.words import DocumentKind
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
 from drumline.planfiles.task import TaskFiles
@@ -484,6 +486,29 @@ def test_a_corrective_step_has_marks_like_any_other(world: World, marks: Marks) 
 
     assert world.files.marks(added) == marks
     assert world.files.marks(world.step()) == Marks()
+
+
+@pytest.mark.parametrize("kind", DocumentKind)
+def test_a_document_is_put_in_its_place_once_and_replaces_only_our_own(any_world: World, kind: DocumentKind) -> None:
+    files, step = any_world.files, any_world.step()
+    path = files.place(kind, step)
+    if not path:
+        with pytest.raises(InvalidInput, match="no place"):
+            files.put("plan/a-document.md", "text\n")
+        assert files.read_document(kind, step) == ""
+        return
+
+    nothing = files.read_document(kind, step)
+    first = files.put(path, "one\n")
+    again = files.put(path, "one\n")
+    taken = files.put(path, "two\n", before="somebody else's")
+    second = files.put(path, "two\n", before=first)
+
+    assert first == again != ""
+    assert taken == ""
+    assert second not in ("", first)
+    assert (nothing, files.read_document(kind, step)) == ("", "two\n")
+    assert any(fnmatch(path, pattern) for pattern in files.patterns)
 
 
 def correction_for(step_id: str, tail: str = "h") -> Correction:

@@ -14,6 +14,7 @@ from tests.contract.stores import OF_A, OF_B, OF_RUN, RUN, YES, YOU, A, B, add, 
 from drumline.core.codec import KINDS
 from drumline.core.events import CheckEnded, Event, RunEnded, StepReleased
 from drumline.core.ids import RunId, StepId, Stream, Token, Tree
+from drumline.core.words import RunEnd
 from drumline.errors import Conflict, StaleToken
 from drumline.ports.journal import Addition, Store
 from drumline.record import Record, fields
@@ -78,10 +79,10 @@ def test_without_an_expected_version_an_append_goes_behind_whatever_is_there(sto
 
 
 def test_reading_filters_by_version_and_kind(store: Store) -> None:
-    events: list[Event] = [mode("1"), RunEnded(state="done"), StepReleased(reason="r"), mode("2")]
+    events: list[Event] = [mode("1"), RunEnded(state=RunEnd.DONE), StepReleased(reason="r"), mode("2")]
     append(store, {OF_RUN: Addition(events=events)})
 
-    found = store.read(OF_RUN, after=1, kinds=["ModeChanged", "RunEnded"])
+    found = store.read(OF_RUN, after=1, kinds=["CancelRequested", "RunEnded"])
 
     assert [(r.version, r.event) for r in found] == [(2, events[1]), (4, events[3])]
     assert [r.version for r in store.read(OF_RUN, after=3)] == [4]

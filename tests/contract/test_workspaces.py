@@ -164,6 +164,17 @@ async def work(bench: Bench, step: StepId, files: dict[str, str], *, base: Commi
     return await spaces.commit(step, tree, base=base or bench.base, message=f"Do {step}")
 
 
+async def land(bench: Bench, step: StepId, commit: Commit) -> Landing:
+    """Land a commit; where the head has moved, its change is put on the new head first."""
+    spaces = bench.open()
+    landing = await spaces.land(step, commit, head=bench.base)
+    if landing.behind is None:
+        return landing
+    merge = await spaces.merge(commit, landing.behind)
+    moved = await spaces.commit(step, merge.tree, base=landing.behind, message=f"Do {step}")
+    return await spaces.land(step, moved, head=bench.base)
+
+
 def contents(folder: Path) -> dict[str, str]:
     """All files of a workspace."""
     names = [file for file in folder.rglob("*") if file.is_file() and ".git" not in file.relative_to(folder).parts]
@@ -445,26 +456,80 @@ def test_landing_on_an_unmoved_head_is_a_fast_forward(bench: Bench) -> None:
 
         landing = await spaces.land(A, commit, head=bench.base)
 
-        assert (landing.commit, landing.merged, landing.adopted) == (commit, False, False)
+        assert (landing.commit, landing.adopted) == (commit, False)
         assert await spaces.head() == commit
         assert bench.files(commit) == {**START, "new": "1"}
 
     run(body)
 
 
-def test_landing_on_a_moved_head_merges_the_trees_into_one_commit(bench: Bench) -> None:
+def test_a_commit_that_does_not_stand_on_the_head_is_not_landed(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        one, two = await work(bench, A, {"one": "1"}), await work(bench, B, {"two": "2"})
+        await spaces.land(A, one, head=bench.base)
+
+        landing = await spaces.land(B, two, head=bench.base)
+
+        assert landing == Landing(behind=one)
+        assert await spaces.head() == one
+        assert bench.log() == [A]
+
+    run(body)
+
+
+def test_a_change_is_put_on_another_head_and_nothing_moves(bench: Bench) -> None:
     async def body() -> None:
         spaces = bench.open()
         await spaces.start(bench.base)
         one, two = await work(bench, A, {"one": "1"}), await work(bench, B, {"two": "2", "a.txt": "B"})
         await spaces.land(A, one, head=bench.base)
 
-        landing = await spaces.land(B, two, head=bench.base)
+        merge = await spaces.merge(two, one)
 
-        assert landing.merged
-        assert landing.commit == await spaces.head()
-        assert bench.files(await spaces.head()) == {**START, "one": "1", "two": "2", "a.txt": "B"}
-        assert bench.log() == [A, B]
+        assert merge.conflicts == ()
+        assert not await spaces.changed(one, merge.onto)
+        assert await spaces.changed(one, merge.tree) == {"a.txt": "modified", "two": "created"}
+        assert await spaces.head() == one
+        assert contents(spaces.path(B)) == {**START, "two": "2", "a.txt": "B"}
+
+    run(body)
+
+
+def test_a_workspace_is_put_on_another_base_with_its_change(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        one, two = await work(bench, A, {"one": "1"}), await work(bench, B, {"two": "2"})
+        (spaces.path(B) / "ignored").write_text("cache")
+        merge = await spaces.merge(two, one)
+
+        await spaces.restore(B, merge.tree, base=one)
+        tree = await bench.open().snapshot(B, base=one)
+
+        assert contents(spaces.path(B)) == {**START, "one": "1", "two": "2", "ignored": "cache"}
+        assert tree == merge.tree
+        assert await spaces.changed(one, tree) == {"two": "created"}
+
+    run(body)
+
+
+def test_markers_of_a_conflict_are_found_only_where_they_are_new(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        one = await work(bench, A, {"a.txt": "A\n", "titles.rst": "Welcome\n=======\n"})
+        two = await work(bench, B, {"a.txt": "B\n"})
+        merge = await spaces.merge(two, one)
+        three = await spaces.commit(B, merge.tree, base=one, message="with markers")
+        titles = await spaces.snapshot(A, base=bench.base)
+
+        await spaces.restore(B, merge.tree, base=one)
+
+        assert await spaces.find_markers(B, merge.tree, base=one) == ["a.txt"]
+        assert await spaces.find_markers(B, merge.tree, base=three) == []
+        assert await spaces.find_markers(A, titles, base=bench.base) == []
 
     run(body)
 
@@ -476,7 +541,7 @@ def test_the_landings_tree_is_the_tree_of_its_commit(bench: Bench) -> None:
         commits = {step: await work(bench, step, {step: "x"}) for step in (A, B)}
 
         for step, commit in commits.items():
-            landing = await spaces.land(step, commit, head=bench.base)
+            landing = await land(bench, step, commit)
 
             assert landing.tree is not None
             assert not await spaces.changed(await spaces.head(), landing.tree)
@@ -484,18 +549,20 @@ def test_the_landings_tree_is_the_tree_of_its_commit(bench: Bench) -> None:
     run(body)
 
 
-def test_a_conflict_names_the_files_and_moves_nothing(bench: Bench) -> None:
+def test_a_conflict_names_the_files_which_have_both_sides_in_them(bench: Bench) -> None:
     async def body() -> None:
         spaces = bench.open()
         await spaces.start(bench.base)
         one, two = await work(bench, A, {"a.txt": "A\n"}), await work(bench, B, {"a.txt": "B\n", "two": "2"})
         await spaces.land(A, one, head=bench.base)
 
-        landing = await spaces.land(B, two, head=bench.base)
+        merge = await spaces.merge(two, one)
 
-        assert landing == Landing(conflicts=("a.txt",))
+        assert merge.conflicts == ("a.txt",)
+        text = await spaces.read_text(merge.tree, "a.txt") or ""
+        assert [line for line in text.splitlines() if line[:7] not in ("<<<<<<<", "=======", ">>>>>>>")] == ["A", "B"]
+        assert await spaces.read_text(merge.tree, "two") == "2"
         assert await spaces.head() == one
-        assert bench.files(two)["a.txt"] == "B\n"
 
     run(body)
 
@@ -504,7 +571,7 @@ def test_a_landing_found_on_the_branch_is_adopted_instead_of_made_again(bench: B
     async def body() -> None:
         await bench.open().start(bench.base)
         commits = {step: await work(bench, step, {step: "x"}) for step in (A, B, C)}
-        landed = {step: await bench.open().land(step, commit, head=bench.base) for step, commit in commits.items()}
+        landed = {step: await land(bench, step, commit) for step, commit in commits.items()}
 
         again = {step: await bench.open().land(step, commit, head=bench.base) for step, commit in commits.items()}
 
@@ -538,7 +605,7 @@ def test_a_step_that_changed_nothing_still_lands(bench: Bench) -> None:
         await spaces.start(bench.base)
 
         for step in (A, B):
-            await spaces.land(step, await work(bench, step, {}), head=bench.base)
+            await land(bench, step, await work(bench, step, {}))
 
         assert bench.log() == [A, B]
         assert bench.files(await spaces.head()) == START
@@ -553,7 +620,7 @@ def test_a_step_whose_change_is_already_there_still_lands(bench: Bench) -> None:
         commits = {step: await work(bench, step, {"same": "x"}) for step in (A, B)}
 
         for step, commit in commits.items():
-            await spaces.land(step, commit, head=bench.base)
+            await land(bench, step, commit)
 
         assert bench.log() == [A, B]
 
@@ -582,7 +649,7 @@ async def land_two(bench: Bench) -> tuple[Workspaces, list[Commit]]:
     await spaces.start(bench.base)
     landed = []
     for step in (A, B):
-        landing = await spaces.land(step, await work(bench, step, {step: "1"}), head=bench.base)
+        landing = await land(bench, step, await work(bench, step, {step: "1"}))
         assert landing.commit is not None
         landed.append(landing.commit)
     return spaces, landed
@@ -664,7 +731,7 @@ def test_commits_of_somebody_else_are_named_and_may_become_the_head(bench: Bench
         refused = await spaces.land(C, candidate, head=bench.base)
         seen = await spaces.look(landed)
         await spaces.settle_branch(seen, theirs)
-        landing = await spaces.land(C, candidate, head=bench.base)
+        landing = await land(bench, C, candidate)
 
         assert refused.moved
         assert [commit for commit, _ in seen.foreign] == [theirs]
@@ -693,8 +760,9 @@ def test_a_landing_is_found_by_its_candidate_and_only_while_it_is_on_the_branch(
     async def body() -> None:
         spaces = bench.open()
         await spaces.start(bench.base)
-        first, candidate = await work(bench, A, {"a": "1"}), await work(bench, B, {"b": "1"})
+        first = await work(bench, A, {"a": "1"})
         await spaces.land(A, first, head=bench.base)
+        candidate = await work(bench, B, {"b": "1"}, base=first)
         before = await spaces.find_landing(B, candidate)
         landing = await spaces.land(B, candidate, head=bench.base)
 
@@ -704,7 +772,7 @@ def test_a_landing_is_found_by_its_candidate_and_only_while_it_is_on_the_branch(
 
         assert before is after is None
         assert found is not None
-        assert (found.commit, found.merged, found.adopted) == (landing.commit, True, True)
+        assert (found.commit, found.adopted) == (landing.commit, True)
 
     run(body)
 
@@ -780,5 +848,160 @@ def test_nothing_is_kept_of_a_retired_workspace_in_which_nothing_was_changed(ben
 
         assert (untouched, absent) == (None, None)
         assert not spaces.path(A).exists()
+
+    run(body)
+
+
+def test_a_step_keeps_the_place_that_it_was_assigned(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+
+        first = await spaces.assign(A)
+        other = await spaces.assign(B)
+        await spaces.prepare(A, bench.base)
+        again = await bench.open().assign(A)
+
+        assert first == again == bench.open().path(A)
+        assert other != first
+        assert contents(first) == START
+
+    run(body)
+
+
+def test_nothing_of_a_step_is_left_for_the_one_that_comes_after_its_release(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        first = await spaces.assign(A)
+        landed = await work(bench, A, {"new": "1\n", "ignored": "made by A\n", "dir/ignored": "made by A\n"})
+        await spaces.land(A, landed, head=bench.base)
+        (first / "left").write_text("untracked\n")
+
+        await spaces.release(A)
+        second = await bench.open().assign(B)
+        tree = await bench.open().prepare(B, landed)
+
+        assert contents(second) == {**START, "new": "1\n"}
+        assert await spaces.snapshot(B, base=landed) == tree
+
+    run(body)
+
+
+def test_files_are_set_aside_until_they_are_given_back_or_the_workspace_is_restored(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        tree = await spaces.prepare(A, bench.base)
+        made = spaces.path(A) / "ignored"
+        made.write_text("made\n")
+
+        await spaces.set_aside(A, ["ignored"])
+        made.write_text("made by a check\n")
+        await spaces.set_aside(A, ["ignored"])
+        await spaces.clean(A, tree, base=bench.base)
+        assert made.read_text() == "made by a check\n"
+        await bench.open().give_back(A)
+        assert made.read_text() == "made\n"
+        await spaces.set_aside(A, ["ignored"])
+        assert not made.exists()
+        await bench.open().restore(A, tree, base=bench.base)
+
+        assert made.read_text() == "made\n"
+
+    run(body)
+
+
+def test_a_place_for_checks_is_lent_to_one_at_a_time_and_keeps_what_its_setup_installed(bench: Bench) -> None:
+    async def body() -> None:
+        spaces, tree = bench.open(), await bench.open().find_tree(bench.base)
+        async with spaces.lend("s1") as one, bench.open().lend("s2") as other:
+            assert spaces.path(one) != spaces.path(other)
+            await spaces.stage(one, tree, base=bench.base, setup="s1")
+            assert not spaces.is_set_up(one, "s1")
+            installed = spaces.path(one) / "ignored" / "node_modules" / "a"
+            installed.parent.mkdir(parents=True)
+            for file in (installed, spaces.path(one) / "ignored" / "b", spaces.path(one) / "untracked"):
+                file.write_text("x\n")
+            await spaces.note_setup(one, "s1")
+
+        async with bench.open().lend("s1") as again:
+            assert again == one
+            await spaces.stage(again, tree, base=bench.base, setup="s1")
+            assert spaces.is_set_up(again, "s1")
+            assert contents(spaces.path(again)) == {**START, "ignored/node_modules/a": "x\n"}
+            await spaces.stage(again, tree, base=bench.base, setup="s2")
+
+            assert not spaces.is_set_up(again, "s1")
+            assert contents(spaces.path(again)) == START
+
+    run(body)
+
+
+def test_nothing_of_a_step_is_left_for_itself_after_its_release(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.assign(A)
+        await spaces.prepare(A, bench.base)
+        (spaces.path(A) / "ignored").write_text("made before\n")
+
+        await spaces.release(A)
+        await spaces.assign(A)
+        await spaces.prepare(A, bench.base)
+
+        assert contents(spaces.path(A)) == START
+
+    run(body)
+
+
+def test_a_workspace_can_be_restored_where_another_step_was(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.assign(A)
+        await spaces.prepare(A, bench.base)
+        (spaces.path(A) / "ignored").write_text("made by A\n")
+        tree = await spaces.snapshot(A, base=bench.base)
+        await spaces.release(A)
+        await spaces.assign(B)
+
+        await bench.open().restore(B, tree, base=bench.base)
+
+        assert contents(spaces.path(B)) == START
+
+    run(body)
+
+
+def test_what_was_released_can_be_dropped_and_what_a_step_has_stays(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        for step in (A, B):
+            await spaces.assign(step)
+            await spaces.prepare(step, bench.base)
+        first = spaces.path(A)
+
+        await spaces.release(A)
+        await spaces.release(A)
+        await bench.open().drop_released()
+        await spaces.drop_released()
+
+        assert not first.exists()
+        assert spaces.list_places() == {spaces.path(B): B}
+        assert contents(spaces.path(B)) == START
+
+    run(body)
+
+
+@pytest.mark.parametrize("way", ["remove", "retire"])
+def test_a_step_whose_workspace_was_taken_away_is_assigned_another(bench: Bench, way: str) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        await spaces.assign(A)
+        await spaces.prepare(A, bench.base)
+
+        await (spaces.remove(A) if way == "remove" else spaces.retire(A, "left"))
+        await spaces.assign(A)
+        await spaces.prepare(A, bench.base)
+
+        assert spaces.list_places() == {spaces.path(A): A}
+        assert contents(spaces.path(A)) == START
 
     run(body)

@@ -20,6 +20,7 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Commit, DriverId, Stream
 from drumline.core.state import RunState
+from drumline.core.words import Mode
 from drumline.engine.driver import Driver
 from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.flow.walk import Perform
@@ -158,7 +159,7 @@ class FlowWorld(Mortals):
             branch="",
             base=Commit(""),
             agent="test",
-            mode="sequential",
+            mode=Mode.SEQUENTIAL,
             autonomy="critical",
             retries=0,
             budget=self.budget,

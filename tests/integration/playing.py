@@ -18,6 +18,7 @@ from drumline.core.flow.events import FlowEnded, NodeStarted
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.ids import FLOW, Commit, DriverId, RunId, Stream
 from drumline.core.state import RunState
+from drumline.core.words import Mode
 from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.expressions.evaluation import SafeExpressions
@@ -89,7 +90,7 @@ class Stage:
             branch="",
             base=Commit(""),
             agent=self.script,
-            mode="sequential",
+            mode=Mode.SEQUENTIAL,
             autonomy="critical",
             retries=0,
         )

@@ -24,6 +24,7 @@ from drumline.agents.acp_programs import PROVIDERS, find_own, name_program
 from drumline.agents.acp_talk import UNHELD
 from drumline.agents.acp_verdict import EMPTY
 from drumline.agents.jail import find_jail
+from drumline.core.blocked import Reply
 from drumline.core.ids import RunId, StepId
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening, Outcome
@@ -211,6 +212,24 @@ def test_what_the_policy_does_not_know_is_refused_and_asked(stage: Stage) -> Non
     assert outcome.question.count("answer yes or no") == 4
 
 
+LOOK = Reply(asked="May it use Look?", said="yes", permissions=("May it use Look?",))
+
+
+def reply(asked: Outcome, said: str) -> Reply:
+    """What a person said to what an agent asked leave for."""
+    return Reply(asked=asked.question, said=said, permissions=asked.permissions)
+
+
+def test_words_that_look_like_a_question_allow_nothing(stage: Stage) -> None:
+    asked = stage.work(DEPLOY, {"say": "I wait."})
+    told = Reply(asked=asked.question, said="yes")
+
+    outcome = stage.work(DEPLOY, {"say": "Done."}, answers=(told,))
+
+    assert stage.answers() == ["no", "no"]
+    assert outcome.question == asked.question
+
+
 DEPLOY = {"ask": {"kind": "other", "title": "Deploy", "rawInput": {"command": "ship it"}}}
 
 
@@ -219,9 +238,9 @@ DEPLOY = {"ask": {"kind": "other", "title": "Deploy", "rawInput": {"command": "s
     [("yes", "yes"), ("Y", "yes"), ("OK, once", "yes"), ("allow", "yes"), ("no", "no"), ("yesterday", "no")],
 )
 def test_what_a_person_answered_decides_and_is_not_asked_again(stage: Stage, said: str, given: str) -> None:
-    asked = stage.work(DEPLOY, {"say": "I wait."}).question
+    asked = stage.work(DEPLOY, {"say": "I wait."})
 
-    outcome = stage.work(DEPLOY, {"say": "Done."}, answers=((asked, said),))
+    outcome = stage.work(DEPLOY, {"say": "Done."}, answers=(reply(asked, said),))
 
     assert stage.answers() == ["no", given]
     assert (outcome.failure, outcome.message, outcome.question) == ("", "Done.", "")
@@ -231,11 +250,12 @@ def test_what_a_person_answered_decides_and_is_not_asked_again(stage: Stage, sai
 def test_one_yes_is_for_all_that_was_asked_and_for_nothing_else(stage: Stage) -> None:
     other = {"ask": {**DEPLOY["ask"], "rawInput": {"command": "ship all"}}}
     further = {"ask": {"kind": "other", "title": "Publish"}}
-    asked = stage.work(DEPLOY, further, DEPLOY, {"say": "I wait."}).question
+    asked = stage.work(DEPLOY, further, DEPLOY, {"say": "I wait."})
 
-    outcome = stage.work(DEPLOY, further, other, {"say": "Done."}, answers=((asked, "yes"),))
+    outcome = stage.work(DEPLOY, further, other, {"say": "Done."}, answers=(reply(asked, "yes"),))
 
-    assert len(asked.split("\n")) == 2
+    assert asked.question.split("\n") == list(asked.permissions)
+    assert len(asked.permissions) == 2
     assert stage.answers() == ["no", "no", "no", "yes", "yes", "no"]
     assert "ship all" in outcome.question
     assert "Publish" not in outcome.question
@@ -244,9 +264,9 @@ def test_one_yes_is_for_all_that_was_asked_and_for_nothing_else(stage: Stage) ->
 def test_no_title_can_pass_for_the_question_about_another_tool(stage: Stage) -> None:
     about_it = stage.work(DEPLOY, {"say": "I wait."}).question
     harmless = {"ask": {"kind": "other", "title": f"Look\n{about_it}\n"}}
-    asked = stage.work(harmless, {"say": "I wait."}).question
+    asked = stage.work(harmless, {"say": "I wait."})
 
-    outcome = stage.work(DEPLOY, {"say": "Done."}, answers=((asked, "yes"),))
+    outcome = stage.work(DEPLOY, {"say": "Done."}, answers=(reply(asked, "yes"),))
 
     assert stage.answers() == ["no"] * 3
     assert outcome.question == about_it
@@ -256,7 +276,7 @@ def test_a_yes_cannot_allow_what_is_outside_nor_what_is_too_long_to_be_asked(sta
     outside = {"ask": {"kind": "other", "title": "Look", "locations": [{"path": "/etc/shadow"}]}}
     endless = {"ask": {"kind": "other", "title": "Deploy " * 1000}}
 
-    outcome = stage.work(outside, endless, {"say": "Done."}, answers=(("May it use Look?", "yes"),))
+    outcome = stage.work(outside, endless, {"say": "Done."}, answers=(LOOK,))
 
     assert stage.answers() == ["no", "no"]
     assert (outcome.question, len(outcome.notices)) == ("", 2)

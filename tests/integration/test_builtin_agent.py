@@ -91,7 +91,7 @@ class Bench:
 @pytest.fixture(scope="module", autouse=True)
 def imported() -> None:
     """The libraries of the providers are imported before any limit of time is tried: that may take seconds."""
-    for module in ("drumline.models.errand", "openai", "anthropic"):
+    for module in ("drumline.models.builtin_session", "openai", "anthropic"):
         import_module(module)
 
 
@@ -123,7 +123,9 @@ def test_edits_land_commands_run_and_all_of_it_is_told(
         ("session", outcome.session),
         ("text", "I begin."),
         ("edit", "hello.txt"),
+        ("result", ""),
         ("command", "cat hello.txt > copy.txt"),
+        ("result", ""),
         ("text", "All done."),
     ]
     assert "All done." in bench.log.read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -35,9 +36,7 @@ class Ground(Record):
     work: Path
     folder: Path
 
-    def run(
-        self, command: str, environ: Mapping[str, str], *, folder: Path | None = None, **options: list[str]
-    ) -> Checked:
+    def run(self, command: str, environ: Mapping[str, str], *, folder: Path | None = None, **options: Any) -> Checked:
         """Run a check in the worktree, or in another folder."""
         found = choose_environment({**environ, "HOME": str(self.home)}, checkout=str(self.checkout))
         hold = CheckHold(

@@ -148,3 +148,11 @@ def test_a_step_of_another_repository_becomes_a_skipped_one(tmp_path: Path) -> N
     assert before.plan.steps[0].elsewhere == "Other-Repo"
     marks = next(after.marks[step.id] for step in after.plan.steps if step.id == "1")
     assert (marks.status, marks.reason) == (Status.SKIPPED, "to be done in the repository Other-Repo")
+
+
+def test_ids_that_differ_only_by_a_dot_are_told_apart_in_the_drawing(tmp_path: Path) -> None:
+    tasks = "# T\n\n- [ ] 1.1 One\n  - _Requirements: 1_\n- [ ] 1.2 Two\n- [ ] 11 Three\n- [ ] 12 Four\n"
+
+    _, after = converted(tmp_path, "tasks.md", tasks)
+
+    assert [problem.code for problem in after.problems if problem.code != "no_checks"] == []

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
 
-from drumline.core.events import CheckEnded, StepFinished, StepLanded
-from drumline.core.ids import DriverId, StepId
+from drumline.core.events import CheckEnded, MutantsEnded, MutantsStarted, StepFinished, StepLanded
+from drumline.core.ids import FINAL, DriverId, StepId
+from drumline.core.mutants import Mutation
 from drumline.core.plan import Status
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.words import Mutants
 from drumline.errors import GitError
 from drumline.ports.journal import Message
 from drumline.testing.workspaces import FakeWorkspaces
@@ -40,13 +42,13 @@ def assert_as_if_nothing_happened(world: World, run: RunState) -> None:
     tip = world.workspaces.log()[-1][0]
     assert world.workspaces.files(tip) == {"README": "hello\n"} | {f"{n}.txt": f"{n}\n" for n in "abcd"}
     events = [r.event for r in world.store.tail(RUN)]
-    for kind in (StepLanded, StepFinished):
-        assert sum(isinstance(e, kind) for e in events) == 4
+    assert sum(isinstance(e, StepLanded) for e in events) == 4
+    assert sum(isinstance(e, StepFinished) and e.step != FINAL for e in events) == 4
     assert {m.status for m in (world.planfiles.marks(s) for s in world.plan.steps)} == {Status.DONE}
     assert not world.store.held(RUN)
 
 
-SEQUENTIAL, PARALLEL = 32, 32
+SEQUENTIAL, PARALLEL = 37, 40
 
 
 def list_deaths(appends: int) -> list[object]:
@@ -79,6 +81,38 @@ def test_a_parallel_run_ends_the_same_wherever_the_process_dies(tmp_path: Path, 
     run = world.drive_through()
 
     assert_as_if_nothing_happened(world, run)
+
+
+GATED = 10
+
+
+def build_gated(folder: Path) -> World:
+    """One step, of whose work mutants are tried before it lands."""
+    return World(folder=folder, plan=small_plan(step("a")), mode="sequential", mutants=Mutants.GATE)
+
+
+def test_the_enumeration_covers_the_appends_about_mutants(tmp_path: Path) -> None:
+    world = build_gated(tmp_path)
+
+    world.drive()
+
+    kinds = [type(recorded.event) for recorded in world.store.tail(RUN)]
+    assert (world.store.appends, kinds.count(MutantsStarted), kinds.count(MutantsEnded)) == (GATED, 1, 1)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("nth", range(1, GATED + 1))
+def test_a_run_with_mutants_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    world = build_gated(tmp_path)
+    world.die_at(nth, when=when)
+
+    run = world.drive_through()
+
+    assert run.ended is not None
+    assert run.ended.state == "done"
+    assert [name for _, name in world.workspaces.log()] == ["a"]
+    assert run.finished[StepId("a")].mutants == Mutation()
+    assert not world.store.held(RUN)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -128,7 +162,7 @@ def drive_approving(world: World) -> RunState:
     raise AssertionError("the run does not end")
 
 
-ASKING = 54
+ASKING = 62
 
 
 def test_the_enumeration_with_gates_covers_every_append(tmp_path: Path) -> None:

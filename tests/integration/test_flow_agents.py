@@ -12,8 +12,8 @@ from tests.integration.flowworlds import FlowWorld, refuse_job, refuse_models
 from tests.integration.worlds import RUN
 from tests.unit.flows import each, end, flow, name, script
 
-from drumline.core.events import RunParked
-from drumline.core.flow.events import AgentAsked, NodeEnded, NodeStarted, NodeSuspended, SessionNamed
+from drumline.core.events import AttemptEnded, AttemptStarted, RunParked, SessionOpened
+from drumline.core.flow.events import NodeEnded, NodeStarted
 from drumline.core.flow.model import AgentNode, Flow, FlowSettings, Node, NodeId
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
@@ -300,7 +300,7 @@ def test_another_agent_takes_over_and_is_told_what_happened(tmp_path: Path, fail
     assert world.end.output == '["bob did it"]'
     assert [(spec, attempt) for spec, _, attempt, _ in world.asked] == [("ann", 1), ("bob", 2)]
     assert f"cut short\n\n{failure}: cannot" in world.given[1][1].prompt
-    assert [event.agent for event in world.events(AgentAsked) if isinstance(event, AgentAsked)] == ["", "bob"]
+    assert [event.agent for event in world.events(AttemptStarted) if isinstance(event, AttemptStarted)] == ["", "bob"]
 
 
 def test_an_agent_that_cannot_be_opened_is_stood_in_for(tmp_path: Path) -> None:
@@ -493,8 +493,8 @@ def test_what_suspended_attempts_used_counts(tmp_path: Path) -> None:
 
     world.drive()
 
-    suspended = world.events(NodeSuspended)[0]
-    assert isinstance(suspended, NodeSuspended)
+    suspended = world.events(AttemptEnded)[0]
+    assert isinstance(suspended, AttemptEnded)
     assert suspended.usage == {"input": 1.0}
 
 
@@ -563,7 +563,7 @@ def test_a_session_that_the_agent_calls_otherwise_is_known_before_the_visit_is_o
     walked = [entry.event for entry in world.store.read(Stream(RUN, FLOW))]
     kinds = [type(event) for event in walked if getattr(event, "node", "") == "work"]
     assert run.ended is not None
-    assert kinds == [NodeStarted, AgentAsked, SessionNamed, NodeEnded]
+    assert kinds == [NodeStarted, AttemptStarted, SessionOpened, AttemptEnded, NodeEnded]
 
 
 def test_sessions_of_agents_beside_each_other_are_named_without_a_conflict(tmp_path: Path) -> None:
@@ -573,7 +573,7 @@ def test_sessions_of_agents_beside_each_other_are_named_without_a_conflict(tmp_p
 
     run = world.drive()
 
-    named = [event.session for event in world.events(SessionNamed) if isinstance(event, SessionNamed)]
+    named = [event.session for event in world.events(SessionOpened) if isinstance(event, SessionOpened)]
     assert run.ended is not None
     assert sorted(named) == ["own-one", "own-three", "own-two"]
     assert len(world.given) == 3

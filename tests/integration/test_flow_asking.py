@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from drumline.core.blocked import OFFER
+from drumline.core.events import AttemptEnded
 from drumline.core.flow.model import AgentNode, Flow, Json, LlmNode, NodeId
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.state import Key
@@ -140,6 +141,19 @@ def llm(prompt: str = "go", *, schema: Mapping[str, Json] | None = None, attempt
 
 def work(prompt: str = "go", *, schema: Mapping[str, Json] | None = None) -> AgentNode:
     return AgentNode(id=NodeId("work"), agent="someone", prompt=prompt, output_schema=schema)
+
+
+def attempt_of(outcome: Outcome) -> AttemptEnded:
+    """The end of the one attempt that a visit made."""
+    (ended,) = (event for event in outcome.effects if isinstance(event, AttemptEnded))
+    return ended
+
+
+def without_attempt(outcome: Outcome) -> Outcome:
+    """What a visit came to, and nothing of the one attempt it took, which ended well."""
+    assert outcome.effects == (attempt_of(outcome),)
+    assert not attempt_of(outcome).failure
+    return replace(outcome, effects=())
 
 
 def said(*texts: str) -> Replies:
@@ -446,7 +460,7 @@ def test_an_agent_works_in_the_visits_folder_on_a_filled_in_prompt(scene: Scene)
 
     outcome = scene.send(work("mend {{what}}"), agent, number=3)
 
-    assert outcome == Outcome(output="did it")
+    assert without_attempt(outcome) == Outcome(output="did it")
     given = agent.given[0]
     assert (given.step, given.node, given.attempt, given.visit, given.scope) == ("flow", "work", 3, 3, "fix#2")
     assert (given.workspace, given.tier, given.model, given.timeout) == (scene.folder, "strong", "named", 20.0)
@@ -483,7 +497,7 @@ def test_an_agents_value_is_repaired_twice_without_touching_the_workspace(scene:
 
     outcome = scene.send(work(schema=SCHEMA), agent)
 
-    assert outcome == Outcome(output={"ok": False})
+    assert without_attempt(outcome) == Outcome(output={"ok": False})
     assert [given.read_only for given in agent.given] == [False, True, True]
     assert [given.attempt for given in agent.given] == [1, 2, 3]
     assert "not valid JSON" in agent.given[1].prompt
@@ -536,5 +550,7 @@ def test_what_an_agent_of_a_flow_used_has_its_price(
 
     outcome = scene.send(work(), Colleague([Concluded(message="done", usage=usage, model=model)]))
 
-    assert outcome.usage.get("cost_usd") == cost
-    assert outcome.usage.get("input") == usage.get("input")
+    ended = attempt_of(outcome)
+    assert ended.usage.get("cost_usd") == cost
+    assert ended.usage.get("input") == usage.get("input")
+    assert not outcome.usage

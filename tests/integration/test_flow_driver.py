@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
+import anyio.lowlevel
 import pytest
 from tests.integration.flowworlds import FlowWorld
 from tests.integration.worlds import RUN
@@ -15,6 +17,7 @@ from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Stream
 from drumline.core.state import RunState
+from drumline.engine.flow.walk import Perform
 from drumline.engine.nodes.visit import Visit
 from drumline.ports.journal import Message
 from drumline.record import replace
@@ -252,3 +255,34 @@ def test_a_called_flow_inherits_variables(tmp_path: Path) -> None:
     world.drive()
 
     assert seen == [{"project": "here"}]
+
+
+@dataclass(kw_only=True)
+class UnevenWorld(FlowWorld):
+    """A world in which visits for the first item take one turn, and those for the others `later` turns."""
+
+    later: int
+
+    def performing(self) -> Perform:
+        """What nodes do."""
+        perform = super().performing()
+
+        async def pause(command: RunNode, visit: Visit) -> Outcome:
+            for _ in range(0 if visit.values.get("item") == "a" else self.later):
+                await anyio.lowlevel.checkpoint()
+            return await perform(command, visit)
+
+        return pause
+
+
+@pytest.mark.parametrize("later", range(12))
+def test_branches_that_come_back_while_a_move_is_recorded_are_not_forgotten(tmp_path: Path, later: int) -> None:
+    items = ["a", "b", "c", "d", "e"]
+    main = flow(each("many", "{{items}}", branch="one", cap=3), script("one"), end(), state={"items": items}).flow
+    world = UnevenWorld(folder=tmp_path, flows={"main": main}, act=act, later=later)
+
+    run = world.drive_through()
+
+    assert run.ended is not None
+    assert run.ended.state == "done"
+    assert sum(world.concluded.values()) == len(items)

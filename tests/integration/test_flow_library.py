@@ -13,10 +13,11 @@ import pytest
 
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import FlowEnded
+from drumline.core.flow.fold import fold_flow
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.flow.model import AgentNode, Json, ScriptNode
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.state import FlowState, fold_flow
+from drumline.core.flow.state import FlowState
 from drumline.core.flow.walk import RunNode, begin_flow, conclude, start_node, walk_on
 from drumline.errors import InvalidFlow, InvalidInput
 from drumline.expressions.evaluation import SafeExpressions
@@ -172,8 +173,8 @@ def test_the_flows_that_can_be_named_are_listed_and_nothing_else(tmp_path: Path,
 
     found = list_flows(around=caller, top=top)
 
-    assert sorted(found) == ["code-reviewer", "coder", "near", "own", "sibling", "step"]
-    assert list_flows(around=top, top=top).keys() == {"code-reviewer", "coder", "own", "step"}
+    assert sorted(found) == ["code-reviewer", "coder", "final", "near", "own", "preflight", "sibling", "step"]
+    assert list_flows(around=top, top=top).keys() == {"code-reviewer", "coder", "final", "own", "preflight", "step"}
 
 
 def test_a_name_that_no_flow_has_is_told_the_nearest(

@@ -1,16 +1,21 @@
 """Files that we have written to, judged by the tools they belong to.
 
-The tools come from npm, at the versions in `validators.toml`; without a registry the tests are skipped.
+The tools come from npm, at the versions in `validators.toml`, and from PyPI; without a registry the tests are skipped.
+No package has a parser of Kiro's tasks or of plans of Superpowers; that of Spec Kit has its template and a script that
+looks for the documents of a feature.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from tests.integration.test_samples import SAMPLES, open_sample
@@ -18,12 +23,14 @@ from tools.agents.install import NotInstalled, install
 from tools.agents.pins import cache_folder, read_pins
 
 from drumline.core.plan import Marks, Status
+from drumline.planfiles import open_plan
 from drumline.ports.planfiles import PlanFiles
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
 
 PINS = {**read_pins(), **read_pins(Path(__file__).with_name("validators.toml"))}
 DONE = Marks(status=Status.DONE)
+SPEC_KIT = "specify-cli==1.2.3"
 
 
 def ask(name: str, folder: Path, *words: str) -> str:
@@ -102,3 +109,43 @@ def test_task_master_reads_the_statuses_that_we_have_written(tmp_path: Path) -> 
     )
     assert set(every.values()) == {"done"}
     assert "all dependencies are valid" in judged
+
+
+def fetch_spec_kit(folder: Path) -> Path:
+    """The templates and scripts that Spec Kit puts into projects."""
+    options = ("--quiet", "--no-deps", "--disable-pip-version-check", "--dest", str(folder))
+    done = subprocess.run([sys.executable, "-m", "pip", "download", *options, SPEC_KIT], capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"{SPEC_KIT} cannot be had: {done.stderr[-300:]}")
+    with ZipFile(next(folder.glob("*.whl"))) as wheel:
+        wheel.extractall(folder)
+    return folder / "specify_cli" / "core_pack"
+
+
+def test_the_template_of_spec_kit_is_ticked_and_its_script_finds_it_complete(tmp_path: Path) -> None:
+    pack, feature = fetch_spec_kit(tmp_path / "pack"), tmp_path / "repo" / "specs" / "001-login"
+    template = (pack / "templates" / "tasks-template.md").read_text(encoding="utf-8")
+    feature.mkdir(parents=True)
+    (tmp_path / "repo" / ".specify").mkdir()
+    for name, text in {"plan.md": "# Plan\n", "spec.md": "# Spec\n", "tasks.md": template}.items():
+        (feature / name).write_text(text, encoding="utf-8")
+    files = open_plan(feature / "plan.md", repo=tmp_path / "repo")
+
+    reading = files.read()
+    for step in reading.plan.steps:
+        files.write(step, DONE)
+    script = [sys.executable, str(pack / "scripts" / "python" / "check_prerequisites.py"), "--json"]
+    asked = subprocess.run(
+        [*script, "--require-tasks", "--include-tasks"],
+        cwd=tmp_path / "repo",
+        env={"SPECIFY_FEATURE_DIRECTORY": "specs/001-login", "SPECIFY_FEATURE_NO_PERSIST": "1", "PATH": os.defpath},
+        capture_output=True,
+        text=True,
+    )
+
+    assert reading.plan.format == "speckit"
+    assert [step.id for step in reading.plan.steps] == [f"T{number:03}" for number in range(1, 29)]
+    ticked = (feature / "tasks.md").read_text(encoding="utf-8")
+    assert ticked == re.sub(r"^- \[ \] (?=T[0-9]{3} )", "- [x] ", template, flags=re.MULTILINE)
+    assert asked.returncode == 0, asked.stderr
+    assert "tasks.md" in json.loads(asked.stdout)["AVAILABLE_DOCS"]

@@ -13,6 +13,7 @@ from tests.integration.worlds import RUN, World, WritingAgent, judge, small_plan
 from drumline.agents.command import judge as judge_command
 from drumline.core import events as ev
 from drumline.core.ids import Commit, StepId, Tree
+from drumline.core.plan import RUN_WALKS
 from drumline.core.state import RunState
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.errors import GitKilled
@@ -43,10 +44,10 @@ class MortalGit(FakeWorkspaces):
 
     call, times = "", 0
 
-    async def prepare(self, step: StepId, base: Commit) -> Tree:
+    async def prepare(self, step: StepId, base: Commit, *, setup: str = "") -> Tree:
         """Killed if that is the call."""
         self._kill("prepare", step)
-        return await super().prepare(step, base)
+        return await super().prepare(step, base, setup=setup)
 
     async def snapshot(self, step: StepId, *, base: Commit, tidy: bool = False) -> Tree:
         """Killed if that is the call."""
@@ -94,7 +95,7 @@ def killing(times: int) -> Callable[[Job], Ended]:
 
 
 def states(run: RunState) -> dict[str, str]:
-    return {str(name): f.state for name, f in run.finished.items()}
+    return {str(name): f.state for name, f in run.finished.items() if name not in RUN_WALKS}
 
 
 def lost(world: World) -> list[str]:

@@ -19,7 +19,8 @@ from tests.unit.flows import end, script
 
 from drumline.core import events as ev
 from drumline.core.ids import Stream
-from drumline.core.state import RunState, fold_run
+from drumline.core.runfold import fold_run
+from drumline.core.state import RunState
 from drumline.engine import wakeup
 from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.planupkeep import open_plan_driver

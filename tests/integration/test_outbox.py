@@ -10,9 +10,11 @@ from tests.integration.worlds import RUN, World, small_plan, step
 from drumline.core.events import Event, PlanMirrored, PlanPinned, RunStarted, StepFinished, StepReopened, StepStarted
 from drumline.core.ids import Commit, DriverId, StepId
 from drumline.core.plan import Marks, Status
+from drumline.core.runfold import fold_run
 from drumline.core.schedule import assignee
-from drumline.core.state import RunState, fold_run
+from drumline.core.state import RunState
 from drumline.core.steprules import recover
+from drumline.core.words import Mode, StepEnd
 from drumline.engine.outbox import Outbox
 from drumline.engine.planupkeep import PlanUpkeep
 
@@ -25,7 +27,7 @@ STARTED = RunStarted(
     branch="b",
     base=Commit("c"),
     agent="test",
-    mode="sequential",
+    mode=Mode.SEQUENTIAL,
     autonomy="autopilot",
     retries=2,
 )
@@ -49,7 +51,7 @@ def overdue(outbox: Outbox, run: RunState) -> list[str]:
 
 def test_a_finished_step_is_overdue_until_its_file_says_so(tmp_path: Path) -> None:
     outbox = Outbox(kit=World(folder=tmp_path, plan=small_plan(step("a"))).kit())
-    run = begin(StepFinished(step=A, state="done"))
+    run = begin(StepFinished(step=A, state=StepEnd.DONE))
 
     before = overdue(outbox, run)
     fold_run(run, [mirrored(Status.DONE)])
@@ -61,10 +63,10 @@ def test_a_finished_step_is_overdue_until_its_file_says_so(tmp_path: Path) -> No
 
 def test_a_step_that_finishes_another_way_is_overdue_again(tmp_path: Path) -> None:
     outbox = Outbox(kit=World(folder=tmp_path, plan=small_plan(step("a"))).kit())
-    run = begin(StepFinished(step=A, state="blocked", reason="no"), mirrored(Status.BLOCKED, "no"))
+    run = begin(StepFinished(step=A, state=StepEnd.BLOCKED, reason="no"), mirrored(Status.BLOCKED, "no"))
 
     settled = overdue(outbox, run)
-    fold_run(run, [StepReopened(step=A), StepFinished(step=A, state="done")])
+    fold_run(run, [StepReopened(step=A), StepFinished(step=A, state=StepEnd.DONE)])
 
     assert settled == []
     assert overdue(outbox, run) == ["a"]
@@ -72,7 +74,7 @@ def test_a_step_that_finishes_another_way_is_overdue_again(tmp_path: Path) -> No
 
 def test_marks_that_were_written_differently_since_are_put_right(tmp_path: Path) -> None:
     outbox = Outbox(kit=World(folder=tmp_path, plan=small_plan(step("a"))).kit())
-    run = begin(StepFinished(step=A, state="done"), mirrored(Status.DONE))
+    run = begin(StepFinished(step=A, state=StepEnd.DONE), mirrored(Status.DONE))
 
     settled = overdue(outbox, run)
     fold_run(run, [mirrored(Status.CLAIMED)])

@@ -25,6 +25,7 @@ from drumline.core.flow.model import FlowSettings
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import Commit, RunId
+from drumline.core.words import Mode
 from drumline.engine import wakeup
 from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.nodes.visit import Visit
@@ -72,7 +73,7 @@ FILES = {
     "asker/graph.yaml": ASKER,
     "asker/after.sh": "touch $HOME/after; echo '{}'\n",
 }
-TERMS = Terms(agent="", mode="sequential", autonomy="critical", retries=0)
+TERMS = Terms(agent="", mode=Mode.SEQUENTIAL, autonomy="critical", retries=0)
 
 
 @pytest.fixture

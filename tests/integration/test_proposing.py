@@ -110,6 +110,18 @@ def test_what_was_accepted_is_not_called_proposed_and_what_it_proves_is_said(
     assert "next: drumline run tasks.md" in err
 
 
+def test_every_check_says_where_it_stands(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    say(capsys, "checks", "tasks.md", "--accept")
+
+    found = json.loads(say(capsys, "checks", "tasks.md", "--json")[1])["steps"]
+
+    origins = {(step["id"], check["command"]): check["from"] for step in found for check in step["checks"]}
+    assert origins["T003", "make slow"].startswith("tasks.md.drumline.json")
+    assert {(step, command): origin for (step, command), origin in origins.items() if step == "T002"} == {
+        ("T002", "make sums"): f"tasks.md:{PLAN[: PLAN.index('make sums')].count(chr(10)) + 1}"
+    }
+
+
 def test_a_check_of_many_steps_is_one_line(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (repo / "TODO.md").write_text(
         "# P\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n- [ ] Four\n  - Run: `make four`\n- [ ] Five\n"
@@ -206,6 +218,14 @@ def test_kept_checks_stay_when_marks_come_and_go(repo: Path, capsys: pytest.Capt
     assert kept == {"schema_version": 1, "checks": {"*": ["make lint", "make test"], "T003": ["make slow"]}}
 
 
+def test_what_would_deploy_or_publish_is_never_proposed(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repo / "TODO.md").write_text("# P\n\n- [ ] Run `npm run deploy`\n- [ ] Run `npm publish` and `make slow`\n")
+
+    found = json.loads(say(capsys, "checks", "TODO.md", "--json")[1])["proposed"]
+
+    assert [each["command"] for each in found if each["step"]] == []
+
+
 def test_setup_and_formatters_are_named_and_not_proposed_as_checks(
     repo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -242,6 +262,31 @@ def test_a_repository_without_a_commit_has_nothing_to_propose_from(
 
     assert code == 0
     assert "proposed" not in out
+
+
+def test_where_nothing_can_be_proposed_the_next_command_is_the_run(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git(repo, "rm", "-q", "Makefile")
+    (repo / "TODO.md").write_text("# P\n\n- [ ] Do it\n")
+    commit(repo, "no tests")
+
+    validated = say(capsys, "validate", "TODO.md")[2]
+    told = say(capsys, "checks", "TODO.md")[2]
+
+    assert "next: drumline run TODO.md" in validated
+    assert "nothing to propose: no tests were found in the last commit, and no step names a command" in told
+    assert "or run it as it is: drumline run TODO.md" in told
+
+
+def test_a_plan_that_is_converted_to_a_folder_elsewhere_says_that_it_has_to_move(
+    repo: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    inside = say(capsys, "convert", "tasks.md", "plans/native")[2]
+    outside = say(capsys, "convert", "tasks.md", str(tmp_path / "native"))[2]
+
+    assert "  next: drumline validate plans/native\n" in inside
+    assert f"next: move it into a repository, then: drumline validate {tmp_path / 'native'}" in outside
 
 
 def test_accepting_again_changes_nothing(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -360,6 +405,7 @@ def test_paths_and_symbols_that_went_away_since_the_first_run_are_drift(
 def test_nothing_drifts_while_the_head_stands_still(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_once(repo, capsys)
 
-    _, out, _ = say(capsys, "validate", "tasks.md", "--drift", "--json")
+    _, out, err = say(capsys, "validate", "tasks.md", "--drift", "--json")
 
     assert [problem for problem in json.loads(out)["problems"] if problem["code"] == "drift"] == []
+    assert "no drift: the head has the paths and symbols that the steps still to do name" in err

@@ -11,7 +11,8 @@ import anyio
 import pytest
 
 from drumline.app import recording
-from drumline.app.recording import PlanRecorder, Recording, read_rules
+from drumline.app.recorder import LOOK, Recorder
+from drumline.app.recording import Recording, read_rules
 from drumline.core.events import AttemptEnded, AttemptStarted
 from drumline.core.ids import RunId, StepId, Stream, Tree
 from drumline.core.redaction import Redaction
@@ -49,8 +50,12 @@ def test_an_attempt_that_is_being_taken_in_when_the_work_ends_is_in_the_file(
     monkeypatch.setattr(recording, "SHARE", 1_000_000)  # as if writing the file took long
     store = MemoryStore()
     file = tmp_path / "record.yaml"
-    recorder = PlanRecorder(
-        Recording(file, run=RUN, redaction=Redaction()), store=store, run=RUN, common_dir=tmp_path / "repo" / ".git"
+    recorder = Recorder(
+        Recording(file, run=RUN, redaction=Redaction()),
+        store=store,
+        run=RUN,
+        common_dir=tmp_path / "repo" / ".git",
+        room=tmp_path / "seen",
     )
 
     async def work() -> None:
@@ -59,7 +64,7 @@ def test_an_attempt_that_is_being_taken_in_when_the_work_ends_is_in_the_file(
             AttemptEnded(node="implement", attempt=1, tree=after, message="made"),
         ]
         await store.append({STEP: Addition(events=events)})
-        await anyio.sleep(recording.LOOK + 0.2)
+        await anyio.sleep(LOOK + 0.2)
 
     anyio.run(recorder.accompany, work)
 

@@ -17,7 +17,7 @@ from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
 from drumline.core import events as ev
 from drumline.core.branch import Branch
 from drumline.core.ids import Commit, StepId
-from drumline.core.plan import Marks, Plan, Problem, Reading, Status, Step
+from drumline.core.plan import RUN_WALKS, Marks, Plan, Problem, Reading, Status, Step
 from drumline.core.state import RunState
 from drumline.core.trust import Brought
 from drumline.engine import wakeup
@@ -87,7 +87,7 @@ def world_of(folder: Path, act: object = None) -> tuple[World, FickleFiles]:
 
 
 def states(run: RunState) -> dict[str, str]:
-    return {str(name): f.state for name, f in run.finished.items()}
+    return {str(name): f.state for name, f in run.finished.items() if name not in RUN_WALKS}
 
 
 def refuse(error: BaseException) -> object:

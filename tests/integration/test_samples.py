@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tests.examples import FRESH
+from tests.examples import FRESH, MANY
 from tests.integration.mutated import mutate
 from tests.samples.shape import Sample
 
@@ -30,8 +30,6 @@ ALL = [
     for format in FORMATS
     for name, sample in SAMPLES[format].items()
 ]
-ACCIDENTS = 2_000 if FRESH else 500
-"""How many broken documents of each format are read."""
 WRITTEN = 5
 """One of so many is also written to in `make test`; `make test-full` writes to all."""
 QUIET = ("no_checks", "file_overlap")
@@ -194,20 +192,45 @@ def survive(file: Path, files: PlanFiles, seed: int, *, written: bool) -> None:
 def test_no_accident_to_a_sample_is_more_than_a_problem(tmp_path: Path, format: str) -> None:
     samples = list(SAMPLES[format].values())
     start = random.randrange(2**32) if FRESH else 0
-    for number, sample in enumerate(samples):
-        put(tmp_path / str(number), sample)
+    opened = [open_sample(tmp_path / str(number), sample, format=format) for number, sample in enumerate(samples)]
 
-    for seed in range(start, start + ACCIDENTS):
+    for seed in range(start, start + MANY):
         number = seed % len(samples)
-        folder, sample = tmp_path / str(number), samples[number]
-        file = folder / sample.name
-        file.write_bytes(mutate(sample.text, seed).encode())
-        files = open_plan(file, repo=folder, locks=folder / "locks", format=format)
+        file, files = opened[number]
+        file.write_bytes(mutate(samples[number].text, seed).encode())
         try:
             survive(file, files, seed, written=FRESH or seed % WRITTEN == 0)
         except BaseException as error:
             error.add_note(f"after the accidents of seed {seed}")
             raise
+
+
+PHASE = "# T\n\n## Phase 1\n\n- [ ] T001 [P] A"
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("speckit", f"{PHASE} {' ' * 40_000} z\n"),
+        ("speckit", f"{PHASE}\n\n## Dependencies\n\nT001 {' ' * 40_000} z T001\n"),
+        ("speckit", f"{PHASE}\n\n## Dependencies\n\nT001 {'( ' * 20_000} z T001\n"),
+        ("checklist", f"# T\n\n- [ ] A {'_' * 40_000} z\n"),
+        ("checklist", f"# T\n\n- [ ] A\n\n## Future{' work' * 8_000} z\n\n- [ ] B\n"),
+        ("superpowers", f"### Task 1: A\n\n```bash\nmake {' ' * 40_000} z\n```\n\nExpected: PASS\n"),
+        ("kiro", f"- [ ] 1. A\n\n## Task Dependency Graph\n\n```\n1 {' ' * 40_000} 2\n```\n"),
+        ("kiro", f"- [ ] 1. A\n\n## Task Dependency Graph\n\n```\n1 {'[{(' * 9_000} 2\n```\n"),
+    ],
+    ids=["blanks", "prose", "brackets", "word", "heading", "script", "graph", "labels"],
+)
+def test_hostile_text_costs_no_more_than_its_length(tmp_path: Path, format: str, text: str) -> None:
+    def cost(written: str) -> float:
+        folder = tmp_path / str(len(written))
+        _, files = open_sample(folder, Sample(text=written, steps="", name="plan.md"), format=format)
+        begun = time.process_time()
+        assert files.read().plan.steps
+        return time.process_time() - begun
+
+    assert cost(text) < 10 * cost(import_module(f"tests.samples.{format}").many(300))
 
 
 @pytest.mark.long

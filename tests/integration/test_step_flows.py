@@ -60,7 +60,7 @@ SCENES: dict[str, tuple[dict[str, Any], str]] = {
     "no fix left": ({"agent": WritingAgent({"a": 9})}, ""),
     "an agent that gives up": ({"agent": WritingAgent(outcomes={"a1": Outcome(failure="auth", message="log in")})}, ""),
     "a question": ({"agent": WritingAgent(outcomes={"a1": Outcome(question="Which?")})}, "blue"),
-    "no checks": ({"plan": small_plan(step("a", checks=()))}, ""),
+    "no checks": ({"plan": small_plan(step("a", checks=()))}, "yes"),
 }
 
 
@@ -80,7 +80,7 @@ def count_appends(folder: Path, **options: Any) -> int:
     return world.store.appends
 
 
-APPENDS, ASKING = 32, 54
+APPENDS, ASKING = 37, 62
 
 
 def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_step_walks_its_own_flow_and_the_others_the_shipped_one(tmp_path: Path
     assert run.ended.state == "done"
     entries = world.store.tail(RUN)
     walked = {str(r.stream.step): r.event.flow for r in entries if isinstance(r.event, FlowStarted)}
-    assert walked == {"a": "step", "b": "around"}
+    assert walked == {"a": "step", "b": "around", "@final": "final"}
 
 
 AFTER = """

@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from drumline.core.events import ModeChanged
+from drumline.core.events import CancelRequested
 from drumline.core.ids import DriverId, RunId, StepId, Stream
 from drumline.errors import StoreError
 from drumline.ports.journal import Addition, Message
@@ -36,12 +36,12 @@ def file(tmp_path: Path) -> Path:
 
 
 async def fill(store: SqliteStore, count: int, size: int = 500) -> None:
-    events = [ModeChanged(mode=f"{number:05d}" + "x" * size) for number in range(count)]
+    events = [CancelRequested(reason=f"{number:05d}" + "x" * size) for number in range(count)]
     await store.append({OF_RUN: Addition(events=events)})
 
 
 async def append_one(store: SqliteStore) -> int:
-    return await store.append({OF_RUN: Addition(events=[ModeChanged(mode="one")])})
+    return await store.append({OF_RUN: Addition(events=[CancelRequested(reason="one")])})
 
 
 def count_events(file: Path) -> int:
@@ -253,7 +253,7 @@ def test_a_file_that_may_not_grow_fails_the_whole_group_and_keeps_what_was_there
 
         async def write(step: str, size: int) -> None:
             try:
-                event = ModeChanged(mode="x" * size)
+                event = CancelRequested(reason="x" * size)
                 await store.append({Stream(RUN, StepId(step)): Addition(events=[event])})
             except StoreError as error:
                 said.append(str(error))
@@ -293,7 +293,7 @@ PREAMBLE = """
 import json, subprocess, sys
 from pathlib import Path
 import anyio
-from drumline.core.events import ModeChanged
+from drumline.core.events import CancelRequested
 from drumline.core.ids import RunId, Stream
 from drumline.errors import StoreError
 from drumline.ports.journal import Addition
@@ -306,7 +306,7 @@ def mount(*options):
 
 def append(store, size=3000):
     async def work():
-        await store.append({stream: Addition(events=[ModeChanged(mode="x" * size)])})
+        await store.append({stream: Addition(events=[CancelRequested(reason="x" * size)])})
     anyio.run(work)
 
 def tell(call):

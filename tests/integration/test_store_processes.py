@@ -13,7 +13,7 @@ import anyio
 import pytest
 from tests.contract.stores import ME, NO, OF_A, OF_B, OF_RUN, RUN, YES, YOU, A, add, append, claim, mode, names_in
 
-from drumline.core.events import ModeChanged
+from drumline.core.events import CancelRequested
 from drumline.core.ids import StepId, Stream
 from drumline.errors import Conflict, StoreError
 from drumline.ports.journal import Addition, Claim, Store
@@ -106,7 +106,7 @@ def test_an_empty_addition_notices_what_another_connection_wrote(shared: tuple[S
 CONTENDER = """
 import sys, anyio
 from pathlib import Path
-from drumline.core.events import ModeChanged
+from drumline.core.events import CancelRequested
 from drumline.core.ids import DriverId, RunId, StepId, Stream
 from drumline.ports.journal import Addition
 from drumline.store.sqlite import SqliteStore
@@ -117,7 +117,7 @@ async def main():
         step = StepId(str(number))
         token = store.take(RunId("r1"), step, me)
         if token is not None:
-            event = ModeChanged(mode=me)
+            event = CancelRequested(reason=me)
             await store.append({Stream(RunId("r1"), step): Addition(events=[event], expected=0)}, token=token)
             await store.append({Stream(RunId("r1")): Addition(events=[event])})
     store.close()
@@ -189,12 +189,12 @@ def file(tmp_path: Path) -> Path:
 
 
 async def fill(store: SqliteStore, count: int, size: int = 500) -> None:
-    events = [ModeChanged(mode=f"{number:05d}" + "x" * size) for number in range(count)]
+    events = [CancelRequested(reason=f"{number:05d}" + "x" * size) for number in range(count)]
     await store.append({OF_RUN: Addition(events=events)})
 
 
 async def append_one(store: SqliteStore) -> int:
-    return await store.append({OF_RUN: Addition(events=[ModeChanged(mode="one")])})
+    return await store.append({OF_RUN: Addition(events=[CancelRequested(reason="one")])})
 
 
 HOLDER = """

@@ -14,6 +14,7 @@ import pytest
 
 from drumline.core.events import ModeChanged
 from drumline.core.ids import DriverId, RunId, StepId, Stream
+from drumline.core.words import Mode
 from drumline.errors import StoreError
 from drumline.ports.journal import Addition
 from drumline.store.sqlite import SqliteStore
@@ -24,7 +25,7 @@ RUN = RunId("r1")
 
 
 async def append(store: SqliteStore, count: int = 1) -> None:
-    await store.append({OF_RUN: Addition(events=[ModeChanged(mode="parallel")] * count)})
+    await store.append({OF_RUN: Addition(events=[ModeChanged(mode=Mode.PARALLEL)] * count)})
 
 
 def remove(file: Path) -> None:
@@ -65,7 +66,7 @@ def test_a_claimed_append_and_a_look_notice_it_as_well(tmp_path: Path, lose: Cal
 
     async def work(times: int) -> None:
         for number in range(times):
-            addition = Addition(events=[ModeChanged(mode="parallel")], expected=start + number)
+            addition = Addition(events=[ModeChanged(mode=Mode.PARALLEL)], expected=start + number)
             await store.append({OF_STEP: addition}, token=token)
 
     start = 0

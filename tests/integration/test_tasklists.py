@@ -147,6 +147,13 @@ def test_checkpoints_are_verified_by_a_person_after_the_last_task_of_a_phase(tmp
     }
 
 
+def test_a_test_of_a_story_may_be_called_its_criteria(tmp_path: Path) -> None:
+    text = "# T\n\n## Phase 1: User Story 1\n\n**Independent Test Criteria**: pages load\n\n- [ ] T001 [P] A\n"
+    _, files = put(tmp_path, "tasks.md", text)
+
+    assert files.read().plan.steps[0].manual == ("Independent Test: pages load",)
+
+
 def test_a_prompt_shows_the_criteria_of_the_requirements_that_a_task_names(tmp_path: Path) -> None:
     _, files = put_sample(tmp_path, kiro.SAMPLES["groups"])
 
@@ -206,6 +213,32 @@ def test_the_folder_of_a_plan_will_do(tmp_path: Path, folder: str) -> None:
     assert plan.name == folder.rpartition("/")[2]
 
 
+@pytest.mark.parametrize(
+    ("folder", "beside"),
+    [
+        ("specs/001-login", "plan.md"),
+        ("specs/001-login", "spec.md"),
+        (".kiro/specs/login", "requirements.md"),
+        ("openspec/changes/add-login", "proposal.md"),
+    ],
+)
+def test_a_document_beside_the_tasks_stands_for_them(tmp_path: Path, folder: str, beside: str) -> None:
+    put(tmp_path, f"{folder}/tasks.md", "# P\n\n## Phase 1: A\n\n- [ ] T001 [P] 1.1 One\n- [ ] 1.2 Two\n")
+    (tmp_path / folder / beside).write_text("# Plan\n\n## Constitution check\n\n- [ ] Simple\n", encoding="utf-8")
+
+    found = open_plan(tmp_path / folder / beside, repo=tmp_path).read().plan
+    itself = open_plan(tmp_path / folder / beside, repo=tmp_path, format="checklist").read().plan
+
+    assert found.path == f"{folder}/tasks.md"
+    assert [step.id for step in itself.steps] == ["simple"]
+
+
+def test_a_plan_whose_tasks_are_not_written_yet_is_read_as_itself(tmp_path: Path) -> None:
+    _, files = put(tmp_path, "specs/001-login/plan.md", "# Plan\n\n- [ ] Add a form\n")
+
+    assert files.read().plan.format == "checklist"
+
+
 def test_a_document_without_boxes_is_refused_with_what_would_be_legal(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"needs steps that can be ticked, such as '- \[ \] Add a login form'"):
         put(tmp_path, "TODO.md", "# TODO\n\n- buy milk\n")
@@ -226,3 +259,44 @@ def test_criteria_are_verified_by_a_person_after_the_last_task_of_their_section(
     ]
     tasks = ("Add a page", "Add a style", "Add a form")
     assert file.read_text() == reduce(lambda text, task: text.replace(f"[ ] {task}", f"[x] {task}"), tasks, before)
+
+
+def test_what_is_deferred_is_skipped_with_what_says_so_and_no_box_of_it_changes(tmp_path: Path) -> None:
+    file, files = put_sample(tmp_path, checklist.SAMPLES["what is deferred"])
+    before = file.read_text()
+
+    reading = files.read()
+    skipped = [step for step in reading.plan.steps if reading.marks[step.id].status is Status.SKIPPED]
+    for step in skipped:
+        files.write(step, reading.marks[step.id])
+    tick(files, "add-a-form")
+
+    assert list(dict.fromkeys(reading.marks[step.id].reason for step in skipped)) == [
+        "struck through",
+        "its text says 'deferred to the next release'",
+        "below 'Out of scope'",
+        "below '4. Known limits & future work'",
+    ]
+    assert file.read_text() == before.replace("[ ] Add a form", "[x] Add a form")
+    assert not file.with_name(file.name + ".drumline.json").exists()
+    messages = [problem.message for problem in reading.problems if problem.code == "deferred"]
+    assert messages[2] == "3 tasks are not run: below 'Out of scope' (P-7, add-a-forum, the-shop-is-open)"
+
+
+def test_a_person_who_skips_a_deferred_task_is_remembered(tmp_path: Path) -> None:
+    _, files = put_sample(tmp_path, checklist.SAMPLES["what is deferred"])
+    mine = Marks(status=Status.SKIPPED, reason="we sold it")
+
+    tick(files, "P-7", marks=mine)
+
+    assert files.read().marks[StepId("P-7")] == mine
+
+
+def test_what_people_verify_belongs_to_the_last_task_that_is_done(tmp_path: Path) -> None:
+    change, phase = openspec.SAMPLES["a group that is deferred"], speckit.SAMPLES["a phase that is deferred"]
+
+    steps = put_sample(tmp_path / "a", change)[1].read().plan.steps
+    phases = put_sample(tmp_path / "b", phase)[1].read().plan.steps
+
+    assert [len(step.manual) for step in steps] == [2, 0]
+    assert [step.manual for step in phases] == [()] * 5

@@ -16,6 +16,7 @@ from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.state import RunState
 from drumline.core.steprules import recover
+from drumline.core.words import Mode, Mutants
 from drumline.engine.closing import Recover
 from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.engine.planupkeep import open_plan_driver
@@ -180,6 +181,9 @@ class World(Mortals):
     recover: Recover = recover
     jobs: int = 2
     flow: str = ""
+    require: str = "kept"
+    configured: tuple[str, ...] = ()
+    mutants: Mutants = Mutants.SHOW
 
     def __post_init__(self) -> None:
         self.store = MemoryStore()
@@ -247,7 +251,7 @@ class World(Mortals):
             branch="drumline/demo-run-1",
             base=Commit(self.workspaces.first),
             agent=AGENT,
-            mode=self.mode,
+            mode=Mode(self.mode),
             autonomy=self.autonomy,
             retries=self.retries,
             selection=self.selection,
@@ -255,6 +259,9 @@ class World(Mortals):
             fallback=self.fallback,
             budget=self.budget,
             flow=self.flow,
+            require=self.require,
+            checks=self.configured,
+            mutants=self.mutants,
         )
         pinned = PlanPinned(format=reading.plan.format, title="Demo", steps=reading.plan.steps, digests=reading.digests)
         await self.store.append({Stream(RUN): Addition(events=[started, pinned], expected=0)})

@@ -12,7 +12,7 @@ SAMPLES = {
     ),
     "headings": Sample(
         name="TODO.md",
-        text="# TODO\n\n## Now\n\n- [x] Parse dates\n- [ ] Print dates\n\n## Later\n\n* [ ] Time zones\n",
+        text="# TODO\n\n## Now\n\n- [x] Parse dates\n- [ ] Print dates\n\n## Next\n\n* [ ] Time zones\n",
         steps="""
             parse-dates : done
             print-dates < parse-dates
@@ -62,6 +62,38 @@ SAMPLES = {
             add-a-cart
             write-tests-for-it < add-a-cart
             unit-tests-for-tills < write-tests-for-it
+        """,
+    ),
+    "what is deferred": Sample(
+        name="IMPLEMENTATION_PLAN.md",
+        text=(
+            "# Plan\n\n## Phase 1\n\n- [ ] Add a page\n- [ ] ~~Add a frame~~ (nobody wants it)\n"
+            "- [ ] Add a cache (deferred to the next release)\n- [ ] Rename ~~old~~ to new\n\n"
+            "## Out of scope\n\n- [ ] Add a shop\n  - [ ] P-7 with a till\n- [~] Add a forum\n- [x] Add a map\n\n"
+            "### Acceptance criteria\n\n- [ ] The shop is open\n\n## Phase 2\n\n- [ ] Add a form\n\n"
+            "## 4. Known limits & future work\n\n- [ ] Add a robot\n\n## Deferred rendering\n\n- [ ] Add a buffer\n"
+        ),
+        steps="""
+            add-a-page
+            add-a-frame-nobody-wants-it < add-a-page : skipped
+            add-a-cache-deferred-to-the-next-release < add-a-frame-nobody-wants-it : skipped
+            rename-old-to-new < add-a-cache-deferred-to-the-next-release
+            P-7 < rename-old-to-new : skipped
+            add-a-forum < P-7 : skipped
+            add-a-map < add-a-forum : done
+            the-shop-is-open < add-a-map : skipped
+            add-a-form < the-shop-is-open
+            add-a-robot < add-a-form : skipped
+            add-a-buffer < add-a-robot
+        """,
+        codes=("deferred", "deferred", "deferred", "deferred"),
+    ),
+    "a list of what was deferred": Sample(
+        name="TODO.md",
+        text="# Future work\n\n- [ ] Add a robot\n\n## Soon\n\n- [ ] Add a map\n",
+        steps="""
+            add-a-robot
+            add-a-map < add-a-robot
         """,
     ),
     "boxes beside headings that say Step": Sample(
@@ -122,7 +154,7 @@ SAMPLES = {
     "checks below a task": Sample(
         name="PLAN.md",
         text="# P\n\n- [ ] Add sums\n  - Run: `pytest -q tests/test_sums.py`\n  - Lint: `ruff check src` passes\n  - see `sums.py`\n"
-        "- [ ] Add products\n  - [ ] Verify: `make test`\n  - [ ] `make` is green when `CI=1`\n",
+        "- [ ] Add products\n  - [ ] Verify: `make test`\n  - Run: `make deploy`\n  - [ ] `make` is green when `CI=1`\n",
         steps="""
             add-sums ! pytest -q tests/test_sums.py ! ruff check src
             add-products < add-sums ! make test

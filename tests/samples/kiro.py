@@ -57,6 +57,14 @@ SAMPLES = {
             3.1 < 2 : skipped
         """,
     ),
+    "tasks below a heading that defers them": Sample(
+        text="# Plan\n\n- [ ] 1. Page\n  - _Requirements: 1.1_\n\n## Not doing\n\n- [ ] 2. Shop\n  - [-] 2.1 Till\n",
+        steps="""
+            1
+            2.1 < 1 : skipped
+        """,
+        codes=("deferred",),
+    ),
     "a flat list with numbers": Sample(
         name=NAME,
         text="# Plan\n\n## Tasks\n\n- [ ] 1. Store\n- [x] 1.1 (P) Table\n  - rows\n- [ ] 1.2 (P) Model\n- [ ] 2. Page\n",

@@ -47,6 +47,16 @@ SAMPLES = {
             1.2 < 1.1
         """,
     ),
+    "a group that is deferred": Sample(
+        name=NAME,
+        beside=BESIDE,
+        text="## 1. Code\n\n- [ ] 1.1 Add a switch\n\n## 2. Deferred (follow-up change)\n\n- [ ] 2.1 Add a timer\n",
+        steps="""
+            1.1
+            2.1 < 1.1 : skipped
+        """,
+        codes=("deferred",),
+    ),
     "no numbers": Sample(
         name=NAME,
         text="# Tasks\n\n## Checklist\n- [x] Update the spec\n- [ ] Update the docs\n",

@@ -148,6 +148,27 @@ SAMPLES = {
             T004 < T001
         """,
     ),
+    "clauses about tasks of a phase": Sample(
+        text="# Tasks\n\n## Phase 1: Setup\n- [ ] T001 A\n\n## Phase 2: User Story 1\n- [ ] T002 [P] B\n- [ ] T003 [P] C\n"
+        "- [ ] T004 [P] D\n\n## Phase 3: User Story 2\n- [ ] T005 [P] E\n- [ ] T006 [P] F\n- [ ] T007 [P] G (rows → pages, to make T002 green)\n\n"
+        "## Phase 4: User Story 3\n- [ ] T008 H\n\n## Phase 5: User Story 4\n- [ ] T009 I\n\n## Dependencies\n\n"
+        "- **Phase 2 (US1)**: Depends on Phase 1 — T002 → T003; T004 after T002\n"
+        "- **US2**: Can start after Setup — shows what US3 needs\n"
+        "- In parallel after Phase 1 completes: US1 (T002→T003) and US2 (T005→T006)\n"
+        "- **Phase 5**: Depends on Phases 2–4 being done\n\n| Story | Needs | Why |\n|---|---|---|\n"
+        "| US3 (list) | Phase 1, US2 | Depends on the rows (US2) |\n",
+        steps="""
+            T001
+            T002 < T001
+            T003 < T001 T002
+            T004 < T001 T002
+            T005 < T001
+            T006 < T001 T005
+            T007 < T001
+            T008 < T001 T006 T007
+            T009 < T001 T003 T004 T006 T007 T008
+        """,
+    ),
     "arrows and ranges": Sample(
         text="# Tasks\n\n## Phase 1: X\n- [ ] T001 [P] A\n- [ ] T002 [P] B\n- [ ] T003 [P] C\n- [ ] T004 [P] D\n\n"
         "## Dependencies\n\nT001 → T002 → T003\n\n- T004 depends on T001-T003\n",
@@ -174,6 +195,21 @@ SAMPLES = {
             T002 < T001
             T003 < T001 T002
         """,
+    ),
+    "a phase that is deferred": Sample(
+        text=(
+            "# Tasks: Shop\n\n## Phase 1: Setup\n\n- [ ] T001 Make folders\n\n## Phase 2: Future enhancements\n\n"
+            "- [ ] T002 [P] Add a robot\n- [ ] T003 [P] Add a map\n\n**Checkpoint**: Robots work\n\n"
+            "## Phase 3: Polish\n\n- [ ] T004 Write docs\n- [ ] T005 [P] ~~Write a book~~\n"
+        ),
+        steps="""
+            T001
+            T002 < T001 : skipped
+            T003 < T001 : skipped
+            T004 < T002 T003
+            T005 < T004 : skipped
+        """,
+        codes=("deferred", "deferred"),
     ),
     "items of a task": Sample(
         text="# Tasks\n\n## Phase 1: X\n\n- [ ] T001 Build it\n  - [x] the floor\n  - Run: `make floor`\n- [~] T002 Paint it\n",

@@ -92,11 +92,13 @@ SAMPLES = {
             "- [ ] **Step 1: Verify**\n\nRun:\n\n```bash\n$ pytest -q\n```\n\nExpected: all PASS.",
             "- [ ] **Step 1: Verify**\n\n```bash\ncd app\nnpm test\n```\n\nExpected: 12 passed, 0 failures",
             "- [ ] **Step 1: Look**\n\n```bash\nnpm run lint\n```\n",
+            "- [ ] **Step 1: Verify**\n\nRun:\n\n```bash\n# both\nfor f in a b; do\n  test -f $f\ndone\n```\n\nExpected: no output",
         ),
         steps="""
             1 ! pytest -q
-            2 < 1 ! set -e cd app npm test
+            2 < 1 ! cd app && npm test
             3 < 2
+            4 < 3 ! set -e for f in a b; do test -f $f done
         """,
     ),
     "expectations on the same line": Sample(

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from drumline.core import events as ev
 from drumline.core.ids import Commit, DriverId, GateId, RunId, StepId, Stream, Tree
 from drumline.core.plan import Check, Marks, Problem, Step
+from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
-from drumline.core.state import RunState, fold_run
-from drumline.core.stepstate import StepState, fold_step
+from drumline.core.state import RunState
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import StepState
+from drumline.core.words import GateKind, Mode, StepEnd
 from drumline.ports.journal import Recorded
 from drumline.views.cells import Row
 from drumline.views.snapshot import Snapshot
@@ -53,7 +56,7 @@ def run_started(
         branch="drumline/demo-r1",
         base=BASE,
         agent="scripted:demo.yaml",
-        mode=mode,
+        mode=Mode(mode),
         autonomy=autonomy,
         retries=2,
         selection=None if selection is None else tuple(StepId(step) for step in selection),
@@ -63,7 +66,7 @@ def run_started(
 
 def finish(step: str, state: str = "done", *, reason: str = "", **more: object) -> ev.StepFinished:
     """A step's end; done means landed and proved unless `more` says otherwise."""
-    done = state == "done"
+    done = state == StepEnd.DONE
     values: dict[str, object] = {
         "commit": COMMIT if done else None,
         "proved": done,
@@ -72,7 +75,7 @@ def finish(step: str, state: str = "done", *, reason: str = "", **more: object) 
         "checks_total": 1,
         "files": ("src/a.py",),
     }
-    return ev.StepFinished(step=StepId(step), state=state, reason=reason, **{**values, **more})  # type: ignore[arg-type]
+    return ev.StepFinished(step=StepId(step), state=StepEnd(state), reason=reason, **{**values, **more})  # type: ignore[arg-type]
 
 
 def gate_for(
@@ -81,7 +84,7 @@ def gate_for(
     """An open question."""
     return ev.GateOpened(
         gate=GateId(gate),
-        kind="wave" if gate.startswith("wave-") else "proceed",
+        kind=GateKind.WAVE if gate.startswith("wave-") else GateKind.PROCEED,
         question=question,
         options=tuple(options),
         step=StepId(step),
@@ -197,3 +200,13 @@ def empty(kind: type[ev.Event]) -> ev.Event:
     for name in kind.__struct_fields__:
         getattr(kind, name).__delete__(event)
     return event
+
+
+def begun_attempt(*, node: str, visit: int, **more: object) -> ev.AttemptStarted:
+    """An agent is asked in a visit."""
+    return ev.AttemptStarted(node=node, visit=visit, **{"attempt": 1, "relayed": True, **more})  # type: ignore[arg-type]
+
+
+def waiting_attempt(*, node: str, visit: int, **more: object) -> ev.AttemptEnded:
+    """An agent concluded, and its visit is not over."""
+    return ev.AttemptEnded(node=node, visit=visit, **{"attempt": 1, "waits": True, **more})  # type: ignore[arg-type]

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from drumline.core.events import Event
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import FlowEnded
+from drumline.core.flow.fold import fold_flow
 from drumline.core.flow.model import EndNode, Flow, FlowSettings, Json, MapNode, Node, NodeId, ScriptNode
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.state import FlowState, fold_flow
+from drumline.core.flow.state import FlowState
 from drumline.core.flow.walk import RunNode, begin_flow, conclude, start_node, walk_on
 
 Act = Callable[[RunNode, Mapping[str, Json]], Outcome]

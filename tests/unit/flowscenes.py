@@ -13,12 +13,15 @@ from drumline.core.flow.events import FlowStarted
 from drumline.core.flow.model import AgentNode, ApprovalNode, Flow, InputNode, NodeId
 from drumline.core.ids import FLOW, NO_STEP, Commit, DriverId, GateId, RunId, Stream
 from drumline.core.recorded import Recorded
+from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
-from drumline.core.state import RunState, fold_run
+from drumline.core.state import RunState
+from drumline.core.words import Mode
 from drumline.errors import InvalidInput
 from drumline.record import replace
-from drumline.views.progress import Line, Progress
+from drumline.views.progress import Progress
 from drumline.views.snapshot import Snapshot, Walk
+from drumline.views.told import Line
 from drumline.views.walks import WalkHistory
 
 RUN = RunId("r1")
@@ -160,7 +163,7 @@ def _started() -> ev.RunStarted:
         branch="",
         base=Commit(""),
         agent="",
-        mode="sequential",
+        mode=Mode.SEQUENTIAL,
         autonomy="critical",
         retries=0,
     )

@@ -12,6 +12,7 @@ from drumline.core.life import Phase
 from drumline.core.orders import Orders
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.words import StepEnd
 
 
 def advance(orders: Orders, state: StepState, run: RunState) -> Command:
@@ -25,12 +26,12 @@ def advance(orders: Orders, state: StepState, run: RunState) -> Command:
 
 def _go_on(orders: Orders, state: StepState, run: RunState) -> Command:
     if state.phase is Phase.LANDED:
-        return Finish(state="done")
+        return Finish(state=StepEnd.DONE)
     over = steprules.work_on(orders, state, run, begun=state.phase is Phase.WORKED)
     if over is not None:
         return over
-    if state.refused is not None:
-        return steprules.land(state) or Finish(state="done")
+    if state.refused is not None or state.joined:
+        return _land(orders, state, run)
     match steprules.judge_work(orders, state, run):
         case Verdict.PASSED:
             return _approve(orders, state, run)
@@ -45,13 +46,22 @@ def _work(orders: Orders, state: StepState, run: RunState) -> Command:
 
 
 def _stop(state: StepState) -> Finish:
-    tried = steprules.count_noun(state.fixes, "fix", "es")
+    tried = steprules.tell_tries(state)
     failed = ", ".join(ended.command for ended in state.faults())
-    return Finish(state="blocked", reason=f"still failing after {tried}: {failed}")
+    return Finish(state=StepEnd.BLOCKED, reason=f"still failing after {tried}: {failed}")
+
+
+def _land(orders: Orders, state: StepState, run: RunState) -> Command:
+    found = steprules.land(orders, state, run)
+    if not isinstance(found, Verdict):
+        return found or Restart(round=0)
+    if steprules.may_integrate(state):
+        return _work(orders, state, run)
+    return Finish(state=StepEnd.BLOCKED, reason=steprules.tell_integration(state))
 
 
 def _approve(orders: Orders, state: StepState, run: RunState) -> Command:
-    land = steprules.land(state) or Restart(round=0)
+    land = _land(orders, state, run)
     if orders.autonomy != "verbose":
         return land
     asked = steprules.find_approval(orders, state, run)
@@ -65,4 +75,4 @@ def _approve(orders: Orders, state: StepState, run: RunState) -> Command:
             return _work(orders, state, run)
         case _:
             reason = steprules.explain_rejection(asked.answer.comment)
-            return Finish(state="failed", reason=reason, rejected=True)
+            return Finish(state=StepEnd.FAILED, reason=reason, rejected=True)

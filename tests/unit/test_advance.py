@@ -32,10 +32,13 @@ from drumline.core.life import OPEN, Phase
 from drumline.core.orders import orders_for
 from drumline.core.plan import Check, Step
 from drumline.core.proof import Against, Colour, Compared
-from drumline.core.state import RunState, fold_run
+from drumline.core.runfold import fold_run
+from drumline.core.state import RunState
+from drumline.core.stepfold import fold_step
 from drumline.core.steprules import recover
-from drumline.core.stepstate import StepState, fold_step
+from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import RULES, WAITS, Failure, Reaction
+from drumline.core.words import StepEnd
 from drumline.record import replace
 
 ONE = step_of("a")
@@ -91,13 +94,13 @@ def reason_of(command: Command) -> str:
     ("events", "expected"),
     [
         ([], Prepare()),
-        ([ASSIGNED, ev.WorkspaceFailed(reason="no space")], Finish(state="blocked", reason="no space")),
+        ([ASSIGNED, ev.WorkspaceFailed(reason="no space")], Finish(state=StepEnd.BLOCKED, reason="no space")),
         ([ASSIGNED, ev.WorkLost(what="preparing")], Prepare()),
         (prepared(), Attempt(node="implement", attempt=1, tier="standard")),
         ([*prepared(), *attempted(1)], RunCheck(number=0, check=Check(command="check 1"))),
         ([*prepared(), *attempted(1), *checked(), *COMPARED], Land()),
         ([*prepared(), *attempted(1), *checked(), *COMPARED, LANDING, ev.WorkLost(what="landing")], Land()),
-        ([*prepared(), *attempted(1), *checked(), *COMPARED, LANDING, LANDED], Finish(state="done")),
+        ([*prepared(), *attempted(1), *checked(), *COMPARED, LANDING, LANDED], Finish(state=StepEnd.DONE)),
     ],
     ids=["waiting", "no-workspace", "lost", "prepared", "worked", "proved", "landing-lost", "landed"],
 )
@@ -176,7 +179,7 @@ def test_a_failure_that_passes_waits_two_and_four_seconds_and_then_blocks(failur
         delays.append(command.delay if isinstance(command, Attempt) else None)
 
     assert delays == [*WAITS, None] == [2.0, 4.0, None]
-    assert command == Finish(state="blocked", reason=f"{RULES[failure].means}, 3 times in a row: busy")
+    assert command == Finish(state=StepEnd.BLOCKED, reason=f"{RULES[failure].means}, 3 times in a row: busy")
 
 
 def test_waiting_uses_up_no_fixes() -> None:
@@ -197,7 +200,7 @@ def test_the_agent_may_fail_by_its_own_words_as_often_as_there_are_fixes() -> No
     assert commands == [
         Attempt(node="implement", attempt=2, tier="standard"),
         Attempt(node="implement", attempt=3, tier="strong"),
-        Finish(state="blocked", reason="the agent failed 3 times: not yet"),
+        Finish(state=StepEnd.BLOCKED, reason="the agent failed 3 times: not yet"),
     ]
 
 
@@ -205,14 +208,14 @@ def test_the_agent_may_fail_by_its_own_words_as_often_as_there_are_fixes() -> No
 def test_a_failure_that_a_person_has_to_mend_blocks_at_once(failure: Failure) -> None:
     command = next_command(ONE, [*prepared(), *attempted(1, failure=failure.value, message="401")])
 
-    assert command == Finish(state="blocked", reason=f"{RULES[failure].means}: 401")
+    assert command == Finish(state=StepEnd.BLOCKED, reason=f"{RULES[failure].means}: 401")
 
 
 @pytest.mark.parametrize(("message", "reason"), [("no such thing", "no such thing"), ("", "trying again cannot help")])
 def test_a_permanent_failure_fails_the_step(message: str, reason: str) -> None:
     command = next_command(ONE, [*prepared(), *attempted(1, failure="permanent", message=message)])
 
-    assert command == Finish(state="failed", reason=reason)
+    assert command == Finish(state=StepEnd.FAILED, reason=reason)
 
 
 def test_a_lost_fix_is_tried_again_under_the_same_number() -> None:
@@ -243,8 +246,8 @@ def test_one_failure_and_one_fix_are_counted_in_the_singular() -> None:
         for retries, events in enumerate((failed, fixed))
     )
 
-    assert once == Finish(state="blocked", reason="the agent failed 1 time: not yet")
-    assert after == Finish(state="blocked", reason="still failing after 1 fix: check 1")
+    assert once == Finish(state=StepEnd.BLOCKED, reason="the agent failed 1 time: not yet")
+    assert after == Finish(state=StepEnd.BLOCKED, reason="still failing after 1 fix: check 1")
 
 
 # --- checks -----------------------------------------------------------------------------------------------------
@@ -266,7 +269,7 @@ def test_failing_checks_go_back_to_the_agent_twice_and_then_block() -> None:
     assert commands == [
         Attempt(node="implement", attempt=2, tier="standard"),
         Attempt(node="implement", attempt=3, tier="strong"),
-        Finish(state="blocked", reason="still failing after 2 fixes: check 1, check 2"),
+        Finish(state=StepEnd.BLOCKED, reason="still failing after 2 fixes: check 1, check 2"),
     ]
 
 
@@ -282,7 +285,9 @@ def test_a_check_that_this_machine_cannot_run_is_repeated_once_and_then_blocks(f
     second = next_command(ONE, [*events, *hindered(failure=failure)])
 
     assert first == RunCheck(number=0, check=Check(command="check 1"), delay=delay)
-    assert second == Finish(state="blocked", reason=explain(failure, command="check 1", evidence=""), failure=failure)
+    assert second == Finish(
+        state=StepEnd.BLOCKED, reason=explain(failure, command="check 1", evidence=""), failure=failure
+    )
 
 
 def test_a_check_that_runs_when_it_is_repeated_counts() -> None:
@@ -326,7 +331,7 @@ def test_a_retry_of_a_step_whose_check_could_not_run_keeps_its_work() -> None:
 
 def test_a_retry_of_a_step_whose_text_was_edited_since_begins_from_nothing() -> None:
     events = [*prepared(), *attempted(1), *hindered(), *hindered()]
-    blocked = ev.StepFinished(step=StepId("a"), state="blocked", failure="tool")
+    blocked = ev.StepFinished(step=StepId("a"), state=StepEnd.BLOCKED, failure="tool")
     edited = ev.PlanChanged(changed=(replace(ONE, text_digest="new"),))
 
     assert next_command(ONE, events, run_of(ONE, blocked, edited, REOPENED)) == Restart(round=1)
@@ -386,7 +391,7 @@ def test_no_landing_without_a_proof_on_the_tree_as_it_is() -> None:
 def test_a_refused_landing_blocks_with_its_reason() -> None:
     events = [*prepared(), *attempted(1), *checked(), *COMPARED, LANDING, ev.LandingRefused(reason="conflict in a.py")]
 
-    assert next_command(ONE, events) == Finish(state="blocked", reason="conflict in a.py")
+    assert next_command(ONE, events) == Finish(state=StepEnd.BLOCKED, reason="conflict in a.py")
 
 
 # --- gates ------------------------------------------------------------------------------------------------------
@@ -424,8 +429,8 @@ def test_an_unanswered_approval_is_not_asked_twice() -> None:
     [
         ("approve", "", Land()),
         ("revise", "shorter", Attempt(node="implement", attempt=2, tier="standard", comment="shorter")),
-        ("reject", "wrong way", Finish(state="failed", reason="rejected: wrong way", rejected=True)),
-        ("reject", "", Finish(state="failed", reason="rejected by a person", rejected=True)),
+        ("reject", "wrong way", Finish(state=StepEnd.FAILED, reason="rejected: wrong way", rejected=True)),
+        ("reject", "", Finish(state=StepEnd.FAILED, reason="rejected by a person", rejected=True)),
     ],
 )
 def test_an_approval_lands_revises_or_rejects(choice: str, comment: str, expected: Command) -> None:
@@ -514,7 +519,7 @@ def test_a_reopened_step_begins_a_new_round_first(events: list[ev.Event]) -> Non
 def test_what_has_landed_is_finished_whatever_a_person_wants_unless_it_had_been_finished_by_then() -> None:
     redo = ev.StepReopened(step=StepId("a"), redo=True)
 
-    assert next_command(ONE, [*PROVED, LANDING, LANDED], run_of(ONE, REOPENED)) == Finish(state="done")
+    assert next_command(ONE, [*PROVED, LANDING, LANDED], run_of(ONE, REOPENED)) == Finish(state=StepEnd.DONE)
     assert next_command(ONE, [*PROVED, LANDING, LANDED], run_of(ONE, finish("a"), redo)) == Restart(round=1)
 
 
@@ -551,7 +556,7 @@ def test_what_has_landed_is_finished_whatever_was_asked_meanwhile(late: list[ev.
 
     command = next_command(ONE, events, run_of(ONE, *late))
 
-    assert command == Finish(state="done")
+    assert command == Finish(state=StepEnd.DONE)
 
 
 def test_the_phases_of_the_table_are_all_answered() -> None:

@@ -14,6 +14,7 @@ from drumline.app.catalog import list_runs, read_run
 from drumline.core import events as ev
 from drumline.core.ids import RunId, StepId, Stream
 from drumline.core.plan import Marks, Plan, Reading, Status
+from drumline.core.words import Mode
 from drumline.errors import Conflict, InvalidInput
 from drumline.ports.journal import Addition
 from drumline.record import replace
@@ -21,7 +22,7 @@ from drumline.testing.roster import FakeRoster
 from drumline.testing.store import MemoryStore
 
 STEPS = (step_of("a"), step_of("b", "a"), step_of("c", "b"))
-TERMS = Terms(agent="scripted:x", mode="parallel", autonomy="critical", retries=2, checks=("lint",), context="hello")
+TERMS = Terms(agent="scripted:x", mode=Mode.PARALLEL, autonomy="critical", retries=2, checks=("lint",), context="hello")
 OLD, NEW = RunId("r-old"), RunId("r-new")
 NOBODY: frozenset[StepId] = frozenset()
 

@@ -10,6 +10,7 @@ from drumline.app.catalog import find_asking_run, find_run, list_runs, read_run
 from drumline.app.joining import assert_agrees, last_landed, survey, unmerged
 from drumline.core import events as ev
 from drumline.core.ids import Commit, DriverId, RunId, Stream
+from drumline.core.words import Mode, RunEnd
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition
 from drumline.record import replace
@@ -76,11 +77,11 @@ def test_the_list_is_oldest_first_and_of_one_plan_if_asked() -> None:
 HISTORIES: list[tuple[list[ev.Event], bool]] = [
     ([], True),
     ([gate_for("g", "a"), ev.RunParked(gates=())], True),
-    ([ev.RunEnded(state="blocked")], True),
-    ([ev.RunEnded(state="done")], False),
-    ([ev.RunEnded(state="failed")], False),
-    ([ev.RunEnded(state="cancelled")], False),
-    ([ev.RunEnded(state="blocked"), ev.RunResumed(driver=DriverId("d"))], True),
+    ([ev.RunEnded(state=RunEnd.BLOCKED)], True),
+    ([ev.RunEnded(state=RunEnd.DONE)], False),
+    ([ev.RunEnded(state=RunEnd.FAILED)], False),
+    ([ev.RunEnded(state=RunEnd.CANCELLED)], False),
+    ([ev.RunEnded(state=RunEnd.BLOCKED), ev.RunResumed(driver=DriverId("d"))], True),
 ]
 
 
@@ -108,7 +109,7 @@ def test_a_live_run_is_joined_and_hides_an_abandoned_one() -> None:
     assert (standing.live.run, standing.abandoned) == ("r1", None)
 
 
-@pytest.mark.parametrize(("events", "abandoned"), [([], True), ([ev.RunEnded(state="done")], False)])
+@pytest.mark.parametrize(("events", "abandoned"), [([], True), ([ev.RunEnded(state=RunEnd.DONE)], False)])
 def test_the_newest_run_is_abandoned_if_it_is_unfinished_and_nobody_drives_it(
     events: list[ev.Event], abandoned: bool
 ) -> None:
@@ -127,14 +128,14 @@ def test_without_runs_there_is_nothing_to_join_or_resume() -> None:
 
 
 def test_a_run_that_ended_while_its_driver_is_still_leaving_is_not_joined() -> None:
-    store, roster = store_of(("r1", [ev.RunEnded(state="done")])), FakeRoster()
+    store, roster = store_of(("r1", [ev.RunEnded(state=RunEnd.DONE)])), FakeRoster()
     roster.join(RunId("r1"))
 
     assert survey(list_runs(store), roster).live is None
 
 
 def test_joining_on_other_terms_is_refused_and_every_difference_is_named() -> None:
-    run = read_run(store_of(("r1", [ev.ModeChanged(mode="sequential")])), RunId("r1"))
+    run = read_run(store_of(("r1", [ev.ModeChanged(mode=Mode.SEQUENTIAL)])), RunId("r1"))
     same = {"agent": "scripted:demo.yaml", "mode": "sequential", "autonomy": "critical"}
     other = {**same, "mode": "parallel", "autonomy": "verbose", "selection": "b"}
 
@@ -163,7 +164,7 @@ def test_the_newest_run_whose_work_is_missing_here_is_found() -> None:
 
 def test_an_answer_finds_the_one_run_that_asks() -> None:
     asks = gate_for("a")
-    store = store_of(("r1", [asks]), ("r2", []), ("r3", [asks, ev.RunEnded(state="cancelled")]))
+    store = store_of(("r1", [asks]), ("r2", []), ("r3", [asks, ev.RunEnded(state=RunEnd.CANCELLED)]))
 
     assert find_asking_run(store, asks.gate) == "r1"
     assert find_asking_run(store, "other") == "r3"

@@ -8,7 +8,7 @@ from pwd import getpwuid
 
 import anyio
 import pytest
-from tests.unit.builders import RUN, Scene, finish, gate_for, step_of
+from tests.unit.builders import RUN, Scene, finish, gate_for, run_started, step_of
 
 from drumline.app.catalog import read_run
 from drumline.app.say import (
@@ -26,7 +26,9 @@ from drumline.app.say import (
 from drumline.core import events as ev
 from drumline.core.gates import question
 from drumline.core.ids import GateId, StepId, Stream, Token
+from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
+from drumline.core.words import Mode, RunEnd
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Message
 from drumline.record import replace
@@ -119,7 +121,8 @@ def test_a_retry_of_a_step_that_asks_names_the_gate_and_how_to_answer(parked: bo
 
 
 def test_the_only_step_of_a_flow_is_not_skipped_and_its_nodes_are_no_steps() -> None:
-    run = run_of(ev.FlowPinned(flow="f", path="f.yaml", digest="d", prompt="", folder="."))
+    pinned = ev.FlowPinned(flow="f", path="f.yaml", digest="d", prompt="", folder=".")
+    run = fold_run(RunState(id=RUN), [run_started(), pinned])
 
     with pytest.raises(InvalidInput, match=r"has no step 'a' \(it has flow\)"):
         check_skip(run, "a")
@@ -178,13 +181,13 @@ def test_a_step_that_is_a_number_is_found_without_its_zeros() -> None:
     assert [check(run, "2") for check in (check_step, check_again, check_skip)] == ["02"] * 3
 
 
-@pytest.mark.parametrize("state", ["done", "cancelled"])
-def test_a_run_that_is_over_for_good_is_not_talked_to(state: str) -> None:
+@pytest.mark.parametrize("state", [RunEnd.DONE, RunEnd.CANCELLED])
+def test_a_run_that_is_over_for_good_is_not_talked_to(state: RunEnd) -> None:
     with pytest.raises(InvalidInput, match=state):
         check_open(run_of(ev.RunEnded(state=state)))
 
 
-@pytest.mark.parametrize("events", [[], [ev.RunEnded(state="blocked")], [ev.RunEnded(state="failed")]])
+@pytest.mark.parametrize("events", [[], [ev.RunEnded(state=RunEnd.BLOCKED)], [ev.RunEnded(state=RunEnd.FAILED)]])
 def test_a_run_that_can_go_on_is_talked_to(events: list[ev.Event]) -> None:
     check_open(run_of(*events))
 
@@ -193,7 +196,7 @@ def test_only_what_has_not_ended_can_be_cancelled() -> None:
     check_cancel(run_of())
 
     with pytest.raises(InvalidInput, match="has ended as blocked"):
-        check_cancel(run_of(ev.RunEnded(state="blocked")))
+        check_cancel(run_of(ev.RunEnded(state=RunEnd.BLOCKED)))
 
 
 def test_without_a_driver_an_answer_takes_effect_at_once() -> None:
@@ -281,7 +284,7 @@ class ContendedStore(MemoryStore):
 def test_a_driver_that_appends_meanwhile_does_not_lose_the_answer() -> None:
     store = ContendedStore()
     store_of(GATE, store=store)
-    store.rival = ev.ModeChanged(mode="sequential")
+    store.rival = ev.ModeChanged(mode=Mode.SEQUENTIAL)
 
     anyio.run(say, store, FakeRoster(), RUN, YES)
 

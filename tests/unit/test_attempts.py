@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
+from tests.unit.builders import begun_attempt, waiting_attempt
 
 from drumline.core import events as ev
 from drumline.core.attempts import Again, Attempts, Over, Rest, follow_up
-from drumline.core.flow.events import AgentAsked, NodeSuspended
 from drumline.core.flow.model import NodeId
 from drumline.core.flow.relay import Relay, begin_attempt, end_attempt
 from drumline.core.ids import Commit, DriverId, Tree
 from drumline.core.routing import Candidate, choose
-from drumline.core.stepstate import StepState, fold_step
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import Failure
 
 TREE = Tree("t")
@@ -49,8 +50,8 @@ def play_visit(tries: Tries, agents: Sequence[Candidate]) -> Attempts:
     """A visit whose attempts failed so, each with whoever was next."""
     relay = Relay()
     for failure, resets_at in tries:
-        begin_attempt(relay, AgentAsked(node=NODE, visit=1, agent=choose(agents, relay).name))
-        ended = NodeSuspended(node=NODE, visit=1, failure=failure, message="why", session="s", resets_at=resets_at)
+        begin_attempt(relay, begun_attempt(node=NODE, visit=1, agent=choose(agents, relay).name))
+        ended = waiting_attempt(node=NODE, visit=1, failure=failure, message="why", session="s", resets_at=resets_at)
         end_attempt(relay, ended)
     return relay
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from drumline.core import events as ev
-from drumline.core.baseline import finds_nothing, list_inherited, list_overruled, list_unknown
+from drumline.core.baseline import finds_nothing, list_inherited, list_unknown
+from drumline.core.foul import list_overruled
 from drumline.core.ids import Tree
 from drumline.core.plan import Check
 from drumline.core.proof import Against, Colour, Compared
@@ -70,4 +71,4 @@ def test_a_base_that_had_nothing_to_judge_by_overrules_nobody(absent: bool, over
     state.compared[Against.BASE_JUDGE] = {0: Compared(check=0, command="own", colour=Colour.RED)}
     state.compared[Against.BASE] = {0: Compared(check=0, command="own", colour=Colour.RED, absent=absent)}
 
-    assert len(list_overruled(state)) == overruled
+    assert len(list_overruled(state.judged)) == overruled

@@ -11,7 +11,9 @@ from drumline.core import checkpoint
 from drumline.core import events as ev
 from drumline.core.ids import DriverId, GateId, RunId, StepId
 from drumline.core.plan import Check, Marks, Status
-from drumline.core.state import RunState, fold_run
+from drumline.core.runfold import fold_run
+from drumline.core.state import RunState
+from drumline.core.words import Mode, RunEnd
 from drumline.record import replace
 
 RUN = RunId("r1")
@@ -35,7 +37,7 @@ def history() -> list[ev.Event]:
         gate_for("wave-1"),
         ev.GateAnswered(gate=GateId("wave-1"), choice="yes", by="kim"),
         gate_for("approve-b", "b"),
-        ev.ModeChanged(mode="parallel"),
+        ev.ModeChanged(mode=Mode.PARALLEL),
         ev.PlanChanged(
             changed=(step_of("e", "d"),),
             removed=(StepId("c"),),
@@ -50,7 +52,7 @@ def history() -> list[ev.Event]:
         ev.RunResumed(driver=DriverId("d-1")),
         finish("b", "blocked", reason="x"),
         ev.CancelRequested(by="kim", reason="enough"),
-        ev.RunEnded(state="cancelled", reason="enough"),
+        ev.RunEnded(state=RunEnd.CANCELLED, reason="enough"),
     ]
     return [*Scene(steps=steps).history(), *told]
 

@@ -12,6 +12,7 @@ import pytest
 
 from drumline.agents.claude_leave import Leave
 from drumline.agents.program import Setting
+from drumline.core.blocked import Reply
 from drumline.core.flow.model import Json
 from drumline.core.ids import RunId, StepId
 from drumline.ports.agents import Assignment, Happening, Outcome
@@ -102,8 +103,9 @@ def test_what_was_refused_is_told_at_once_and_in_the_end(tmp_path: Path) -> None
 def test_an_unknown_tool_is_a_question_until_a_person_has_answered_it(tmp_path: Path) -> None:
     leave = open_leave(tmp_path)
     refused = ask(leave, UNKNOWN, {"to": "all"})
-    question = leave.conclude(Outcome(message="I stop.")).question
-    granted = open_leave(tmp_path, answers=((question, "yes"),))
+    stopped = leave.conclude(Outcome(message="I stop."))
+    question = stopped.question
+    granted = open_leave(tmp_path, answers=(Reply(asked=question, said="yes", permissions=stopped.permissions),))
 
     assert "A person will be asked" in refused["message"]
     assert question.startswith(f'May it use {UNKNOWN} {{"to": "all"}}?')

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
 
-from drumline.core import codec, events, runevents, stepevents
+from drumline.core import codec, events, gateevents, runevents, stepevents
 from drumline.core.codec import KINDS, VERSION, decode, decode_all, encode
 from drumline.core.events import Event
 from drumline.core.ids import GateId, StepId
@@ -22,6 +22,8 @@ from drumline.record import Record, fields, to_plain
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+OURS = (runevents.__name__, gateevents.__name__, stepevents.__name__)
 
 
 def values(hint: Any) -> st.SearchStrategy[Any]:
@@ -59,7 +61,7 @@ def test_every_event_comes_back_as_it_went(kind: str) -> None:
 
 
 def test_every_event_of_the_modules_has_a_kind() -> None:
-    defined = {c.__name__ for c in Event.__subclasses__() if c.__module__ in (runevents.__name__, stepevents.__name__)}
+    defined = {c.__name__ for c in Event.__subclasses__() if c.__module__ in OURS}
 
     assert set(KINDS) == defined
 

@@ -83,6 +83,7 @@ def test_a_command_is_run_as_it_is_written(text: str, command: str) -> None:
         ("`alpha=1, beta=1` are the defaults", "a list of values"),
         ('`"version": "1.7.0"` in all files', "a list of values"),
         ("returns `{ trigger: null }`", "a value"),
+        ("Validate the scripts with `bash -n`", "an interpreter without a file"),
         ("`isOwned('/a', 'b')` is true", "a call of a function"),
         ("`(args) => args.x + 1` is compiled", "an expression"),
         ("`const x = 1` stays", "a line of code"),

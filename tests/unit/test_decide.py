@@ -9,12 +9,14 @@ from tests.unit.builders import COMMIT, DRIVER, Scene, finish, gate_for, run_sta
 
 from drumline.core import events as ev
 from drumline.core import gates
-from drumline.core.commands import Ask, ClaimStep, Close, Command, Declare, EndRun, Linger, ParkRun, Reopen
+from drumline.core.commands import Ask, ClaimStep, Close, Command, Declare, EndRun, ParkRun, Reopen, Wait
 from drumline.core.decide import decide, take_up
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.plan import Marks, Status, Step
+from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
-from drumline.core.state import RunState, fold_run
+from drumline.core.state import RunState
+from drumline.core.words import Mode, RunEnd, StepEnd
 from drumline.record import replace
 
 NOW = 10_000.0
@@ -61,7 +63,7 @@ def answer(gate: str, choice: str, comment: str = "") -> ev.GateAnswered:
 
 
 SEQUENTIAL = run_started(mode="sequential")
-PENDING = [Linger(reason="steps are in work")]
+PENDING = [Wait(reason="steps are in work")]
 
 
 def test_parallel_mode_claims_as_many_as_there_are_slots() -> None:
@@ -93,7 +95,7 @@ def test_steps_that_clash_are_claimed_one_after_the_other() -> None:
 
 
 def test_a_change_of_mode_counts_for_what_is_not_yet_claimed() -> None:
-    run = run_of(PAIR, ev.ModeChanged(mode="sequential"))
+    run = run_of(PAIR, ev.ModeChanged(mode=Mode.SEQUENTIAL))
 
     assert commands(run) == claims("a")
 
@@ -111,13 +113,16 @@ def test_the_same_state_gives_the_same_commands() -> None:
 @pytest.mark.parametrize(
     ("events", "expected"),
     [
-        ([finish("a"), finish("b")], EndRun(state="done")),
-        ([finish("a"), finish("b", "skipped")], EndRun(state="done")),
-        ([finish("a"), ev.StepsDeclared(steps=(B,))], EndRun(state="done")),
-        ([finish("a", "blocked", reason="x"), finish("b")], EndRun(state="blocked", reason="a: x")),
+        ([finish("a"), finish("b")], EndRun(state=RunEnd.DONE)),
+        ([finish("a"), finish("b", "skipped")], EndRun(state=RunEnd.DONE)),
+        ([finish("a"), ev.StepsDeclared(steps=(B,))], EndRun(state=RunEnd.DONE)),
+        (
+            [finish("a", "blocked", reason="x"), finish("b")],
+            EndRun(state=RunEnd.BLOCKED, reason="a: x", step=StepId("a")),
+        ),
         (
             [finish("a", "blocked", reason="x"), finish("b", "failed", reason="y")],
-            EndRun(state="failed", reason="b: y"),
+            EndRun(state=RunEnd.FAILED, reason="b: y", step=StepId("b")),
         ),
     ],
     ids=["done", "skipped", "declared", "blocked", "failed"],
@@ -132,8 +137,8 @@ def test_a_run_is_blocked_as_long_as_a_selected_step_is_not_done() -> None:
     blocked = commands(run_of(chain, finish("a", "blocked", reason="x")))
     marked = commands(run_of(chain, finish("a")), around({"b": Marks(status=Status.BLOCKED)}))
 
-    assert blocked == [EndRun(state="blocked", reason="a: x")]
-    assert marked == [EndRun(state="blocked", reason="b: plan/b.md marks it blocked")]
+    assert blocked == [EndRun(state=RunEnd.BLOCKED, reason="a: x", step=StepId("a"))]
+    assert marked == [EndRun(state=RunEnd.BLOCKED, reason="b: plan/b.md marks it blocked", step=StepId("b"))]
 
 
 def test_a_step_that_its_file_calls_skipped_is_skipped_unless_a_person_wants_it_retried() -> None:
@@ -143,14 +148,14 @@ def test_a_step_that_its_file_calls_skipped_is_skipped_unless_a_person_wants_it_
     fresh = commands(run_of(chain), marks)
     retried = commands(run_of(chain, finish("a", "skipped"), ev.StepReopened(step=StepId("a"))), marks)
 
-    assert fresh == [Close(step=StepId("a"), state="skipped", reason="not wanted")]
+    assert fresh == [Close(step=StepId("a"), state=StepEnd.SKIPPED, reason="not wanted")]
     assert retried == [ClaimStep(step=StepId("a"))]
 
 
 def test_a_blocked_step_that_a_person_took_out_of_the_plan_blocks_nothing() -> None:
     run = run_of(PAIR, finish("a", "blocked", reason="x"), finish("b"), ev.PlanChanged(removed=(A,), order=(B,)))
 
-    assert commands(run) == [EndRun(state="done")]
+    assert commands(run) == [EndRun(state=RunEnd.DONE)]
 
 
 def test_the_rest_of_the_plan_goes_on_beside_a_blocked_step() -> None:
@@ -162,16 +167,16 @@ def test_the_rest_of_the_plan_goes_on_beside_a_blocked_step() -> None:
 def test_only_the_selected_steps_count_for_the_end() -> None:
     run = run_of(PAIR, finish("a"), started=run_started(selection=["a"], named=True))
 
-    assert commands(run) == [EndRun(state="done")]
+    assert commands(run) == [EndRun(state=RunEnd.DONE)]
 
 
-@pytest.mark.parametrize("end", [ev.RunEnded(state="done"), ev.RunParked(gates=())])
+@pytest.mark.parametrize("end", [ev.RunEnded(state=RunEnd.DONE), ev.RunParked(gates=())])
 def test_an_ended_or_parked_run_does_nothing(end: ev.Event) -> None:
     assert commands(run_of(PAIR, end)) == []
 
 
 def test_a_resumed_run_goes_on() -> None:
-    run = run_of(PAIR, ev.RunEnded(state="blocked"), ev.RunResumed(driver=DriverId("d")))
+    run = run_of(PAIR, ev.RunEnded(state=RunEnd.BLOCKED), ev.RunResumed(driver=DriverId("d")))
 
     assert commands(run) == claims("a", "b")
 
@@ -179,8 +184,8 @@ def test_a_resumed_run_goes_on() -> None:
 def test_a_cancelled_run_waits_for_claims_to_be_given_back_and_ends() -> None:
     run = run_of(PAIR, ev.CancelRequested(reason="enough"))
 
-    assert commands(run, around(claimed=["a"])) == [Linger(reason="stopping")]
-    assert commands(run) == [EndRun(state="cancelled", reason="enough")]
+    assert commands(run, around(claimed=["a"])) == [Wait(reason="stopping")]
+    assert commands(run) == [EndRun(state=RunEnd.CANCELLED, reason="enough")]
 
 
 # --- gates ------------------------------------------------------------------------------------------------------
@@ -197,14 +202,14 @@ def test_a_run_parks_only_when_nothing_else_can_go_on() -> None:
 def test_a_skipped_step_leaves_no_question_to_park_for() -> None:
     run = run_of(PAIR, gate_for("g", "a"), finish("b"), finish("a", "skipped"))
 
-    assert commands(run) == [EndRun(state="done")]
+    assert commands(run) == [EndRun(state=RunEnd.DONE)]
 
 
 def test_a_timer_is_waited_for_before_anything_is_parked_or_ended() -> None:
     world = around({"a": FRESH})
 
-    assert commands(run_of(PAIR, finish("b")), world) == [Linger(reason="claimed by somebody since now")]
-    assert commands(run_of(PAIR, gate_for("g", "b")), world) == [Linger(reason="claimed by somebody since now")]
+    assert commands(run_of(PAIR, finish("b")), world) == [Wait(reason="claimed by somebody since now")]
+    assert commands(run_of(PAIR, gate_for("g", "b")), world) == [Wait(reason="claimed by somebody since now")]
 
 
 WAVES = [step_of("a", manual=["look at a"]), step_of("b", "a"), step_of("c", "b")]
@@ -253,11 +258,11 @@ def test_items_that_begin_alike_are_both_asked_about() -> None:
 def test_a_person_may_stop_the_run_at_a_wave(comment: str, ending: str) -> None:
     run = run_of(WAVES, finish("a"), WAVE, answer("wave-1", "stop", comment))
 
-    assert commands(run) == [EndRun(state="failed", reason=f"stopped by a person at gate wave-1{ending}")]
+    assert commands(run) == [EndRun(state=RunEnd.FAILED, reason=f"stopped by a person at gate wave-1{ending}")]
 
 
 def test_who_resumes_a_stopped_run_goes_on_with_it() -> None:
-    stopped = [finish("a"), WAVE, answer("wave-1", "stop"), ev.RunEnded(state="failed", reason="stopped")]
+    stopped = [finish("a"), WAVE, answer("wave-1", "stop"), ev.RunEnded(state=RunEnd.FAILED, reason="stopped")]
 
     run = run_of(WAVES, *stopped, ev.RunResumed(driver=DRIVER))
 
@@ -293,7 +298,7 @@ def test_a_landed_step_that_is_set_back_in_its_file_is_asked_about() -> None:
 
     assert commands(run, around(SET_BACK)) == [Ask(opens=asked)]
     assert commands(run_of([step], finish("a"), DONE_MARK, asked), around(SET_BACK)) == [ParkRun(gates=(asked.gate,))]
-    assert commands(kept, around(SET_BACK)) == [EndRun(state="done")]
+    assert commands(kept, around(SET_BACK)) == [EndRun(state=RunEnd.DONE)]
     assert kept.mirrored[A].marks == Marks()
     assert commands(again, around(SET_BACK)) == [Reopen(step=A, reason="its file says ready again", redo=True)]
 
@@ -301,13 +306,13 @@ def test_a_landed_step_that_is_set_back_in_its_file_is_asked_about() -> None:
 def test_a_file_that_has_not_been_marked_yet_is_not_set_back() -> None:
     claimed = replace(DONE_MARK, marks=Marks(status=Status.CLAIMED))
 
-    assert commands(run_of([step_of("a")], finish("a"), claimed), around(SET_BACK)) == [EndRun(state="done")]
+    assert commands(run_of([step_of("a")], finish("a"), claimed), around(SET_BACK)) == [EndRun(state=RunEnd.DONE)]
 
 
 def test_steps_in_work_are_finished_before_a_stopped_run_ends() -> None:
     run = run_of(WAVES, finish("a"), ev.StepStarted(step=B), WAVE, answer("wave-1", "stop"))
 
-    assert commands(run, around(claimed=["b"])) == [Linger(reason="stopping")]
+    assert commands(run, around(claimed=["b"])) == [Wait(reason="stopping")]
 
 
 NAMED = run_started(selection=["b"], named=True)
@@ -329,10 +334,10 @@ def test_a_named_step_with_unmet_needs_is_asked_about_and_only_a_person_may_answ
         ([PROCEED, answer("proceed-b", "yes")], ClaimStep(step=B)),
         (
             [PROCEED, answer("proceed-b", "no")],
-            Close(step=B, state="blocked", reason="its needs are not done; a person said not to proceed"),
+            Close(step=B, state=StepEnd.BLOCKED, reason="its needs are not done; a person said not to proceed"),
         ),
         ([PROCEED, answer("proceed-b", "no"), ev.StepsDeclared(steps=(A,))], ClaimStep(step=B)),
-        ([PROCEED, answer("proceed-b", "no"), finish("b", "skipped")], EndRun(state="done")),
+        ([PROCEED, answer("proceed-b", "no"), finish("b", "skipped")], EndRun(state=RunEnd.DONE)),
     ],
     ids=["asked", "yes", "no", "no-but-met-since", "no-but-settled"],
 )
@@ -348,7 +353,9 @@ def test_needs_that_the_run_will_meet_itself_are_not_asked_about() -> None:
 
 
 def test_a_blocked_need_of_a_whole_run_is_not_asked_about() -> None:
-    assert commands(run_of(CHAIN, finish("a", "blocked", reason="x"))) == [EndRun(state="blocked", reason="a: x")]
+    assert commands(run_of(CHAIN, finish("a", "blocked", reason="x"))) == [
+        EndRun(state=RunEnd.BLOCKED, reason="a: x", step=StepId("a"))
+    ]
 
 
 def test_an_unowned_claim_in_a_file_is_asked_about_once_and_only_when_its_turn_has_come() -> None:
@@ -364,7 +371,12 @@ def test_an_unowned_claim_in_a_file_is_asked_about_once_and_only_when_its_turn_h
     ("choice", "expected"),
     [
         ("take", ClaimStep(step=B)),
-        ("leave", EndRun(state="blocked", reason="b: left to whoever marked it in progress in plan/b.md")),
+        (
+            "leave",
+            EndRun(
+                state=RunEnd.BLOCKED, reason="b: left to whoever marked it in progress in plan/b.md", step=StepId("b")
+            ),
+        ),
     ],
 )
 def test_the_answer_about_an_unowned_claim_counts(choice: str, expected: Command) -> None:
@@ -405,7 +417,7 @@ def test_a_declared_step_whose_file_says_ready_again_is_reopened() -> None:
 def test_a_declared_step_stays_so_while_its_file_says_done() -> None:
     run = run_of(PAIR, ev.StepsDeclared(steps=(A, B)))
 
-    assert commands(run, around({"a": DONE, "b": DONE})) == [EndRun(state="done")]
+    assert commands(run, around({"a": DONE, "b": DONE})) == [EndRun(state=RunEnd.DONE)]
 
 
 def test_a_wave_with_manual_items_holds_back_the_next_one_until_it_is_verified() -> None:
@@ -439,7 +451,7 @@ def test_a_wave_whose_manual_steps_can_no_longer_be_done_holds_nothing_back() ->
 
 
 def test_a_resume_reopens_only_steps_whose_checks_this_machine_could_not_run() -> None:
-    hindered = ev.StepFinished(step=A, state="blocked", reason="no pnpm", failure="tool")
-    run = run_of(PAIR, hindered, ev.StepFinished(step=B, state="blocked", reason="still failing"))
+    hindered = ev.StepFinished(step=A, state=StepEnd.BLOCKED, reason="no pnpm", failure="tool")
+    run = run_of(PAIR, hindered, ev.StepFinished(step=B, state=StepEnd.BLOCKED, reason="still failing"))
 
     assert [reopened.step for reopened in take_up(run)] == [A]

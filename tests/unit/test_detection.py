@@ -146,6 +146,14 @@ def test_every_command_says_where_it_was_found_and_what_it_needs() -> None:
     assert found[1] == Found(kind=TEST, command="npm test", place="package.json", program="npm")
 
 
+def test_a_command_of_pip_names_the_requirements_that_it_installs() -> None:
+    files = {"requirements-cloud.txt": "", "requirements.txt": "pytest\n", ".gitignore": ".venv\n"}
+
+    found = detect(list(files), files.get).of(SETUP, TEST)
+
+    assert {each.place for each in found} == {"requirements.txt"}
+
+
 NODE = {
     "lint": "eslint .",
     "typecheck": "tsc --noEmit",

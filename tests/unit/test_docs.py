@@ -127,12 +127,13 @@ def test_a_word_that_is_no_status_is_not_shown_as_one() -> None:
 
 
 def test_the_table_of_progress_events_is_complete() -> None:
-    text = (SOURCE / "views" / "progress.py").read_text(encoding="utf-8")
-    named = set(re.findall(r'event="(\w+)"', text))
+    texts = [(SOURCE / "views" / name).read_text(encoding="utf-8") for name in ("progress.py", "planprogress.py")]
+    named = {name for text in texts for name in re.findall(r'event="(\w+)"', text)}
     states = {"blocked", "failed", "skipped"}
+    walks = {"walk_started", "walk_done", "walk_blocked", "walk_failed"}
     added_by_the_session = {"report", "plan_invalid", "waiting", "merged"}
 
-    assert {name for name, _ in PROGRESS} == named | states | added_by_the_session
+    assert {name for name, _ in PROGRESS} == named | states | walks | added_by_the_session
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(TOP).as_posix())

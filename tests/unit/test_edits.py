@@ -12,7 +12,8 @@ from drumline.core import gates
 from drumline.core.edits import Edits, compare
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Problem, Reading, Severity, Status, Step
-from drumline.core.state import RunState, fold_run
+from drumline.core.runfold import fold_run
+from drumline.core.state import RunState
 from drumline.record import replace
 
 A, B = StepId("a"), StepId("b")

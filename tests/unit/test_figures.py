@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
+from tests.unit.builders import step_of
 
 from drumline.core import events as ev
 from drumline.core.ids import Commit, DriverId, GateId, RunId, StepId, Tree
 from drumline.core.life import TRANSITIONS, Phase
+from drumline.core.mutants import Mutation
 from drumline.core.proof import Against
+from drumline.core.runfold import fold_run
 from drumline.core.spending import ATTEMPTS, COST, UNPRICED, add_up, sum_agents, sum_run, sum_step
-from drumline.core.state import RunState, fold_run
-from drumline.core.stepstate import StepState, fold_step
+from drumline.core.state import RunState
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import StepState
+from drumline.core.words import Mode, RunEnd
 from drumline.views.stopwatch import Stopwatch
 
 TREE = Tree("t" * 40)
@@ -50,6 +55,8 @@ def happen(draw: st.DrawFn, kind: type[ev.Event], state: StepState) -> ev.Event:
         ),
         ev.ComparisonStarted: ev.ComparisonStarted(against=Against.BASE),
         ev.ComparisonEnded: ev.ComparisonEnded(against=Against.BASE, tree=TREE, found=()),
+        ev.MutantsStarted: ev.MutantsStarted(tree=TREE),
+        ev.MutantsEnded: ev.MutantsEnded(found=Mutation(), seconds=draw(COUNTS)),
         ev.LandingStarted: ev.LandingStarted(commit=COMMIT, tree=TREE, head=COMMIT),
         ev.LandingRefused: ev.LandingRefused(reason="no", retry=True),
         ev.StepLanded: ev.StepLanded(commit=COMMIT, tree=TREE),
@@ -57,6 +64,7 @@ def happen(draw: st.DrawFn, kind: type[ev.Event], state: StepState) -> ev.Event:
         ev.StepRestarted: ev.StepRestarted(round=state.round + 1),
         ev.StepRechecked: ev.StepRechecked(round=state.round + 1),
         ev.WorkChanged: ev.WorkChanged(tree=TREE),
+        ev.WorkRebased: ev.WorkRebased(base=COMMIT, ready=TREE, tree=TREE),
         ev.StepClaimed: ev.StepClaimed(driver=DriverId("d"), token=1),
         ev.StepReleased: ev.StepReleased(reason="stopped"),
     }
@@ -115,11 +123,12 @@ def test_what_a_run_has_used_never_shrinks_and_is_the_sum_of_its_steps_and_of_it
         branch="b",
         base=COMMIT,
         agent="own",
-        mode="sequential",
+        mode=Mode.SEQUENTIAL,
         autonomy="autopilot",
         retries=2,
     )
-    fold_run(run, [started])
+    pinned = ev.PlanPinned(format="dag", title="", steps=(step_of("a"), step_of("b")), digests={})
+    fold_run(run, [started, pinned])
 
     for step, agent, usage in counts:
         before = sum_run(run)
@@ -176,7 +185,7 @@ def test_a_further_round_has_fresh_budgets_and_goes_on_counting_fixes(again: ev.
 
 PARKED = ev.RunParked(gates=(GateId("g"),))
 RESUMED = ev.RunResumed(driver=DriverId("d"))
-ENDED = ev.RunEnded(state="done")
+ENDED = ev.RunEnded(state=RunEnd.DONE)
 BEGUN = ev.RunStarted(
     plan="p",
     plan_name="p",
@@ -185,11 +194,11 @@ BEGUN = ev.RunStarted(
     branch="b",
     base=COMMIT,
     agent="a",
-    mode="sequential",
+    mode=Mode.SEQUENTIAL,
     autonomy="autopilot",
     retries=2,
 )
-OTHER = ev.ModeChanged(mode="parallel")
+OTHER = ev.ModeChanged(mode=Mode.PARALLEL)
 
 
 @pytest.mark.parametrize(

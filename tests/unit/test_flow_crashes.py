@@ -13,9 +13,10 @@ from drumline.core.codec import decode, encode
 from drumline.core.events import Event
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import FlowEnded, NodeEnded
+from drumline.core.flow.fold import fold_flow
 from drumline.core.flow.model import ApprovalNode, FlowSettings, Json, Node, NodeId
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.state import FlowState, fold_flow
+from drumline.core.flow.state import FlowState
 from drumline.core.flow.walk import RunNode, close_lost
 
 BUDGET = 4

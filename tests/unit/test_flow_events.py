@@ -9,16 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
-from tests.unit.builders import empty
+from tests.unit.builders import begun_attempt, empty, waiting_attempt
 from tests.unit.flows import end, flow
 
 from drumline.core.codec import FLOW_KINDS, KINDS, VERSION, decode, decode_all, encode
-from drumline.core.events import Event
+from drumline.core.events import Event, SessionOpened
 from drumline.core.flow import events as ev
+from drumline.core.flow.fold import fold_flow
 from drumline.core.flow.model import Json, NodeId
 from drumline.core.flow.scopes import call_scope, item_scope, parent_scope, split_item
-from drumline.core.flow.state import FlowState, fold_flow
+from drumline.core.flow.state import FlowState
 from drumline.core.ids import DriverId
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import StepState
+from drumline.core.words import WalkEnd
 from drumline.errors import StoreError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -41,7 +45,9 @@ def happenings(draw: st.DrawFn) -> Event:
         ),
         ev.NodeEnded(node=node, visit=visit, failure=draw(TEXT)),
         ev.NodeLost(node=node, visit=visit, scope=scope, driver=DriverId("d"), spent=0.5),
-        ev.FlowEnded(status="done", scope=scope, node=node, output=draw(TEXT), reason=draw(TEXT), writes=draw(OBJECTS)),
+        ev.FlowEnded(
+            status=WalkEnd.DONE, scope=scope, node=node, output=draw(TEXT), reason=draw(TEXT), writes=draw(OBJECTS)
+        ),
     ]
     return draw(st.sampled_from(events))
 
@@ -63,6 +69,24 @@ def test_every_event_of_the_module_is_journaled_and_folded() -> None:
     for kind in FLOW_KINDS.values():
         with pytest.raises(AttributeError):  # it is applied, and misses the fields this empty event has not got
             fold_flow(FlowState(chart=flow(end())), [empty(kind)])
+
+
+def test_an_attempt_in_a_flow_is_read_from_a_journal_that_had_events_of_its_own_for_it() -> None:
+    place = '"node":"work","visit":2,"scope":"fix#1"'
+    former = [
+        ("AgentAsked", VERSION, f'{{{place},"agent":"bob","session":"s"}}'),
+        ("SessionNamed", VERSION, f'{{{place},"session":"t"}}'),
+        ("NodeSuspended", VERSION, f'{{{place},"failure":"quota","message":"none left","until":9.0,"spent":1.5}}'),
+    ]
+
+    asked, named, suspended = decode_all(former)
+
+    assert asked == begun_attempt(node="work", visit=2, scope="fix#1", attempt=0, agent="bob", session="s")
+    assert named == SessionOpened(node="work", visit=2, scope="fix#1", session="t")
+    assert suspended == waiting_attempt(
+        node="work", visit=2, scope="fix#1", attempt=0, failure="quota", message="none left", until=9.0, spent=1.5
+    )
+    assert fold_step(StepState(), [asked, suspended]) == StepState()  # the step's own attempt is told beside it
 
 
 def test_an_event_says_only_what_is_not_usual() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.builders import begun_attempt, waiting_attempt
 from tests.unit.flowscenes import begin_main, history_of, seen, tell
 
 from drumline.core import events as ev
@@ -13,7 +14,6 @@ from drumline.core.flow import events as fev
 from drumline.core.flow.metering import FlowMeter
 from drumline.core.flow.model import NodeId
 from drumline.core.flow.state import Key
-from drumline.core.ids import GateId
 from drumline.core.spending import ATTEMPTS, COST, UNPRICED, Leave, count_allowed
 from drumline.views.cost import describe_cost, usage_json
 from drumline.views.status import status_json
@@ -62,14 +62,14 @@ def test_what_a_flow_has_used_never_shrinks_and_is_the_sum_of_its_visits(data: s
         before = dict(meter.usage)
         heard: float | None = None
         key = Key("", NODE, visit)
-        meter.note(fev.AgentAsked(node=NODE, visit=visit))
+        meter.note(begun_attempt(node=NODE, visit=visit))
         for usage in data.draw(st.lists(USAGES, max_size=3)):
             heard = usage.get("input", 0.0)
             meter.note(fev.NodeUsed(node=NODE, visit=visit, usage=usage))
         usage = data.draw(USAGES)
         ends: list[tuple[ev.Event, float]] = [
             (fev.NodeLost(node=key.node, visit=visit), heard or 0.0),
-            (fev.NodeSuspended(node=key.node, visit=visit, usage=usage), usage.get("input", 0.0)),
+            (waiting_attempt(node=key.node, visit=visit, usage=usage), usage.get("input", 0.0)),
             (fev.NodeEnded(node=key.node, visit=visit, usage=usage), usage.get("input", 0.0)),
         ]
         event, counted = data.draw(st.sampled_from(ends))
@@ -81,7 +81,7 @@ def test_what_a_flow_has_used_never_shrinks_and_is_the_sum_of_its_visits(data: s
 
 
 def test_the_first_visit_counts_while_it_asks() -> None:
-    snapshot = seen(history_of(begin_main(), said=[ev.RunParked(gates=(GateId("g"),))]), live=False)
+    snapshot = seen(history_of(begin_main(), said=[ev.RunParked(gates=())]), live=False)
 
     assert "  1 visit, " in summary_lines(summary(snapshot))[1]
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from tests.unit.builders import begun_attempt, waiting_attempt
 from tests.unit.flows import begin, end, flow, script
 
-from drumline.core.flow.events import AgentAsked, NodeEnded, NodeLost, NodeStarted, NodeSuspended, SessionKept
+from drumline.core.events import AttemptEnded, AttemptStarted
+from drumline.core.flow.events import NodeEnded, NodeLost, NodeStarted, SessionKept
+from drumline.core.flow.fold import fold_flow
 from drumline.core.flow.model import NodeId
 from drumline.core.flow.relay import Relay, begin_attempt, choose_agent, end_attempt, suspend
-from drumline.core.flow.state import fold_flow
 from drumline.core.routing import LEAST_REST, MOST_RESTS, Candidate
 from drumline.core.taxonomy import WAITS
 
@@ -18,19 +20,19 @@ ALONE = (Candidate(name=""),)
 BOTH = (Candidate(name=""), Candidate(name="bob"))
 
 
-def ended(failure: str = "", *, question: str = "", resets_at: float | None = None) -> NodeSuspended:
+def ended(failure: str = "", *, question: str = "", resets_at: float | None = None) -> AttemptEnded:
     """How an attempt ended."""
-    return NodeSuspended(
+    return waiting_attempt(
         node=NODE, visit=1, failure=failure, message="why", question=question, session="s", resets_at=resets_at
     )
 
 
-def asked(agent: str = "") -> AgentAsked:
+def asked(agent: str = "") -> AttemptStarted:
     """An agent is asked."""
-    return AgentAsked(node=NODE, visit=1, agent=agent)
+    return begun_attempt(node=NODE, visit=1, agent=agent)
 
 
-def after(*failures: NodeSuspended, agents: tuple[Candidate, ...] = BOTH) -> Relay:
+def after(*failures: AttemptEnded, agents: tuple[Candidate, ...] = BOTH) -> Relay:
     """A visit in which attempts ended so, each with whoever was next."""
     relay = Relay()
     for one in failures:
@@ -132,7 +134,7 @@ def test_a_session_that_was_gone_on_with_counts_again_only_once_the_visit_has_ke
     fold_flow(state, [kept, NodeEnded(node=NODE, visit=1, next=(NODE,))])
     before = dict(state.sessions)
 
-    again = AgentAsked(node=NODE, visit=2, session="s-1")
+    again = begun_attempt(node=NODE, visit=2, session="s-1")
     fold_flow(state, [NodeStarted(node=NODE, visit=2), again, NodeLost(node=NODE, visit=2)])
 
     assert before == {NODE: kept}

@@ -15,13 +15,15 @@ from tools.docs.flowschema import flow_schema, render_schema
 
 import drumline
 from drumline.core.flow.edges import EdgeKind, edges_of, fan_out, plain_cycles, reachable
-from drumline.core.flow.fields import FLOW_FIELDS, KINDS, kind_name
+from drumline.core.flow.fields import FLOW_FIELDS
 from drumline.core.flow.inspection import Surroundings
+from drumline.core.flow.kinds import KINDS, kind_name
 from drumline.core.flow.model import (
     AgentNode,
     ApprovalNode,
     Case,
     CheckNode,
+    DocumentNode,
     EndNode,
     Flow,
     FlowSettings,
@@ -32,6 +34,7 @@ from drumline.core.flow.model import (
     MapNode,
     Node,
     NodeId,
+    PlanNode,
     RagNode,
     RouteNode,
     ScriptNode,
@@ -705,7 +708,12 @@ def test_reach_goes_by_every_kind_of_edge() -> None:
 
 def test_every_kind_of_node_has_a_word() -> None:
     nodes = [script("n"), agent("n"), llm("n"), approval("n"), ask("n"), over("n", "b"), check("n", "a", "b")]
-    stepping: list[Node] = [WorkspaceNode(id=NodeId("n")), LandNode(id=NodeId("n"))]
+    stepping: list[Node] = [
+        WorkspaceNode(id=NodeId("n")),
+        LandNode(id=NodeId("n")),
+        PlanNode(id=NodeId("n"), cause="heal", title="t", what="w", why="y"),
+        DocumentNode(id=NodeId("n"), kind="handoff", template="t"),
+    ]
     nodes_of_ours: list[Node] = [*nodes, *stepping, route("n", "a"), put("n"), end("n")]
     nodes_of_ours.insert(5, RagNode(id=NodeId("n"), documents=()))
 

@@ -8,9 +8,10 @@ import pytest
 from tests.unit.flows import begin, drive, each, end, ending, flow, printing, quiet, script, visited, walk
 
 from drumline.core.flow.events import FlowStarted, NodeEnded
+from drumline.core.flow.fold import fold_flow, fold_flows
 from drumline.core.flow.model import Case, FlowSettings, Json, NodeId, RouteNode, SetNode
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.state import FlowState, Key, fold_flow, fold_flows
+from drumline.core.flow.state import FlowState, Key
 from drumline.core.flow.walk import (
     Finish,
     RunNode,
@@ -114,7 +115,7 @@ def test_a_branch_that_fails_ends_the_flow_when_the_others_are_over() -> None:
     give(state, good, Outcome(output={}))
 
     assert meanwhile == []
-    assert next_nodes(state) == [Finish(reason="node 'bad': exit code 1")]
+    assert next_nodes(state) == [Finish(reason="node 'bad': exit code 1", failed=("bad",))]
 
 
 def test_after_a_failure_nothing_new_begins() -> None:
@@ -130,7 +131,7 @@ def test_after_a_failure_nothing_new_begins() -> None:
 
     give(state, start_all(state)[0], Outcome(failure="no"))
 
-    assert next_nodes(state) == [Finish(reason="node 'a': no")]
+    assert next_nodes(state) == [Finish(reason="node 'a': no", failed=("a",))]
 
 
 def test_two_ends_at_once_are_refused() -> None:

@@ -9,6 +9,7 @@ from drumline.core import gates
 from drumline.core.events import GateOpened
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks
+from drumline.core.words import GateKind
 from drumline.errors import InvalidInput
 from drumline.record import replace
 
@@ -47,7 +48,9 @@ def test_an_agent_s_question_takes_no_blank_answer(text: str) -> None:
 
 
 def test_nothing_is_refused_in_words_where_a_rule_asks_for_more() -> None:
-    asked = GateOpened(gate=GateId("g"), kind="input", question="q", options=(), free=True, rule="len(input) > 0")
+    asked = GateOpened(
+        gate=GateId("g"), kind=GateKind.INPUT, question="q", options=(), free=True, rule="len(input) > 0"
+    )
 
     with pytest.raises(InvalidInput, match="must not be empty"):
         gates.check_reply(asked, "")
@@ -82,7 +85,11 @@ def test_the_owner_named_in_a_file_is_named_in_the_question() -> None:
 
 
 def test_further_attempts_are_further_questions() -> None:
-    assert [gates.name_gate("approve", STEP.id, n) for n in (0, 1, 2)] == ["approve-a", "approve-a.2", "approve-a.3"]
+    assert [gates.name_gate(GateKind.APPROVE, STEP.id, n) for n in (0, 1, 2)] == [
+        "approve-a",
+        "approve-a.2",
+        "approve-a.3",
+    ]
 
 
 def test_waves_count_from_one() -> None:

@@ -9,12 +9,15 @@ from drumline.core.judge import (
     Touched,
     compare_judges,
     find_touched,
+    has_tests,
     is_doubtful,
     is_grave,
     is_mixed,
+    list_judging,
     list_reverted,
     names_new_test,
 )
+from drumline.core.recipes import list_executed, name_sources
 
 T, C, S = JudgeKind.TEST, JudgeKind.CONFIG, JudgeKind.SCRIPT
 
@@ -52,6 +55,18 @@ def classify(path: str, *commands: str, parts: str | None = None, files: tuple[s
         ("calc.py", None),
         ("src/contest.py", None),
         ("src/latest.ts", None),
+        ("test.sh", T),
+        ("run-tests.sh", T),
+        ("greet_test.sh", T),
+        ("all.bats", T),
+        ("test_calc.c", T),
+        ("src/calc-test.cpp", T),
+        ("src/tests.rs", T),
+        ("test.js", T),
+        ("calc.c", None),
+        ("contest.sh", None),
+        ("testing.c", None),
+        ("test_data.json", None),
         ("docs/testing.md", None),
         ("specs/001-login/tasks.md", None),
         ("openspec/changes/a/specs/login/spec.md", None),
@@ -80,10 +95,63 @@ def test_a_file_is_judge_or_work_by_its_name(path: str, kind: JudgeKind | None) 
         ("all.sh", "sh all.sh | grep -q OK", S),
         ("tests/test_a.py", "pytest tests/test_a.py::test_x", T),
         ("calc.py", "make test", None),
+        ("test.sh", "sh test.sh", S),
     ],
 )
 def test_a_script_that_a_check_names_is_judge(path: str, command: str, kind: JudgeKind | None) -> None:
     assert classify(path, command) is kind
+
+
+MADE = (
+    "PY = python3\n\ntest: lint\n\t@sh scripts/check.sh --all\n\t$(PY) app.py && bash build.sh\n"
+    "lint:\n\t-$(MAKE) types\n\ntypes:\n\tpython3 verify.py\n\nrelease:\n\t./release_check.sh\n"
+)
+PACKAGED = '{"scripts": {"test": "npm run -s lint && node ci.js", "pretest": "sh suite.sh", "lint": "node lint.js"}}'
+SOURCES = {"Makefile": MADE, "package.json": PACKAGED}
+
+
+@pytest.mark.parametrize(
+    ("path", "command", "kind"),
+    [
+        ("scripts/check.sh", "make test", S),
+        ("verify.py", "make -s test", S),
+        ("release_check.sh", "make test", None),
+        ("release_check.sh", "make release", S),
+        ("app.py", "make test", None),
+        ("build.sh", "make test", None),
+        ("verify.py", "make -C sub test", None),
+        ("verify.py", "pytest", None),
+        ("ci.js", "CI=1 npm test", S),
+        ("suite.sh", "npm t", S),
+        ("lint.js", "pnpm run test", S),
+        ("lint.js", "yarn build", None),
+        ("ci.js", "npm --prefix web test", None),
+        ("ci.js", "cd web && npm test", None),
+    ],
+)
+def test_a_script_that_judges_by_its_name_is_judge_where_a_target_executes_it(
+    path: str, command: str, kind: JudgeKind | None
+) -> None:
+    found = find_touched({path: "modified"}, [command], {}, executed=list_executed([command], SOURCES))
+
+    assert [file.kind for file in found] == ([kind] if kind else [])
+
+
+@pytest.mark.parametrize(
+    ("command", "sources"),
+    [
+        ("make test", ("GNUmakefile", "makefile", "Makefile", "package.json")),
+        ("cd web && npm test", ("package.json",)),
+        ("pytest -q", ()),
+    ],
+)
+def test_only_commands_that_look_up_what_they_execute_are_unfolded(command: str, sources: tuple[str, ...]) -> None:
+    assert name_sources([command]) == sources
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"scripts": 1}', '{"scripts": {"test": 1}}'])
+def test_a_package_that_cannot_be_read_executes_nothing(text: str) -> None:
+    assert list_executed(["npm test"], {"package.json": text}) == []
 
 
 def test_a_program_that_the_step_is_to_write_is_work() -> None:
@@ -146,6 +214,8 @@ def test_a_mixed_file_whose_part_differs_is_configuration() -> None:
         ([("tests/test_a.py", T, "deleted")], True, True, ["tests/test_a.py"]),
         ([("conftest.py", C, "created")], True, True, ["conftest.py"]),
         ([("Makefile", S, "modified")], True, True, ["Makefile"]),
+        ([("scripts/check.sh", S, "modified")], True, True, ["scripts/check.sh"]),
+        ([("app.py", S, "modified")], True, False, ["app.py"]),
     ],
 )
 def test_new_tests_and_scripts_take_nothing_away(
@@ -154,6 +224,28 @@ def test_new_tests_and_scripts_take_nothing_away(
     files = [Touched(path=path, kind=kind, change=change) for path, kind, change in touched]
 
     assert (is_doubtful(files), is_grave(files), list_reverted(files)) == (doubtful, grave, reverted)
+
+
+def test_tests_that_are_part_of_the_task_are_no_judge_of_the_base() -> None:
+    task = Touched(path="tests/test_a.py", kind=T, change="modified", work=True)
+    settings = Touched(path="pytest.ini", kind=C, change="modified")
+
+    assert not is_doubtful([task])
+    assert (list_reverted([task, settings]), list_judging([task, settings])) == (
+        ["pytest.ini"],
+        ["tests/test_a.py", "pytest.ini"],
+    )
+    assert has_tests([task])
+    assert not has_tests([settings])
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"), [("golden/a.txt", T), ("golden/deep/b.txt", T), ("a.txt", None), ("conftest.py", C)]
+)
+def test_what_the_setting_judge_names_counts_as_a_test(path: str, kind: JudgeKind | None) -> None:
+    found = find_touched({path: "modified"}, ["make"], {}, more=["golden/"])
+
+    assert (found[0].kind if found else None) is kind
 
 
 def test_a_command_that_names_a_new_test_cannot_run_without_it() -> None:

@@ -17,8 +17,9 @@ ROOT = Path(drumline.__file__).parent
 LAYERS = (
     {"errors", "record"},
     {"core", "extras"},
-    {"configfiles", "datatext", "garbage"},
+    {"configfiles", "datatext", "garbage", "walltimes"},
     {"protection", "settingvalues"},
+    {"settingrows"},
     {"ports", "views", "settings", "profiles"},
     {"isolation"},
     {
@@ -194,14 +195,14 @@ def test_modules_that_import_each_other_are_found(tmp_path: Path) -> None:
     root = write_package(
         tmp_path / "drumline",
         {
-            "models/builtin.py": "def late():\n    from drumline.models.errand import Errand\n",
-            "models/errand.py": FOR_TYPES + "    from drumline.models.builtin import Agent\n",
+            "models/builtin.py": "def late():\n    from drumline.models.builtin_session import BuiltinSession\n",
+            "models/builtin_session.py": FOR_TYPES + "    from drumline.models.builtin import Agent\n",
             "models/tiers.py": "import json\n",
             "wiring.py": "from drumline.models import builtin, tiers\n",
         },
     )
 
-    assert find_knots(root) == [["drumline.models.builtin", "drumline.models.errand"]]
+    assert find_knots(root) == [["drumline.models.builtin", "drumline.models.builtin_session"]]
 
 
 def test_every_module_has_a_place_in_the_layers() -> None:

@@ -9,6 +9,7 @@ from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import GateId, StepId
 from drumline.core.state import RunState
+from drumline.core.words import Mode, RunEnd, StepEnd
 from drumline.engine.messages import outcome_of
 from drumline.ports.journal import Message
 from drumline.record import replace
@@ -16,7 +17,7 @@ from drumline.record import replace
 A = StepId("a")
 WORKING = [ev.StepStarted(step=A)]
 RESTING = [*WORKING, ev.StepDeferred(step=A, until=50.0)]
-SKIPPED = [ev.StepFinished(step=A, state="skipped", reason="why")]
+SKIPPED = [ev.StepFinished(step=A, state=StepEnd.SKIPPED, reason="why")]
 REOPENED = [ev.StepReopened(step=A, reason="why", by="me")]
 
 
@@ -64,12 +65,12 @@ def test_cancel_counts_once_and_not_after_the_end() -> None:
 
     assert outcome("cancel") == [cancel]
     assert outcome("cancel", cancel) == []
-    assert outcome("cancel", ev.RunEnded(state="blocked")) == []
+    assert outcome("cancel", ev.RunEnded(state=RunEnd.BLOCKED)) == []
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [("sequential", [ev.ModeChanged(mode="sequential")]), ("parallel", []), ("ask", []), ("", [])],
+    [("sequential", [ev.ModeChanged(mode=Mode.SEQUENTIAL)]), ("parallel", []), ("ask", []), ("", [])],
 )
 def test_a_mode_counts_if_it_is_another_one(value: str, expected: list[ev.Event]) -> None:
     assert outcome("mode", value=value) == expected
@@ -78,7 +79,7 @@ def test_a_mode_counts_if_it_is_another_one(value: str, expected: list[ev.Event]
 def test_an_express_plan_stays_sequential() -> None:
     run = run_of()
     run.plan = replace(run.plan, express=True)
-    run.mode = "sequential"
+    run.mode = Mode.SEQUENTIAL
 
     assert outcome_of(run, Message(kind="mode", value="parallel"), []) == []
 

@@ -28,7 +28,7 @@ def mirrored(marks: Marks, ticked: tuple[int, ...] = ()) -> ev.PlanMirrored:
 
 def run_of(*events: ev.Event) -> RunState:
     """A run of one step."""
-    return Scene(steps=[STEP], events=events).run()
+    return Scene(steps=[STEP, step_of("b")], events=events).run()
 
 
 def want(run: RunState, *, found: Marks = READY, claimed_at: str = "") -> Wanted | None:

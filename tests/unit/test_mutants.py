@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
 
-from drumline.core.mutants import MOST, MutantKind, list_mutants
+from drumline.core.mutants import (
+    MOST,
+    MutantKind,
+    choose_mutants,
+    list_changed_lines,
+    list_expectations,
+    list_mutants,
+)
 
 
 def changes(source: str, line: int = 1) -> set[tuple[str, str]]:
@@ -20,6 +27,8 @@ def changes(source: str, line: int = 1) -> set[tuple[str, str]]:
     ("source", "before", "after"),
     [
         ("x = a == b\n", "==", "!="),
+        ("x = a == 3\n", "==", ">="),
+        ("x = (a, b) == (2, 3)\n", "==", ">="),
         ("x = a < b\n", "<", "<="),
         ("x = a >= b\n", ">=", ">"),
         ("x = a not  in b\n", "not  in", "in"),
@@ -56,6 +65,70 @@ def test_a_place_is_changed(source: str, before: str, after: str) -> None:
 )
 def test_what_shows_nothing_is_left_alone(source: str) -> None:
     assert changes(source) == set()
+
+
+@pytest.mark.parametrize("source", ["x = a == b\n", "x = a == 'b'\n", "x = a == (b, 3)\n", "x = a == True\n"])
+def test_what_is_not_compared_with_numbers_has_no_limit(source: str) -> None:
+    assert ("==", ">=") not in changes(source)
+
+
+@pytest.mark.parametrize(
+    ("source", "before", "after"),
+    [
+        ("assert add(2, 3) == 5\n", "5", "6"),
+        ("assert 'a' == name\n", "'a'", "'a?'"),
+        ("self.assertEqual(add(2, 3), 5)\n", "5", "6"),
+        ("self.assertEqual(is_open(), True, 'why')\n", "True", "False"),
+        ("assert share() == 0.5\n", "0.5", "1.5"),
+    ],
+)
+def test_what_a_test_expects_is_changed(source: str, before: str, after: str) -> None:
+    assert [(mutant.before, mutant.after) for mutant in list_expectations(source, {1})] == [(before, after)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "assert add(2, 3)\n",
+        "assert add(2, 3) != 5\n",
+        "assert 5 == 5\n",
+        "assert a() == b()\n",
+        "assert a() == None\n",
+        "assert a() == 1e300\n",
+        "self.assertAlmostEqual(add(), 5)\n",
+        "assert (\n",
+    ],
+)
+def test_what_need_not_be_equal_to_one_value_is_left_alone(source: str) -> None:
+    assert list_expectations(source, {1}) == []
+
+
+def test_only_what_was_executed_is_expected() -> None:
+    source = "assert a() == 1\nassert b() == 2\n"
+
+    assert [mutant.line for mutant in list_expectations(source, {2})] == [2]
+
+
+def test_what_tests_expect_comes_first_and_leaves_room_for_the_rest() -> None:
+    own = list_mutants("".join(f"x{number} = a + {number}\n" for number in range(10)), range(1, 11))
+    theirs = list_expectations("assert a() == 1\nassert a() == 2\nassert a() == 3\n", {1, 2, 3})
+
+    found = choose_mutants({"a.py": own}, {"test_a.py": theirs})
+
+    assert [path for path, _ in found] == ["test_a.py", "test_a.py", *["a.py"] * (MOST - 2)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines"),
+    [
+        (None, "a\nb\n", {1, 2}),
+        ("a\nb\n", "a\nb\n", set()),
+        ("a\nb\nc\n", "a\nx\nc\nd\n", {2, 4}),
+        ("a\nb\n", "b\n", set()),
+    ],
+)
+def test_lines_that_a_text_did_not_have_before_are_counted(before: str | None, after: str, lines: set[int]) -> None:
+    assert list_changed_lines(before, after) == lines
 
 
 def test_only_changed_lines_have_mutants() -> None:

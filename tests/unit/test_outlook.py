@@ -30,6 +30,7 @@ def test_steps_that_are_over_or_not_selected_are_not_counted() -> None:
     plan = read(step("a"), step("b"), step("c"), a=Status.DONE)
 
     assert look_ahead(plan, (), [StepId("a"), StepId("b")]).in_words() == "would be proved: 1 of 1"
+    assert look_ahead(plan, (), [StepId("a")]).in_words() == "would be proved: nothing is left to do"
 
 
 def test_what_waits_for_a_blocked_step_is_not_reached() -> None:

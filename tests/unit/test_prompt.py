@@ -7,9 +7,10 @@ from tests.unit.builders import TREE
 
 from drumline.core.blocked import OFFER, find_question
 from drumline.core.events import CheckEnded
+from drumline.core.handoffs import MOST_HANDOFFS, MOST_WORDS, Handoff
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Step
-from drumline.core.prompt import MOST_OUTPUT, Brief, write_prompt
+from drumline.core.prompt import MOST_OTHERS, MOST_OUTPUT, Brief, Header, write_prompt
 from drumline.record import replace
 
 STEP = Step(id=StepId("step-1"), title="Add the parser")
@@ -100,3 +101,108 @@ def test_the_agent_is_told_how_to_ask_a_person() -> None:
 
     assert OFFER in prompt
     assert find_question(prompt) == ""
+
+
+WHOLE = """# Task: Add the parser (step-2)
+
+Agent: coder
+Phase: step-2 of 3
+Batch: 2
+Session: 261118-070940-qg8
+
+Progress: Phase 2 of 3: Add the parser
+
+You are working on one step of the plan “Demo”. The current directory is a git worktree made for this step alone. \
+Do this step and nothing else. Leave your changes in the work tree; they are committed for you. Files of the plan and \
+`.drumline/` are managed for you: changes to them are dropped.
+
+## The plan in its own words
+
+One language, one parser.
+
+#### What we're not doing
+
+No compiler.
+
+## The step
+
+Write it.
+
+## Context
+
+As the lexer does.
+
+## Acceptance criteria
+
+- It parses.
+
+## What the steps left that this one needs
+
+### step-1: Add the lexer
+
+Landed as 0123456789ab. It changed `lexer.py`.
+
+Its agent reported, which nobody has proved:
+
+Tokens are tuples.
+
+### step-0: Decide
+
+Its handoff is missing.
+
+## You must
+
+- Follow the patterns that the step names under Context.
+- Derive tests from the acceptance criteria, where tests can show them.
+
+## You must not
+
+- Do what the plan or the step calls out of scope.
+- Do the work of other steps: step-3 (Print it).
+
+## How it will be judged
+
+These commands are run after you finish; each must exit with 0.
+
+- `make test`
+
+## If a person has to decide
+
+{offer}
+"""
+
+
+def test_the_whole_prompt_of_a_step_in_the_middle_of_a_plan() -> None:
+    brief = replace(
+        BRIEF,
+        step=replace(STEP, id=StepId("step-2")),
+        text="Write it.\n\n## Context\n\nAs the lexer does.\n\n## Acceptance criteria\n\n- It parses.\n",
+        checks=(Check(command="make test"),),
+        header=Header(agent="coder", session="261118-070940-qg8", number=2, total=3, batch="2"),
+        preamble="One language, one parser.\n\n## What we're not doing\n\nNo compiler.",
+        handoffs=(
+            Handoff(
+                step=StepId("step-1"),
+                title="Add the lexer",
+                words="Tokens are tuples.",
+                claimed=True,
+                commit="0123456789abcdef",
+                files=("lexer.py",),
+            ),
+            Handoff(step=StepId("step-0"), title="Decide"),
+        ),
+        others=("step-3 (Print it)",),
+    )
+
+    assert write_prompt(brief) == WHOLE.format(offer=OFFER.strip())
+
+
+def test_what_was_left_is_cut_and_what_is_too_much_is_counted() -> None:
+    many = [Handoff(step=StepId(f"s{n}"), title="T", words="w" * 5_000) for n in range(MOST_HANDOFFS + 2)]
+
+    prompt = write_prompt(replace(BRIEF, handoffs=many, others=[f"o{n}" for n in range(MOST_OTHERS + 3)]))
+
+    assert prompt.count("w" * MOST_WORDS + " … (cut)") == MOST_HANDOFFS
+    assert "w" * (MOST_WORDS + 1) not in prompt
+    assert f"of which nothing is told here: s{MOST_HANDOFFS} (T), s{MOST_HANDOFFS + 1} (T)." in prompt
+    assert f"o{MOST_OTHERS - 1}; and 3 more." in prompt

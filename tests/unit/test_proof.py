@@ -7,7 +7,8 @@ import pytest
 from drumline.core import codec
 from drumline.core.events import StepFinished
 from drumline.core.ids import StepId
-from drumline.core.proof import Colour, Facts, Level, Proof, Reason, settle
+from drumline.core.proof import Colour, Facts, Level, Proof, Reason, Require, settle
+from drumline.core.words import StepEnd
 from drumline.record import replace
 
 G, R, U = Colour.GREEN, Colour.RED, Colour.UNKNOWN
@@ -43,7 +44,7 @@ GREEN = Facts(total=2, passed=2, same_tree=True, before=(G, R))
         "inherited",
         "no checks",
         "one could not be run",
-        "merged",
+        "another tree",
         "unchanged",
         "ignored",
         "may only read",
@@ -56,7 +57,7 @@ def test_a_level_follows_from_what_was_seen(facts: Facts, level: Level, why: tup
 
 
 def test_a_level_is_read_back_from_the_journal() -> None:
-    finished = StepFinished(step=StepId("a"), state="done", level=Level.UNPROVED, why=(Reason.NOT_RUN,))
+    finished = StepFinished(step=StepId("a"), state=StepEnd.DONE, level=Level.UNPROVED, why=(Reason.NOT_RUN,))
 
     read = codec.decode("StepFinished", 1, codec.encode(finished))
 
@@ -72,7 +73,7 @@ def test_a_level_is_read_back_from_the_journal() -> None:
         ('{"step":"a","state":"done","checks_passed":1,"checks_total":1}', "not_run"),
         ('{"step":"a","state":"blocked"}', None),
     ],
-    ids=["proved", "unchanged", "no checks", "merged", "not done"],
+    ids=["proved", "unchanged", "no checks", "another tree", "not done"],
 )
 def test_journals_of_earlier_versions_tell_their_levels(body: str, proof: Proof | str | None) -> None:
     read = codec.decode("StepFinished", 1, body)
@@ -85,3 +86,35 @@ def test_journals_of_earlier_versions_tell_their_levels(body: str, proof: Proof 
 def test_a_level_that_this_version_does_not_know_stops_the_reader() -> None:
     with pytest.raises(Exception, match="does not know"):
         codec.decode("StepFinished", 1, '{"step":"a","state":"done","level":"certain"}')
+
+
+@pytest.mark.parametrize(
+    ("level", "why", "enough"),
+    [
+        (Level.PROVED, (), "none kept proved"),
+        (Level.KEPT, (Reason.GREEN_BEFORE,), "none kept"),
+        (Level.UNPROVED, (Reason.NO_CHECKS,), "none"),
+        (Level.DECLARED, (), "none kept proved"),
+        (Level.READ_ONLY, (), "none kept proved"),
+    ],
+)
+def test_a_level_is_enough_for_what_asks_for_no_more(level: Level, why: tuple[Reason, ...], enough: str) -> None:
+    proof = Proof(level=level, why=why)
+
+    assert [require.value for require in Require if proof.is_enough(require)] == enough.split()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (Proof(level=Level.KEPT, why=(Reason.TESTS_CHANGED,)), Proof(level=Level.PROVED)),
+        (
+            Proof(level=Level.KEPT, why=(Reason.GREEN_BEFORE, Reason.TESTS_CHANGED)),
+            Proof(level=Level.KEPT, why=(Reason.GREEN_BEFORE,)),
+        ),
+        (Proof(level=Level.KEPT, why=(Reason.RED_BEFORE,)), Proof(level=Level.KEPT, why=(Reason.RED_BEFORE,))),
+        (Proof(level=Level.UNPROVED, why=(Reason.NO_CHECKS,)), Proof(level=Level.UNPROVED, why=(Reason.NO_CHECKS,))),
+    ],
+)
+def test_a_yes_of_a_person_settles_changed_tests_and_nothing_else(before: Proof, after: Proof) -> None:
+    assert before.after_review() == after

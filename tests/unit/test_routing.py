@@ -11,6 +11,7 @@ from tests.unit.stepping import advance
 
 from drumline.core import events as ev
 from drumline.core import gates
+from drumline.core.blocked import Reply
 from drumline.core.codec import decode
 from drumline.core.commands import Attempt, Command, Defer, Finish, Park
 from drumline.core.ids import GateId, StepId
@@ -19,7 +20,9 @@ from drumline.core.plan import Marks, Status
 from drumline.core.routing import Candidate, choose, find_rest, list_workers, plan_rest
 from drumline.core.spending import count_left, sum_agents, sum_run
 from drumline.core.state import RunState
-from drumline.core.stepstate import StepState, fold_step
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import StepState
+from drumline.core.words import StepEnd
 from drumline.record import replace
 
 STEP = step_of("a")
@@ -35,8 +38,8 @@ def begin(
 
 
 def run_of(started: ev.RunStarted, *events: ev.Event) -> RunState:
-    """A run of one step."""
-    return Scene(steps=[STEP], started=started, events=events).run()
+    """A run of two steps, of which the first is looked at."""
+    return Scene(steps=[STEP, step_of("b")], started=started, events=events).run()
 
 
 def tried(number: int, agent: str = "", *, failure: str = "", **more: object) -> list[ev.Event]:
@@ -90,7 +93,7 @@ def test_without_others_a_quota_blocks_or_waits_as_its_time_says() -> None:
     blocked = follow(state_of(tried(1, failure="quota")), run)
     waits = follow(state_of(tried(1, failure="quota", resets_at=50.0)), run)
 
-    assert blocked == Finish(state="blocked", reason="the agent's quota is used up: so")
+    assert blocked == Finish(state=StepEnd.BLOCKED, reason="the agent's quota is used up: so")
     assert waits == Defer(until=50.0, reason="the agent's quota is used up: so")
 
 
@@ -103,7 +106,9 @@ def test_what_the_work_or_time_may_mend_is_not_handed_over(failure: str) -> None
 
 
 def test_a_permanent_failure_is_final_whoever_is_left() -> None:
-    assert follow(state_of(tried(1, failure="permanent")), run_of(begin("x"))) == Finish(state="failed", reason="so")
+    assert follow(state_of(tried(1, failure="permanent")), run_of(begin("x"))) == Finish(
+        state=StepEnd.FAILED, reason="so"
+    )
 
 
 def test_a_quota_waited_for_makes_its_agent_able_again_and_others_not() -> None:
@@ -137,7 +142,7 @@ def test_another_quota_of_the_step_may_be_the_one_to_wait_for() -> None:
     [
         ev.PlanMirrored(step=STEP.id, marks=Marks(status=Status.CLAIMED), path="plan/a.md", digest="d"),
         ev.StepReopened(step=STEP.id),
-        ev.StepFinished(step=STEP.id, state="skipped"),
+        ev.StepFinished(step=STEP.id, state=StepEnd.SKIPPED),
         ev.PlanChanged(removed=(STEP.id,)),
     ],
 )
@@ -182,7 +187,7 @@ def test_a_question_waits_for_its_answer_and_then_goes_on_with_it() -> None:
 
     assert found[:2] == [Park(gate=asks.gate, opens=asks), Park(gate=asks.gate)]
     assert isinstance(found[2], Attempt)
-    assert found[2].answers == (("Which?", "this one"),)
+    assert found[2].answers == (Reply(asked="Which?", said="this one"),)
     assert found[2].tier == "standard"
 
 
@@ -266,7 +271,7 @@ def test_events_from_before_there_were_several_agents_can_still_be_read() -> Non
     assert (started.agent, started.session) == ("", "")
     assert isinstance(ended, ev.AttemptEnded)
     assert follow(state_of([started, ended]), run_of(begin())) == Finish(
-        state="blocked", reason="the agent's quota is used up: x"
+        state=StepEnd.BLOCKED, reason="the agent's quota is used up: x"
     )
     assert parked == ev.RunParked(gates=(GateId("g"),), until=None)
 

@@ -10,22 +10,13 @@ from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import GateId, StepId
+from drumline.core.needs import satisfied, settled, unmet
 from drumline.core.plan import Marks, Status, Step
-from drumline.core.schedule import (
-    Obstacle,
-    Surroundings,
-    assignee,
-    manual_items,
-    next_step,
-    obstacle,
-    ready,
-    satisfied,
-    settled,
-    side_by_side,
-    unmet,
-    wave_gate,
-)
-from drumline.core.state import RunState, fold_run
+from drumline.core.runfold import fold_run
+from drumline.core.schedule import Obstacle, Surroundings, assignee, next_step, obstacle, ready, side_by_side
+from drumline.core.state import RunState
+from drumline.core.waves import find_barrier, find_due_wave, manual_items
+from drumline.core.words import Hindrance
 from drumline.record import replace
 
 NOW = 10_000.0
@@ -102,7 +93,7 @@ def test_all_needs_have_to_be_met() -> None:
     both = fold_run(run_of(DIAMOND, finish("a"), finish("b")), [finish("c")])
 
     assert unmet(one, DIAMOND[3]) == ["c"]
-    assert blocker(one, "d") == Obstacle(kind="needs", text="needs c", steps=(StepId("c"),))
+    assert blocker(one, "d") == Obstacle(kind=Hindrance.NEEDS, text="needs c", steps=(StepId("c"),))
     assert blocker(both, "d") is None
 
 
@@ -131,7 +122,7 @@ def test_what_is_in_order_waits_for_all_that_stands_before_it(
 ) -> None:
     run = run_of(steps, *events, *([finish("a", state)] if state else []))
 
-    assert blocker(run, "c") == Obstacle(kind="needs", text="needs a", steps=(A,))
+    assert blocker(run, "c") == Obstacle(kind=Hindrance.NEEDS, text="needs a", steps=(A,))
 
 
 @pytest.mark.parametrize(("steps", "events"), PASSED, ids=["elsewhere", "skipped", "declared", "done"])
@@ -156,7 +147,7 @@ def test_nothing_starts_behind_a_step_that_stands_still_in_another_repository(st
 
     run = run_of(steps, finish("a"), changed)
 
-    assert blocker(run, "c") == Obstacle(kind="needs", text="needs b", steps=(B,))
+    assert blocker(run, "c") == Obstacle(kind=Hindrance.NEEDS, text="needs b", steps=(B,))
 
 
 def test_who_said_to_proceed_at_a_step_is_not_asked_again_behind_it() -> None:
@@ -196,7 +187,7 @@ def test_proceeding_anyway_does_not_skip_needs_that_the_run_is_about_itself() ->
 
     found = blocker(run, "c")
 
-    assert found == Obstacle(kind="needs", text="needs b", steps=(B,))
+    assert found == Obstacle(kind=Hindrance.NEEDS, text="needs b", steps=(B,))
 
 
 # --- gates and waves --------------------------------------------------------------------------------------------
@@ -208,7 +199,7 @@ def test_an_open_gate_about_the_step_keeps_it_back_and_its_answer_lets_it_go() -
 
     fold_run(run, [ev.GateAnswered(gate=GateId("g"), choice="yes")])
 
-    assert before == Obstacle(kind="gate", text="waiting for an answer to gate g", gate=GateId("g"))
+    assert before == Obstacle(kind=Hindrance.GATE, text="waiting for an answer to gate g", gate=GateId("g"))
     assert blocker(run, "a") is None
 
 
@@ -249,14 +240,16 @@ def test_a_wave_is_asked_about_once_if_it_landed_with_manual_items(
 ) -> None:
     run = run_of(steps, *events, started=run_started(autonomy=autonomy))
 
-    assert wave_gate(run) == level
+    assert find_due_wave(run, find_barrier(run)) == level
 
 
 def test_a_wave_waits_for_all_its_steps() -> None:
     steps = [step_of("a", manual=["look"]), step_of("x"), step_of("b", "a")]
 
-    assert wave_gate(run_of(steps, finish("a"))) is None
-    assert wave_gate(run_of(steps, finish("a"), finish("x"))) == 0
+    half, whole = run_of(steps, finish("a")), run_of(steps, finish("a"), finish("x"))
+
+    assert find_due_wave(half, find_barrier(half)) is None
+    assert find_due_wave(whole, find_barrier(whole)) == 0
 
 
 def test_a_wave_whose_items_were_asked_about_before_is_not_asked_about_again() -> None:
@@ -265,7 +258,7 @@ def test_a_wave_whose_items_were_asked_about_before_is_not_asked_about_again() -
     asked = gates.wave(0, [(A, "one"), (B, "two"), (StepId("c"), "early")])
     run = run_of(steps, finish("a"), finish("c"), finish("b"), asked)
 
-    assert wave_gate(run) is None
+    assert find_due_wave(run, find_barrier(run)) is None
 
 
 def test_an_open_wave_gate_keeps_deeper_steps_back_but_not_those_in_work_or_beside_it() -> None:
@@ -276,7 +269,7 @@ def test_an_open_wave_gate_keeps_deeper_steps_back_but_not_those_in_work_or_besi
 
     found = blocker(waiting, "b")
 
-    assert found == Obstacle(kind="gate", text="waiting for an answer to gate wave-1", gate=GateId("wave-1"))
+    assert found == Obstacle(kind=Hindrance.GATE, text="waiting for an answer to gate wave-1", gate=GateId("wave-1"))
     assert blocker(waiting, "x") is None
     assert blocker(working, "b") is None
 
@@ -298,7 +291,7 @@ def test_a_fresh_foreign_claim_is_respected_until_it_is_stale() -> None:
     fresh = blocker(run, "a", world)
     stale = blocker(run, "a", replace(world, now=NOW + 1))
 
-    assert fresh == Obstacle(kind="foreign", text="claimed by somebody since then", until=NOW + 1)
+    assert fresh == Obstacle(kind=Hindrance.FOREIGN, text="claimed by somebody since then", until=NOW + 1)
     assert stale is None
 
 

@@ -47,7 +47,7 @@ def test_every_row_has_a_variable_and_one_sentence_of_help() -> None:
 
     assert [row.env for row in rows if row.env != "DRUMLINE_" + row.key.upper()] == []
     assert [row.key for row in rows if not row.help.endswith(".")] == []
-    assert {row.flag for row in rows} == {"", "--agent", "--mode", "--autonomy", "--jobs", "--retries"}
+    assert {row.flag for row in rows} == {"", "--agent", "--mode", "--autonomy", "--jobs", "--retries", "--require"}
 
 
 def test_a_nearer_source_beats_a_farther_one() -> None:

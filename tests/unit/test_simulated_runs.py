@@ -15,17 +15,23 @@ from tests.unit.stepping import advance
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import gates
+from drumline.core.acceptance import list_doubts
 from drumline.core.decide import decide
 from drumline.core.ids import DriverId, StepId, Tree
+from drumline.core.mutants import Mutation, Survivor
+from drumline.core.needs import satisfied, settled
 from drumline.core.orders import orders_for
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.proof import Colour, Compared
 from drumline.core.routing import has_other, list_workers
-from drumline.core.schedule import Surroundings, obstacle, satisfied, settled
-from drumline.core.state import RunState, fold_run
+from drumline.core.runfold import fold_run
+from drumline.core.schedule import Surroundings, obstacle
+from drumline.core.state import RunState
+from drumline.core.stepfold import fold_step
 from drumline.core.steprules import recover
-from drumline.core.stepstate import StepState, fold_step
+from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import Failure
+from drumline.core.words import Mutants
 from drumline.record import replace
 
 MOST_MOVES = 4_000
@@ -101,7 +107,7 @@ class Simulation:
                 assert not self.claimed
                 fold_run(self.run, [ev.RunEnded(state=state, reason=reason)])
             case _:
-                assert isinstance(command, cmd.Linger)
+                assert isinstance(command, cmd.Wait)
                 assert self.claimed or command.until is not None
                 self.now = max(self.now, command.until or 0.0)
 
@@ -153,6 +159,10 @@ class Simulation:
                 fold_run(self.run, [ev.StepFinished(step=step, state=command.state, reason=command.reason)])
             case cmd.Restart(round=number):
                 fold_step(state, [ev.StepRestarted(round=number)])
+            case cmd.Rebase(onto=onto):
+                conflicts = ("a.py",) if self.dice.random() < 0.3 else ()
+                moved = ev.WorkRebased(base=onto, ready=Tree("t"), tree=self._tree(), conflicts=conflicts)
+                fold_step(state, [moved])
             case _:
                 intent, outcome = self._act(state, command)
                 fold_step(state, [intent])
@@ -193,8 +203,13 @@ class Simulation:
                 found = [Compared(check=n, command="", colour=self.dice.choice([*Colour])) for n in numbers]
                 compared = ev.ComparisonEnded(against=against, tree=Tree("t"), found=tuple(found))
                 return ev.ComparisonStarted(against=against), compared
+            case cmd.Mutate():
+                survivor = Survivor(path="a.py", line=1, before="+", after="-")
+                tried = Mutation(tried=1, survivors=(survivor,) if self.dice.random() < 0.5 else ())
+                return ev.MutantsStarted(tree=tree), ev.MutantsEnded(found=tried)
             case _:
                 assert isinstance(command, cmd.Land)
+                assert (state.mutants is None) == (self.started.mutants is not Mutants.GATE)
                 proofs = [verdict.ended for verdict in state.verdicts.values()]
                 assert {(p.exit_code, p.tree, p.tree_after) for p in proofs} == {(0, tree, tree)}
                 assert len(proofs) == 2
@@ -220,7 +235,9 @@ class Simulation:
 
     def _landing(self, tree: Tree) -> ev.Event:
         if self.dice.random() < 0.1:
-            return ev.LandingRefused(reason="conflict")
+            return ev.LandingRefused(reason="checked out")
+        if self.dice.random() < 0.2:
+            return ev.LandingRefused(reason="others have landed", behind=COMMIT)
         return ev.StepLanded(commit=COMMIT, tree=tree)
 
     def _tree(self) -> Tree:
@@ -267,6 +284,7 @@ def simulations(draw: st.DrawFn) -> Callable[[], Simulation]:
         named=selection is not None,
     )
     others = draw(st.sampled_from([(), ("x",), ("x", "y")]))
+    started = replace(started, mutants=draw(st.sampled_from([*Mutants])))
     started = replace(started, fallback=others, budget=draw(st.sampled_from([None, 0.25, 5.0])))
     seed, slots = draw(st.integers(0, 2**32)), draw(st.integers(1, 4))
     return lambda: Simulation(steps=steps, started=started, dice=random.Random(seed), slots=slots)
@@ -284,6 +302,7 @@ def test_every_run_ends_and_says_the_truth(make: Callable[[], Simulation]) -> No
     assert {s for s, f in run.finished.items() if f.state == "done"} == set(simulation.landings)
     chosen = [step.id for step in run.selected()]
     assert (run.ended.state == "done") == (set(chosen) <= set(simulation.landings)) or _was_stopped(run)
+    assert run.ended.state != "done" or not list_doubts(run)
     assert simulation.most_claims <= (1 if run.mode == "sequential" else simulation.slots)
 
 
@@ -300,4 +319,6 @@ def test_the_same_events_give_the_same_commands(make: Callable[[], Simulation]) 
 
 
 def _was_stopped(run: RunState) -> bool:
-    return any(g.answer is not None and g.answer.choice == "stop" for g in run.gates.values())
+    """Whether a person ended it: at a wave, or because the result was not accepted."""
+    said = [(gate.opened.kind, gate.answer.choice) for gate in run.gates.values() if gate.answer is not None]
+    return ("wave", "stop") in said or ("accept", "no") in said

@@ -10,7 +10,9 @@ from drumline.core.codec import KINDS
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.life import Phase, step_forward
 from drumline.core.plan import Marks, Status
-from drumline.core.state import RunState, fold_run
+from drumline.core.runfold import fold_run, glance_run
+from drumline.core.state import RunState
+from drumline.core.words import Mode, RunEnd
 from drumline.errors import NotAllowed
 from drumline.record import replace
 
@@ -43,7 +45,7 @@ def test_every_kind_of_event_is_folded_by_exactly_one_of_the_two_folds() -> None
     for kind in KINDS.values():
         event = empty(kind)
         try:
-            fold_run(RunState(id=RUN), [event])
+            glance_run(RunState(id=RUN), [event])
             known = True
         except KeyError:
             known = False
@@ -121,7 +123,7 @@ def test_a_declared_step_that_this_run_finishes_is_not_only_declared_any_more() 
 
 
 def test_a_reopened_step_is_neither_finished_nor_declared_and_opens_the_run_again() -> None:
-    run = fold(ev.StepsDeclared(steps=(B,)), finish("a", "blocked"), ev.RunEnded(state="blocked"))
+    run = fold(ev.StepsDeclared(steps=(B,)), finish("a", "blocked"), ev.RunEnded(state=RunEnd.BLOCKED))
 
     fold_run(run, [ev.StepReopened(step=A), ev.StepReopened(step=B), ev.StepReopened(step=A)])
 
@@ -173,23 +175,25 @@ def test_an_answer_outlives_the_end_of_its_step() -> None:
 
 def test_parking_ending_and_resuming() -> None:
     parked = ev.RunParked(gates=())
-    ended = ev.RunEnded(state="blocked", reason="x")
+    ended = ev.RunEnded(state=RunEnd.BLOCKED, reason="x")
     resumed = ev.RunResumed(driver=DriverId("d"))
 
-    states = [(r.parked, r.ended) for r in (fold(parked), fold(parked, ended), fold(parked, ended, resumed))]
+    told: list[ev.Event] = [parked, resumed, ended, resumed]
+    runs = [fold(*told[:length]) for length in range(1, 5)]
+    states = [(run.parked, run.ended) for run in runs]
 
-    assert states == [(True, None), (False, ended), (False, None)]
+    assert states == [(True, None), (False, None), (False, ended), (False, None)]
 
 
 def test_mode_and_cancel_are_kept() -> None:
     cancel = ev.CancelRequested(by="me")
 
-    run = fold(ev.ModeChanged(mode="sequential"), cancel)
+    run = fold(ev.ModeChanged(mode=Mode.SEQUENTIAL), cancel)
 
     assert (run.mode, run.cancel) == ("sequential", cancel)
 
 
 def test_the_same_events_give_the_same_state() -> None:
-    events = [ev.StepStarted(step=A), finish("a"), gate_for("g", "b"), answer("g"), ev.RunEnded(state="done")]
+    events = [ev.StepStarted(step=A), finish("a"), gate_for("g", "b"), answer("g"), ev.RunEnded(state=RunEnd.DONE)]
 
     assert fold(*events) == fold_run(fold(*events[:2]), events[2:])

@@ -8,7 +8,8 @@ from tests.unit.builders import BASE, COMMIT, DRIVER, TREE, TREE_2, attempt, att
 from drumline.core import events as ev
 from drumline.core.ids import NO_DRIVER, Tree
 from drumline.core.life import Phase
-from drumline.core.stepstate import StepState, fold_step
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import Failure
 from drumline.errors import NotAllowed
 

@@ -7,7 +7,6 @@ import pytest
 from drumline.agents.command import judge
 from drumline.agents.outage import Outage
 from drumline.agents.verdicts import classify, explain_end
-from drumline.core.login import ask_login, find_login
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Happening
 from drumline.ports.processes import Ended
@@ -57,28 +56,6 @@ def test_what_is_on_stderr_is_told_once() -> None:
     outcome = explain_end(Ended(exit_code=1, seconds=0.1, output="oops\nfirst\n", errors="oops\n"), "a result")
 
     assert outcome.message.endswith(": first\noops")
-
-
-@pytest.mark.parametrize(
-    "before", ["the agent is not logged in: ", "auth: ", "node 'a': auth: ", "node 'a': node 'b': auth: "]
-)
-def test_the_login_is_found_in_the_reason_of_a_step_or_a_flow(before: str) -> None:
-    assert find_login(before + ask_login("claude auth login", "Please run /login")) == "claude auth login"
-
-
-@pytest.mark.parametrize(
-    "reason",
-    [
-        "",
-        "the agent is not logged in: 401",
-        "crash: " + ask_login("claude auth login", "oops"),
-        "auth: oops; " + ask_login("claude auth login", "oops"),
-        "auth: " + ask_login("rm -rf ~", "oops"),
-        "auth: " + ask_login("true; reboot", "oops"),
-    ],
-)
-def test_what_only_looks_like_a_login_is_not_taken_for_one(reason: str) -> None:
-    assert find_login(reason) == ""
 
 
 @pytest.mark.parametrize(

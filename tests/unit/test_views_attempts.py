@@ -6,6 +6,7 @@ from tests.unit.builders import TREE, Scene, join, prepared, step_of
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId
+from drumline.core.words import StepEnd
 from drumline.views.attempts import attempt_json, attempt_lines, list_attempts, list_lost
 from drumline.views.board import board_segments
 from drumline.views.status import status_json
@@ -101,7 +102,7 @@ def test_why_and_status_tell_what_was_remarkable_about_every_attempt_once() -> N
 
 
 def test_a_finished_step_still_tells_what_was_remarkable() -> None:
-    finished = ev.StepFinished(step=A, state="blocked", reason="no", notices=("told",))
+    finished = ev.StepFinished(step=A, state=StepEnd.BLOCKED, reason="no", notices=("told",))
     snapshot = Scene(steps=[step_of("a")], events=[ev.StepStarted(step=A), finished]).snapshot()
 
     steps = status_json(snapshot)["steps"]

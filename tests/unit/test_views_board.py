@@ -25,9 +25,10 @@ from drumline.core import events as ev
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status
 from drumline.core.proof import Level
+from drumline.core.words import RunStanding, StepStanding
 from drumline.views.board import board_segments
 from drumline.views.cells import cut, fit, flatten, width
-from drumline.views.states import RUN_STATES, SPINNER, STEP_STATES, SYMBOLS
+from drumline.views.states import SPINNER, SYMBOLS
 
 SMALL = Scene(
     steps=[
@@ -179,7 +180,7 @@ def test_the_spinner_turns_with_the_tick_and_nothing_else_does() -> None:
     assert draw(SMALL, tick=len(SPINNER)) == first
 
 
-def test_results_tell_proved_from_merged_and_declared() -> None:
+def test_results_tell_proved_from_unproved_and_declared() -> None:
     events = [finish("a"), finish("b", proved=False), ev.StepsDeclared(steps=(StepId("c"),))]
 
     lines = draw(Scene(steps=[step_of("a"), step_of("b"), step_of("c")], events=events))
@@ -207,8 +208,8 @@ def test_styles_are_words_a_face_can_colour() -> None:
     styles = {style for row in rows for _, style in row}
 
     assert {"done", "running", "blocked", "parked", "title", "dim"} <= styles
-    assert styles <= {*STEP_STATES, *RUN_STATES, "title", "dim", "bar", "notice", ""}
-    assert set(SYMBOLS) == set(STEP_STATES)
+    assert styles <= {*StepStanding, *RunStanding, "title", "dim", "bar", "notice", ""}
+    assert set(SYMBOLS) == set(StepStanding)
 
 
 def test_no_title_can_steer_the_terminal() -> None:

@@ -21,7 +21,8 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import GateId, RunId, StepId
-from drumline.core.schedule import satisfied
+from drumline.core.needs import satisfied
+from drumline.core.words import RunEnd
 from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.views.duration import age, duration
@@ -42,7 +43,7 @@ MIXED = Scene(
         ev.StepsDeclared(steps=(StepId("step-4"),)),
         finish("step-1", proved=False),
         finish("step-2", "blocked", reason="still failing", attempts=3, fixes=1),
-        ev.RunEnded(state="blocked", reason="step-2: still failing"),
+        ev.RunEnded(state=RunEnd.BLOCKED, reason="step-2: still failing", step=StepId("step-2")),
     ],
     streams={"step-2": [*prepared(), *attempted(1), *checked(exit_code=1), *attempted(2), *checked(exit_code=1)]},
     live=[],
@@ -55,7 +56,7 @@ def test_the_summary_says_what_landed_what_did_not_and_where_to_look() -> None:
         "  1 of 4 steps landed, 0 proved, 1 unproved, 1 declared, 2 not done",
         "  1 commit, checks 1/2, 4 attempts, 1 of them fixes, 1m 00s",
         "landed:",
-        "  012345678 step-1 Lay it (landed by a merge; its checks ran on the tree before it)",
+        "  012345678 step-1 Lay it (landed with another tree than the one that its checks ran on)",
         "not done:",
         "  step-2 blocked: still failing",
         "  step-3 waiting: needs step-2 (blocked)",
@@ -72,7 +73,7 @@ def test_the_summary_says_what_landed_what_did_not_and_where_to_look() -> None:
 
 def test_the_summary_names_what_other_repositories_have_to_do() -> None:
     there = replace(step_of("b", "a"), elsewhere="Payments")
-    scene = Scene(steps=[step_of("a"), there], events=[finish("a"), ev.RunEnded(state="done")], live=[])
+    scene = Scene(steps=[step_of("a"), there], events=[finish("a"), ev.RunEnded(state=RunEnd.DONE)], live=[])
 
     found = summary(scene.snapshot())
 
@@ -82,7 +83,7 @@ def test_the_summary_names_what_other_repositories_have_to_do() -> None:
 
 
 def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:
-    scene = Scene(steps=[step_of("a")], events=[finish("a"), ev.RunEnded(state="done")], live=[])
+    scene = Scene(steps=[step_of("a")], events=[finish("a"), ev.RunEnded(state=RunEnd.DONE)], live=[])
 
     lines = summary_lines(summary(scene.snapshot()))
 

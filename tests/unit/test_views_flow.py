@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.builders import join
+from tests.unit.builders import begun_attempt, join
 from tests.unit.flows import end, flow, script
 from tests.unit.flowscenes import (
     CODER,
@@ -30,8 +30,9 @@ from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import FlowEnded, FlowStarted, NodeEnded, NodeLost, NodeStarted
 from drumline.core.flow.model import FlowSettings, Json, NodeId
 from drumline.core.flow.state import Key
-from drumline.core.ids import FLOW, GateId, Stream
+from drumline.core.ids import FLOW, Commit, GateId, Stream, Tree
 from drumline.core.recorded import Recorded
+from drumline.core.words import GateKind, RunEnd, WalkEnd
 from drumline.errors import InvalidInput
 from drumline.views.board import board_segments
 from drumline.views.cells import width
@@ -41,7 +42,7 @@ from drumline.views.snapshot import Snapshot
 from drumline.views.states import run_state
 from drumline.views.status import status_json
 from drumline.views.summary import summary, summary_lines
-from drumline.views.visitlogs import head_lines, match_logs, replay, state_lines
+from drumline.views.visitlogs import head_lines, match_logs, number_logs, replay, state_lines
 from drumline.views.why import why, why_json
 
 
@@ -80,15 +81,19 @@ CODING = [*CALLED, started("implement", "coder#1")]
 CODED = [
     *CODING,
     ended("implement", "over", scope="coder#1"),
-    FlowEnded(status="done", scope="coder#1", node=NodeId("over"), output="CODED"),
+    FlowEnded(status=WalkEnd.DONE, scope="coder#1", node=NodeId("over"), output="CODED"),
     ended("coder", "review"),
 ]
 ASKED = ev.GateOpened(
-    gate=GateId("review"), kind="approval", question="Is it\ngood?", options=("ship it", "no"), free=True
+    gate=GateId("review"), kind=GateKind.APPROVAL, question="Is it\ngood?", options=("ship it", "no"), free=True
 )
 ANSWERED = ev.GateAnswered(gate=GateId("review"), choice="no", by="ann", comment="too long")
 PARKED: list[ev.Event] = [ASKED, ev.RunParked(gates=(GateId("review"),))]
-DONE = [*CODED, ended("review", "done"), FlowEnded(status="done", node=NodeId("done"), output="shipped\nwith care")]
+DONE = [
+    *CODED,
+    ended("review", "done"),
+    FlowEnded(status=WalkEnd.DONE, node=NodeId("done"), output="shipped\nwith care"),
+]
 STAGES: list[list[ev.Event]] = [[], [begin_main()], BRANCHES, JOINED, ITEMS, MAPPED, CALLED, CODING, CODED, DONE]
 
 
@@ -104,14 +109,14 @@ def parked(answers: str = "") -> Snapshot:
 
 def done() -> Snapshot:
     """The run has ended well."""
-    return look(*DONE, live=False, said=[*PARKED, ANSWERED, ev.RunEnded(state="done")])
+    return look(*DONE, live=False, said=[*PARKED, ANSWERED, ev.RunEnded(state=RunEnd.DONE)])
 
 
 def failed() -> Snapshot:
     """The run came to no end."""
     events = [begin_main(), started("plan"), ended("plan", failure="exit code 3\x1b[31m")]
-    over = FlowEnded(status="failed", reason="node 'plan': exit code 3")
-    return look(*events, over, live=False, said=[ev.RunEnded(state="failed", reason=over.reason)])
+    over = FlowEnded(status=WalkEnd.FAILED, reason="node 'plan': exit code 3")
+    return look(*events, over, live=False, said=[ev.RunEnded(state=RunEnd.FAILED, reason=over.reason)])
 
 
 EVERY = [
@@ -184,7 +189,7 @@ def test_without_a_driver_what_was_at_work_is_lost() -> None:
 
 def test_a_visit_that_waits_for_a_flow_with_an_open_question_is_not_lost() -> None:
     gate = GateId("coder#1/ask")
-    asked = ev.GateOpened(gate=gate, kind="approval", question="Go on?", options=("yes",), free=True)
+    asked = ev.GateOpened(gate=gate, kind=GateKind.APPROVAL, question="Go on?", options=("yes",), free=True)
     snapshot = look(*CALLED, live=False, said=[asked, ev.RunParked(gates=(gate,))])
 
     lines = draw(snapshot)
@@ -322,8 +327,8 @@ def test_the_summary_says_how_it_is_and_what_to_type_next(snapshot: Snapshot, fi
 
 
 def test_a_rejected_run_has_failed_and_says_so_once() -> None:
-    over = FlowEnded(status="rejected", node=NodeId("done"))
-    snapshot = look(begin_main(), over, said=[ev.RunEnded(state="failed", reason="rejected")], live=False)
+    over = FlowEnded(status=WalkEnd.REJECTED, node=NodeId("done"))
+    snapshot = look(begin_main(), over, said=[ev.RunEnded(state=RunEnd.FAILED, reason="rejected")], live=False)
 
     assert summary_lines(summary(snapshot))[0] == "run r1 failed (rejected) at done"
     assert status_json(snapshot)["status"] == "rejected"
@@ -389,8 +394,10 @@ def test_a_visit_that_was_never_made_is_refused() -> None:
 
 
 def test_a_map_whose_flow_has_failed_waits_for_nobody() -> None:
-    over = FlowEnded(status="failed", reason="item 1 failed")
-    snapshot = look(*ITEMS, ended("one", scope="each#1[1]", failure="no"), over, said=[ev.RunEnded(state="failed")])
+    over = FlowEnded(status=WalkEnd.FAILED, reason="item 1 failed")
+    snapshot = look(
+        *ITEMS, ended("one", scope="each#1[1]", failure="no"), over, said=[ev.RunEnded(state=RunEnd.FAILED)]
+    )
 
     found = why(snapshot, "each")
 
@@ -407,8 +414,8 @@ def test_a_visit_that_was_lost_and_waits_says_so() -> None:
 
 def test_a_visit_that_was_cut_short_by_the_end_says_so() -> None:
     gone = NodeLost(node=NodeId("right"), visit=1, driver=DRIVER)
-    over = FlowEnded(status="cancelled", reason="enough")
-    snapshot = look(*BRANCHES, gone, over, said=[ev.RunEnded(state="cancelled", reason="enough")], live=False)
+    over = FlowEnded(status=WalkEnd.CANCELLED, reason="enough")
+    snapshot = look(*BRANCHES, gone, over, said=[ev.RunEnded(state=RunEnd.CANCELLED, reason="enough")], live=False)
 
     found = why(snapshot, "right")
 
@@ -495,6 +502,28 @@ def test_logs_belong_to_the_visit_in_their_name() -> None:
     ]
 
 
+def test_logs_of_a_step_belong_to_the_visits_in_which_its_attempts_and_checks_were_made() -> None:
+    work, test = Key("", NodeId("work"), 2), Key("", NodeId("test"), 1)
+    tree = Tree("t")
+    events: list[ev.Event] = [
+        NodeStarted(node=NodeId("workspace"), visit=1),
+        ev.WorkspaceAssigned(path="p", base=Commit("c")),
+        begun_attempt(node="work", visit=2, attempt=3, relayed=False),
+        NodeStarted(node=test.node, visit=1),
+        ev.CheckStarted(check=0, command="true", tree=tree),
+    ]
+    names = ["setup.log", "attempt-3.lost-1.log", "attempt-3.log", "prompt-3.md", "check-3-1.log", "base-3-1.log"]
+
+    found = match_logs([*names, "attempt-2.log"], [work, test], prompts=False, numbered=number_logs(events))
+
+    assert found == {work: ["attempt-3.lost-1.log", "attempt-3.log"], test: ["check-3-1.log", "base-3-1.log"]}
+    workspace = Key("", NodeId("workspace"), 1)
+    assert match_logs(names, [workspace, work], prompts=True, numbered=number_logs(events)) == {
+        workspace: ["setup.log"],
+        work: ["attempt-3.lost-1.log", "attempt-3.log", "prompt-3.md"],
+    }
+
+
 # --- progress ---------------------------------------------------------------------------------------------------
 
 
@@ -509,7 +538,7 @@ def test_progress_tells_what_happens_in_the_words_of_visits() -> None:
         NodeLost(node=NodeId("fix"), visit=2),
         ASKED,
         ANSWERED,
-        FlowEnded(status="failed", reason="because"),
+        FlowEnded(status=WalkEnd.FAILED, reason="because"),
     ]
 
     lines = tell(*events)
@@ -532,7 +561,7 @@ def test_progress_tells_what_happens_in_the_words_of_visits() -> None:
 
 
 def test_what_is_lost_as_the_flow_ends_is_not_said_to_be_begun_again() -> None:
-    lost, over = NodeLost(node=NodeId("fix"), visit=2), FlowEnded(status="cancelled")
+    lost, over = NodeLost(node=NodeId("fix"), visit=2), FlowEnded(status=WalkEnd.CANCELLED)
 
     lines = tell(lost, over, cancelled=True)
 
@@ -548,7 +577,7 @@ def test_a_line_as_data_names_node_scope_and_visit() -> None:
 
 def test_a_question_without_options_is_answered_with_text() -> None:
     opened = ev.GateOpened(
-        gate=GateId("who#2"), kind="input", question="Who?", options=(), free=True, rule="len(input) >= 3"
+        gate=GateId("who#2"), kind=GateKind.INPUT, question="Who?", options=(), free=True, rule="len(input) >= 3"
     )
 
     (line,) = tell(opened)
@@ -558,7 +587,7 @@ def test_a_question_without_options_is_answered_with_text() -> None:
 
 def test_nodes_that_ask_are_parked_one_by_one() -> None:
     two = flow(script("a", "who"), ask_name("who", "sure"), approval("sure", "end"), end())
-    opened = ev.GateOpened(gate=GateId("who"), kind="input", question="Who?", options=(), free=True)
+    opened = ev.GateOpened(gate=GateId("who"), kind=GateKind.INPUT, question="Who?", options=(), free=True)
     history = history_of(begin_main(), *did("a", "who"), flows={"main": two.flow}, said=[opened])
 
     assert why(seen(history), "who").state == "parked"

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.unit.builders import join
+from tests.unit.builders import begun_attempt, join, waiting_attempt
 from tests.unit.flows import end, flow
 from tests.unit.flowscenes import STARTED, begin_main, call, history_of, seen, tell, walk_of
 from tools.docs.contracts import FLOW_PROGRESS
 
 from drumline.app.say import check_retry
 from drumline.core import events as ev
-from drumline.core.flow.events import AgentAsked, NodeBlocked, NodeLost, NodeStarted, NodeSuspended
+from drumline.core.flow.events import NodeBlocked, NodeLost, NodeStarted
 from drumline.core.flow.model import NodeId
 from drumline.core.flow.state import Key
-from drumline.core.ids import GateId
-from drumline.core.state import fold_run
+from drumline.core.ids import DriverId, GateId
+from drumline.core.runfold import fold_run
+from drumline.core.words import GateKind, RunEnd
 from drumline.errors import InvalidInput
 from drumline.views.board import board_segments
 from drumline.views.snapshot import Snapshot
@@ -27,7 +28,7 @@ from drumline.views.why import why
 
 WORK = NodeId("work")
 MAIN = flow(call("work", "ann", "end"), end()).flow
-BEGUN = (begin_main(), NodeStarted(node=WORK, visit=1), AgentAsked(node=WORK, visit=1, new_session="n"))
+BEGUN = (begin_main(), NodeStarted(node=WORK, visit=1), begun_attempt(node=WORK, visit=1, new_session="n"))
 DUE = STARTED + 4_000
 GATE = GateId("work#1.2")
 
@@ -39,17 +40,17 @@ def check_rest_of(snapshot: Snapshot, name: str) -> str:
 
 def asked(*, live: bool = False) -> Snapshot:
     """An agent asks for the second time."""
-    first = NodeSuspended(node=WORK, visit=1, question="Which?")
-    again = (NodeStarted(node=WORK, visit=1), AgentAsked(node=WORK, visit=1))
-    second = NodeSuspended(node=WORK, visit=1, question="Which else?")
-    opened = ev.GateOpened(gate=GATE, kind="question", question="Which else?", options=(), free=True)
+    first = waiting_attempt(node=WORK, visit=1, question="Which?")
+    again = (NodeStarted(node=WORK, visit=1), begun_attempt(node=WORK, visit=1))
+    second = waiting_attempt(node=WORK, visit=1, question="Which else?")
+    opened = ev.GateOpened(gate=GATE, kind=GateKind.QUESTION, question="Which else?", options=(), free=True)
     said = [opened] if live else [opened, ev.RunParked(gates=(GATE,))]
     return seen(history_of(*BEGUN, first, *again, second, flows={"main": MAIN}, said=said), live=live)
 
 
 def resting(*, live: bool = False, after: float = 100.0) -> Snapshot:
     """An agent waits for its quota."""
-    out = NodeSuspended(node=WORK, visit=1, failure="quota", message="quota: none\nleft", until=DUE)
+    out = waiting_attempt(node=WORK, visit=1, failure="quota", message="quota: none\nleft", until=DUE)
     said = [] if live else [ev.RunParked(gates=(), until=DUE)]
     return seen(history_of(*BEGUN, out, flows={"main": MAIN}, said=said), live=live, after=after)
 
@@ -105,8 +106,8 @@ def test_a_visit_that_rests_can_be_retried_and_no_other() -> None:
 @pytest.mark.parametrize("before", [asked, resting])
 def test_nothing_is_asked_or_waited_for_after_the_end(before: Callable[[], Snapshot]) -> None:
     snapshot = before()
-    over = ev.RunEnded(state="cancelled")
-    fold_run(snapshot.run, [over])
+    over = ev.RunEnded(state=RunEnd.CANCELLED)
+    fold_run(snapshot.run, [ev.RunResumed(driver=DriverId("d")), over])
 
     found = why(snapshot, "work")
 
@@ -144,7 +145,7 @@ def test_the_log_of_a_blocked_visit_says_so_and_a_lost_one_starts_again() -> Non
 
 
 def test_the_board_shows_what_was_spent() -> None:
-    out = NodeSuspended(node=WORK, visit=1, question="Which?", usage={"input": 9.0, "cost_usd": 0.25})
+    out = waiting_attempt(node=WORK, visit=1, question="Which?", usage={"input": 9.0, "cost_usd": 0.25})
     snapshot = seen(history_of(*BEGUN, out, flows={"main": MAIN}), live=False)
 
     assert " · $0.25 · " in join(board_segments(snapshot, width=80, height=24, tick=0))[-1]
@@ -153,11 +154,11 @@ def test_the_board_shows_what_was_spent() -> None:
 def test_what_agents_do_is_told_in_lines() -> None:
     events: list[ev.Event] = [
         *BEGUN[1:],
-        NodeSuspended(node=WORK, visit=1, failure="auth", message="auth: who?"),
-        AgentAsked(node=WORK, visit=1, agent="bob"),
-        NodeSuspended(node=WORK, visit=1, question="Which?"),
-        AgentAsked(node=WORK, visit=1, session="s-1"),
-        NodeSuspended(node=WORK, visit=1, failure="quota", message="none", until=150.0),
+        waiting_attempt(node=WORK, visit=1, failure="auth", message="auth: who?"),
+        begun_attempt(node=WORK, visit=1, agent="bob"),
+        waiting_attempt(node=WORK, visit=1, question="Which?"),
+        begun_attempt(node=WORK, visit=1, session="s-1"),
+        waiting_attempt(node=WORK, visit=1, failure="quota", message="none", until=150.0),
         ev.RunParked(gates=(GATE,), until=100.0),
     ]
 

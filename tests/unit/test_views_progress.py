@@ -24,7 +24,9 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Status
-from drumline.views.progress import Line, Progress
+from drumline.core.words import Mode, RunEnd
+from drumline.views.progress import Progress
+from drumline.views.told import Line
 
 STEPS = [step_of("step-1", title="Lay it"), step_of("step-2", "step-1", title="Raise it")]
 
@@ -80,7 +82,7 @@ def test_done_steps_are_counted_one_by_one_even_in_one_batch() -> None:
     assert [line.text for line in lines] == [
         "step 1 of 2 done: step-1 Lay it (012345678, checks 1/1, proved)",
         "step 2 of 2 done: step-2 Raise it (012345678, checks 1/1, "
-        "landed by a merge; its checks ran on the tree before it)",
+        "landed with another tree than the one that its checks ran on)",
     ]
 
 
@@ -95,7 +97,7 @@ def test_declared_steps_count_as_done_and_skipped_and_reopened_ones_do_not() -> 
 
 
 def test_the_end_tells_how_many_steps_are_done_and_how_many_were_skipped() -> None:
-    lines = tell(finish("step-1"), finish("step-2", "skipped", reason="later"), ev.RunEnded(state="done"))
+    lines = tell(finish("step-1"), finish("step-2", "skipped", reason="later"), ev.RunEnded(state=RunEnd.DONE))
 
     assert lines[-1].text.startswith("run done, 1 of 2 steps done, 1 skipped;")
     assert (lines[-1].data["done"], lines[-1].data["skipped"], lines[-1].data["total"]) == (1, 1, 2)
@@ -183,9 +185,9 @@ def test_what_happens_to_the_run_is_told() -> None:
     lines = tell(
         ev.RunResumed(driver=DRIVER),
         changed,
-        ev.ModeChanged(mode="sequential"),
+        ev.ModeChanged(mode=Mode.SEQUENTIAL),
         ev.CancelRequested(by="ann", reason="enough"),
-        ev.RunEnded(state="cancelled", reason="enough"),
+        ev.RunEnded(state=RunEnd.CANCELLED, reason="enough"),
     )
 
     assert [(line.event, line.text) for line in lines] == [
@@ -223,7 +225,7 @@ def test_no_text_from_outside_can_steer_the_terminal() -> None:
 
 
 def test_all_data_is_json() -> None:
-    lines = tell(finish("step-1"), gate_for("g", "step-2"), ev.RunEnded(state="blocked"))
+    lines = tell(finish("step-1"), gate_for("g", "step-2"), ev.RunEnded(state=RunEnd.BLOCKED))
     lines += tell_step([*prepared(), *attempted(1), *checked(exit_code=1), attempt(2)])
 
     for line in lines:

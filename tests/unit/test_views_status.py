@@ -24,7 +24,8 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Problem, Status
-from drumline.views.states import EXIT_CODES, RUN_STATES, STEP_STATES, elapsed
+from drumline.core.words import RunEnd, RunStanding, StepStanding
+from drumline.views.states import EXIT_CODES, elapsed
 from drumline.views.status import run_state, status_json, step_state
 
 ONE = [step_of("step-1")]
@@ -37,11 +38,11 @@ def steps_of(status: dict[str, object]) -> dict[str, dict[str, object]]:
     return {str(step["id"]): step for step in cast("list[dict[str, object]]", status["steps"])}
 
 
-@pytest.mark.parametrize("state", ["done", "failed", "blocked", "cancelled"])
-def test_an_ended_run_is_in_the_state_it_ended_in(state: str) -> None:
+@pytest.mark.parametrize("state", RunEnd)
+def test_an_ended_run_is_in_the_state_it_ended_in(state: RunEnd) -> None:
     scene = Scene(steps=ONE, events=[ev.RunEnded(state=state)], live=[])
 
-    assert run_state(scene.snapshot()) == state
+    assert run_state(scene.snapshot()).value == state.value
 
 
 def test_an_open_run_with_a_driver_is_running() -> None:
@@ -59,9 +60,9 @@ def test_a_parked_run_is_parked_without_a_driver() -> None:
 
 
 def test_every_run_state_has_an_exit_code() -> None:
-    assert set(EXIT_CODES) == set(RUN_STATES)
-    assert {EXIT_CODES[state] for state in ("parked", "blocked")} == {2}
-    assert EXIT_CODES["interrupted"] == 130
+    assert set(EXIT_CODES) == set(RunStanding)
+    assert {EXIT_CODES[state] for state in (RunStanding.PARKED, RunStanding.BLOCKED)} == {2}
+    assert EXIT_CODES[RunStanding.INTERRUPTED] == 130
 
 
 @pytest.mark.parametrize("state", ["done", "failed", "blocked", "skipped"])
@@ -89,7 +90,7 @@ def test_a_finished_step_is_in_the_state_it_finished_in(state: str) -> None:
 )
 def test_an_unfinished_step_is_in_the_state_that_its_surroundings_say(scene: Scene, state: str) -> None:
     assert step_state(scene.snapshot(), StepId("step-2")) == state
-    assert state in STEP_STATES
+    assert state in tuple(StepStanding)
 
 
 def test_a_step_given_back_by_a_dead_driver_is_ready_again() -> None:
@@ -130,13 +131,13 @@ def test_a_landed_step_shows_commit_proof_files_and_checks() -> None:
     assert step["checks"] == {"passed": 1, "total": 1}
 
 
-def test_a_step_that_landed_by_a_merge_is_not_proved_and_says_why() -> None:
+def test_a_step_that_landed_with_another_tree_is_not_proved_and_says_why() -> None:
     scene = Scene(steps=ONE, events=[finish("step-1", proved=False)])
 
     step = steps_of(status_json(scene.snapshot()))["step-1"]
 
     assert step["proved"] is False
-    assert step["reason"] == "landed by a merge; its checks ran on the tree before it"
+    assert step["reason"] == "landed with another tree than the one that its checks ran on"
 
 
 def test_a_declared_step_is_done_but_not_proved() -> None:
@@ -197,7 +198,7 @@ def test_the_problems_of_an_edited_plan_are_listed() -> None:
 
 def test_the_run_says_why_it_is_not_running() -> None:
     parked = Scene(steps=ONE, events=[gate_for("wave-1"), ev.RunParked(gates=(GateId("wave-1"),))], live=[])
-    ended = Scene(steps=ONE, events=[ev.RunEnded(state="blocked", reason="step-1: no")], live=[])
+    ended = Scene(steps=ONE, events=[ev.RunEnded(state=RunEnd.BLOCKED, reason="step-1: no")], live=[])
 
     assert status_json(parked.snapshot())["reason"] == "waiting for an answer to wave-1"
     assert status_json(ended.snapshot())["reason"] == "step-1: no"

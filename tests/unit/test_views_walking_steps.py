@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from tests.unit.builders import DRIVER, STARTED, Scene, finish, join, record, step_of
 from tests.unit.flows import end, flow, script
@@ -87,12 +89,13 @@ def test_why_explains_the_step_and_its_places() -> None:
 
 
 def test_a_name_means_a_step_or_a_place_in_its_walk() -> None:
-    plan = look().run.plan
+    run = look().run
+    alone = dataclasses.replace(run, plan=run.plan.with_steps([STEPS[1]]))
 
-    assert split_place(plan, "b") == ("b", "")
-    assert split_place(plan, "b/each#1[2]/one") == ("b", "each#1[2]/one")
-    assert split_place(plan, "c/code") is None
-    assert split_place(plan.with_steps([STEPS[1]]), "code#2") == ("b", "code#2")
+    assert split_place(run, "b") == ("b", "")
+    assert split_place(run, "b/each#1[2]/one") == ("b", "each#1[2]/one")
+    assert split_place(run, "c/code") is None
+    assert split_place(alone, "code#2") == ("b", "code#2")
 
 
 def test_progress_names_the_step_before_the_visit() -> None:

@@ -28,10 +28,11 @@ from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Check, Marks, Status
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.testids import Report
+from drumline.core.words import RunEnd, StepStanding
 from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.views.evidence import Evidence, evidence_json, evidence_lines
-from drumline.views.states import STEP_STATES, step_state
+from drumline.views.states import step_state
 from drumline.views.why import Why, why, why_json
 
 CHAIN = [step_of("step-1"), step_of("step-2", "step-1"), step_of("step-3", "step-2")]
@@ -51,6 +52,17 @@ def test_a_running_step_names_its_owner_and_what_it_does() -> None:
 
     assert (found.kind, found.owner, found.hint) == ("owner", "d7", "drumline logs step-1")
     assert found.sentence == "step-1 is running: driver d7 has it: implement, attempt 2 (fix 1 of 2), for 10s"
+
+
+def test_the_worktree_of_a_step_is_named_until_it_is_done() -> None:
+    streams = {"step-1": [*prepared(), *attempted(1)]}
+
+    idle = ask(Scene(steps=CHAIN, streams=streams), "step-1")
+    done = ask(Scene(steps=CHAIN, streams=streams, events=[finish("step-1")]), "step-1")
+
+    assert idle.worktree == "w"
+    assert why_json(RUN, idle)["worktree"] == "w"
+    assert (done.worktree, why_json(RUN, done)["worktree"]) == ("", None)
 
 
 def test_a_step_waiting_between_tries_names_the_timer() -> None:
@@ -178,7 +190,7 @@ def test_an_interrupted_run_is_to_be_resumed() -> None:
 
 
 def test_a_cancelled_run_is_started_anew() -> None:
-    events = [ev.CancelRequested(by="ann", reason="wrong plan"), ev.RunEnded(state="cancelled")]
+    events = [ev.CancelRequested(by="ann", reason="wrong plan"), ev.RunEnded(state=RunEnd.CANCELLED)]
 
     found = ask(Scene(steps=LONE, events=events, live=[]), "step-1")
 
@@ -188,7 +200,11 @@ def test_a_cancelled_run_is_started_anew() -> None:
 
 def test_a_run_stopped_at_a_wave_is_resumed() -> None:
     stopped = ev.GateAnswered(gate=GateId("wave-1"), choice="stop")
-    events = [gate_for("wave-1", options=("continue", "stop")), stopped, ev.RunEnded(state="failed", reason="stopped")]
+    events = [
+        gate_for("wave-1", options=("continue", "stop")),
+        stopped,
+        ev.RunEnded(state=RunEnd.FAILED, reason="stopped"),
+    ]
 
     found = ask(Scene(steps=LONE, events=events, live=[]), "step-1")
 
@@ -197,7 +213,7 @@ def test_a_run_stopped_at_a_wave_is_resumed() -> None:
 
 
 def test_a_run_that_ended_with_work_left_is_resumed() -> None:
-    found = ask(Scene(steps=LONE, events=[ev.RunEnded(state="blocked", reason="x")], live=[]), "step-1")
+    found = ask(Scene(steps=LONE, events=[ev.RunEnded(state=RunEnd.BLOCKED, reason="x")], live=[]), "step-1")
 
     assert found.hint == "drumline resume"
 
@@ -222,7 +238,7 @@ def test_a_step_outside_the_run_says_how_to_run_it() -> None:
     ("event", "clause"),
     [
         (finish("step-1"), "done: landed as 012345678, proved by 1 of 1 checks"),
-        (finish("step-1", proved=False), "done: landed by a merge; its checks ran on the tree before it"),
+        (finish("step-1", proved=False), "done: landed with another tree than the one that its checks ran on"),
         (finish("step-1", proved=False, checks_total=0), "done: landed, but it has no checks that could prove it"),
         (
             finish("step-1", proved=False, checks_total=2),
@@ -232,7 +248,7 @@ def test_a_step_outside_the_run_says_how_to_run_it() -> None:
             finish("step-1", proved=False, checks_passed=0, checks_total=2),
             "done: landed, but none of its 2 checks could be run",
         ),
-        (finish("step-1", "skipped", reason="later"), "skipped: a person skipped it: later"),
+        (finish("step-1", "skipped", reason="later"), "skipped: later"),
         (finish("step-1", "failed"), "failed: no reason was recorded"),
         (
             ev.StepsDeclared(steps=(StepId("step-1"),)),
@@ -325,7 +341,7 @@ def test_no_unfinished_step_is_without_owner_timer_or_blocker(ends: list[str], l
         found = why(scene.snapshot(), step.id)
 
         assert found.state == step_state(scene.snapshot(), step.id)
-        assert found.state in STEP_STATES
+        assert found.state in tuple(StepStanding)
         assert found.hint.startswith("drumline ")
         if found.state not in ("done", "skipped", "failed"):
             assert found.kind in ("owner", "timer", "blocker")

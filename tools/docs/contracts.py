@@ -33,7 +33,19 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("start", "The run has begun: steps, pending, branch, mode, agent."),
     ("resumed", "A driver has taken the run up."),
     ("declared", "Steps that the plan's files call done already."),
-    ("plan_changed", "Somebody edited the plan, and the edit counts."),
+    (
+        "plan_changed",
+        "Somebody edited the plan, and the edit counts; or a flow added a step to it (`cause`, `origin`).",
+    ),
+    ("correction_refused", "A corrective step could not be written into the plan's files, and why."),
+    (
+        "document",
+        "A step left a document: its `kind`, and the `path` among the plan's files if there is a place for it.",
+    ),
+    ("walk_started", "A walk of the run itself, `@preflight` or `@final`, has begun."),
+    ("walk_done", "It came to its end."),
+    ("walk_blocked", "It is blocked, and so is the run; `reason` says why."),
+    ("walk_failed", "It has failed, and so has the run."),
     ("plan_invalid", "An edit made the plan unusable; the run keeps the plan as it was. Without `seq`."),
     ("waiting", "This driver has nothing to do for now, and what it waits for. Without `seq`."),
     ("branch_settled", "The run branch had been moved or deleted by somebody else; where it stands now, and why."),
@@ -42,6 +54,7 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("step_started", "A step is in work."),
     ("check_failed", "A check failed or could not be run."),
     ("fix", "The agent is asked again: fix n of m."),
+    ("reading", "An agent that may only read began: a diagnosis, for example."),
     ("retry_wait", "A failure that may pass by itself; the next attempt comes after a pause."),
     ("notice", "What was remarkable about an attempt, such as a change outside its workspace: `notices`."),
     ("handed_over", "An agent cannot go on; another takes over: `agent`, `failure`."),
@@ -143,9 +156,12 @@ def contracts_page() -> str:
         "## The others",
         "`answer`, `retry`, `skip` and `cancel` print `ok`, `run` and `driven`; `driven` says "
         "whether a driver is there to act on it. `init` prints `created`, `logs` prints `logs` with `name`, `path` and "
-        "`bytes`, `doctor` prints `findings` with `name`, `level`, `text` and `hint`, `run --detach` prints `run`, "
-        "`pid` and `log`, `run --dry-run` prints the format, the steps, checks and profile of what would be run, and "
-        "`proved`, `of`, `held`, `read_only` and `proposed` as `checks` does, `wait` prints the status.",
+        "`bytes`, and for agents that tell what they do `happenings` with `at`, `kind`, `text`, `call`, `failed` and "
+        "`detail`; with `--errors` it prints `errors` with `at`, `step`, `agent`, `what`, `class`, `message` and "
+        "`resolution`. `doctor` prints `findings` with `name`, `level`, `text` and `hint`, `run --detach` prints "
+        "`run`, `pid` and `log`, `run --dry-run` prints the format, the steps, checks and profile of what would be "
+        "run, and `proved`, `of`, `held`, `read_only` and `proposed` as `checks` does, `wait` prints the status, "
+        "and so does `attach` after the lines that `run` prints.",
     )
 
 
@@ -173,7 +189,8 @@ def _flow_parts() -> list[str]:
         "the run if no node is named:",
         _fence(why_json(snapshot.run.id, why(snapshot, "review"))),
         "`logs [NODE] --json` prints `visits`, each as in `recent` above with its `logs`, and with `--state` the "
-        "`state` after it, null where the flow keeps none.",
+        "`state` after it, null where the flow keeps none. So it does of a step that walks a flow by name, "
+        "of `STEP/NODE`, and with `--state`, beside the `attempts` at the step.",
     ]
 
 

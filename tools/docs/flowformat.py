@@ -12,7 +12,6 @@ from drumline.core.flow.ends import STATUS_WORDS
 from drumline.core.flow.fields import (
     CASE_FIELDS,
     FLOW_FIELDS,
-    KINDS,
     NODE_FIELDS,
     SETTINGS_FIELDS,
     VARIABLE_FIELDS,
@@ -21,6 +20,7 @@ from drumline.core.flow.fields import (
     Made,
     default_of,
 )
+from drumline.core.flow.kinds import KINDS
 from drumline.core.flow.model import REDUCERS, VERSION, Case, Flow, FlowSettings, Node, Variable
 
 EXAMPLE = """\

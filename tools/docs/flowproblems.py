@@ -64,6 +64,11 @@ FLOW_PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("parallel_writes", "error", "Nodes that run at the same time write the same key, which has no reducer."),
     ("script_in_fan_out", "error", "A script beside other nodes does not say what it writes."),
     ("parallel_read", "error", "A node reads what another one writes at the same time."),
-    ("no_workspace", "error", "A flow with a `land` node does not begin with a `workspace` node."),
+    (
+        "no_workspace",
+        "error",
+        "A flow with a `land` node does not begin with a `workspace` node, or `preflight` or `final` acts before one.",
+    ),
     ("unlanded_end", "error", "A way leads to an end that is done and passes no `land` node."),
+    ("land_in_run_flow", "error", "`preflight` or `final`, which runs walk themselves, has a `land` node."),
 )

@@ -10,8 +10,10 @@ from drumline.core.flow.events import FlowStarted, NodeEnded, NodeStarted
 from drumline.core.flow.model import AgentNode, ApprovalNode, CheckNode, EndNode, Flow, NodeId
 from drumline.core.ids import FLOW, NO_STEP, Commit, GateId, StepId, Stream
 from drumline.core.recorded import Recorded
+from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
-from drumline.core.state import RunState, fold_run
+from drumline.core.state import RunState
+from drumline.core.words import GateKind, Mode
 from drumline.record import replace
 from drumline.views.snapshot import Snapshot
 from drumline.views.walks import WalkHistory
@@ -38,7 +40,12 @@ EVENTS: tuple[tuple[StepId, ev.Event], ...] = (
     (
         NO_STEP,
         ev.GateOpened(
-            gate=GateId("review"), kind="approval", question="Keep it?", options=("yes", "no"), step=FLOW, free=True
+            gate=GateId("review"),
+            kind=GateKind.APPROVAL,
+            question="Keep it?",
+            options=("yes", "no"),
+            step=FLOW,
+            free=True,
         ),
     ),
     (NO_STEP, ev.RunParked(gates=(GateId("review"),))),
@@ -86,7 +93,7 @@ def _started() -> ev.RunStarted:
         branch="",
         base=Commit(""),
         agent="",
-        mode="sequential",
+        mode=Mode.SEQUENTIAL,
         autonomy="critical",
         retries=0,
     )

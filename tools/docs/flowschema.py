@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from drumline.core.flow.fields import (
     CASE_FIELDS,
     FLOW_FIELDS,
-    KINDS,
     NODE_FIELDS,
     SETTINGS_FIELDS,
     VARIABLE_FIELDS,
@@ -21,6 +20,7 @@ from drumline.core.flow.fields import (
     Shape,
     default_of,
 )
+from drumline.core.flow.kinds import KINDS
 from drumline.core.flow.model import REDUCERS, VERSION, Case, Flow, FlowSettings, Json, Variable
 
 Schema = dict[str, Json]

@@ -61,6 +61,7 @@ PROBLEMS: tuple[tuple[str, str, str], ...] = (
         "warning",
         "`autonomy` in `root.md` is none of `autopilot`, `critical`, `verbose`; read as `verbose`.",
     ),
+    ("bad_require", "warning", "`require` in `root.md` is none of `none`, `kept`, `proved`; read as `proved`."),
 )
 """Of every format, the native one included."""
 
@@ -113,6 +114,12 @@ FORMAT_PROBLEMS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("bad_workflow_mode", "warning", "`workflow_mode` is neither `standard` nor `express`; assumed: standard."),
     ),
     "tasklist": (
+        (
+            "deferred",
+            "warning",
+            "Tasks are skipped: the heading above them, a line through them or words in brackets say that they are "
+            "not to be done now.",
+        ),
         ("box_unread", "warning", "Boxes are no tasks of this format, or cannot be ticked; they are left alone."),
         ("id_twice", "warning", "Two tasks have the same id; the message says how the second is called."),
         ("mark_unknown", "warning", "A box has a mark that is not known; the task counts as in progress."),

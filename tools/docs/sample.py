@@ -9,9 +9,12 @@ from drumline.core import gates
 from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream, Tree
 from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
 from drumline.core.recorded import Recorded
+from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
-from drumline.core.state import RunState, fold_run
-from drumline.core.stepstate import StepState, fold_step
+from drumline.core.state import RunState
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import StepState
+from drumline.core.words import Mode, StepEnd
 from drumline.views.snapshot import Snapshot
 
 RUN = RunId("260314-091500-k7m")
@@ -93,7 +96,7 @@ def _history() -> list[ev.Event]:
         branch=f"drumline/tally-{RUN}",
         base=BASE,
         agent="command:my-agent --print",
-        mode="parallel",
+        mode=Mode.PARALLEL,
         autonomy="critical",
         retries=2,
     )
@@ -107,7 +110,14 @@ def _history() -> list[ev.Event]:
 
 def _done(step: Step, commit: Commit, *, proved: bool) -> ev.StepFinished:
     return ev.StepFinished(
-        step=step.id, state="done", commit=commit, tree=TREE, proved=proved, attempts=1, checks_passed=1, checks_total=1
+        step=step.id,
+        state=StepEnd.DONE,
+        commit=commit,
+        tree=TREE,
+        proved=proved,
+        attempts=1,
+        checks_passed=1,
+        checks_total=1,
     )
 
 

@@ -10,8 +10,8 @@ from tools.docs.problems import FORMAT_PROBLEMS, PROBLEMS
 from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES
 from drumline.core.codec import FLOW_KINDS, KINDS, VERSION
-from drumline.core.flow.fields import kind_name
 from drumline.core.flow.inspection import Surroundings
+from drumline.core.flow.kinds import kind_name
 from drumline.core.life import OPEN, TRANSITIONS
 from drumline.core.taxonomy import RULES, WAITS
 from drumline.errors import DrumlineError

@@ -11,8 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from tests.acceptance.jsscenes import CHECK, NODE, Scenes
-from tests.acceptance.liescenes import EMPTY, FILES, HONEST, LIES, UNSEEN, Deed, Honest, act
+from tests.acceptance.liescenes import ASKS, EMPTY, FILES, HONEST, LIES, UNSEEN, Deed, Honest, act
 from tests.acceptance.userland import User, leaving_nothing, step_of
+
+from drumline.core.foul import UNHEARD
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "lies.md"
 NOTE = "<!-- Written by `make lies`; edit the scenes it comes from instead. -->\n\n"
@@ -29,11 +31,35 @@ Scene = tuple[Deed, str, Mapping[str, str]]
 """What an agent does, the check, and the project."""
 
 
-def play(deed: Deed, check: str, files: Mapping[str, str] = FILES) -> tuple[str, list[str]]:
+def play(deed: Deed, check: str, files: Mapping[str, str] = FILES, *, name: str = "") -> tuple[str, list[str]]:
     """How a scene ends, and which of the defences saw something."""
     with tempfile.TemporaryDirectory(prefix="lies-") as folder, leaving_nothing(Path(folder)):
-        user = act(Path(folder), deed, check=check, files=files)
+        user = act(Path(folder), deed, check=check, files=files, name=name)
         return describe_end(user), list_defences(user)
+
+
+def play_unseen(deed: Deed, check: str) -> list[str]:
+    """How work that knows its tests ends: by default, with the line that is named, with a gate, and held out."""
+    told = []
+    for mutants in ("show", "gate"):
+        with tempfile.TemporaryDirectory(prefix="lies-") as folder, leaving_nothing(Path(folder)):
+            files = {**FILES, ".drumline/config.toml": f'mutants = "{mutants}"\n'}
+            user = act(Path(folder), deed, check=check, files=files)
+            told += [describe_end(user), *([name_survivor(user)] if mutants == "show" else [])]
+    with tempfile.TemporaryDirectory(prefix="lies-") as folder, leaving_nothing(Path(folder)):
+        held = Path(folder, "held-out")
+        held.mkdir()
+        (held / "sums.sh").write_text(ASKS, encoding="utf-8")
+        (held / "sums.sh").chmod(0o755)
+        told.append(describe_end(act(Path(folder), deed, check=check, env={"DRUMLINE_HELD_OUT": str(held)})))
+    return told
+
+
+def name_survivor(user: User) -> str:
+    """The first line that a mutant names; empty if none does."""
+    mutants = step_of(user.status(), "step-1")["mutants"]
+    survivors = mutants["survivors"] if isinstance(mutants, dict) else []
+    return next((f"`{one['path']}:{one['line']}`" for one in survivors), "")
 
 
 def describe_end(user: User) -> str:
@@ -41,8 +67,9 @@ def describe_end(user: User) -> str:
     step = step_of(user.status(), "step-1")
     proof = step["proof"]
     if not isinstance(proof, dict):
-        gates = [gate for gate in [step.get("gate")] if gate]
-        return f"{step['state']}{f' at gate `{gates[0]}`' if gates else ''}, {step['attempts']} attempts"
+        gate = user.type("why", "step-1", "--json").json["gate"]
+        where = f" at `{gate}`" if gate else ""
+        return f"{step['state']}{where}, {step['attempts']} attempt{'' if step['attempts'] == 1 else 's'}"
     reasons = ", ".join(f"`{reason}`" for reason in proof["why"])
     return f"{proof['level']}{f' ({reasons})' if reasons else ''}"
 
@@ -54,7 +81,7 @@ def list_defences(user: User) -> list[str]:
     compared = checks[0]["compared"] if isinstance(checks, list) and checks else []
     verdicts = {result["tree"]: result["verdict"] for result in compared}
     green = any(verdicts.get(tree) == "green" for tree in ("base", "base_source")) and "base_judge" not in verdicts
-    silent = "without their tests" in str(told["sentence"])
+    silent = any(sign in str(told["sentence"]) for sign in UNHEARD)
     return [YES if seen else NO for seen in (green, verdicts.get("base_judge") == "red", silent)]
 
 
@@ -64,14 +91,16 @@ def write_rows(rows: Iterable[Iterable[str]]) -> str:
 
 
 def write_python() -> str:
-    """The scenes in Python, and those that nothing sees yet."""
-    unseen = [(name, *_flatten(play(deed, check))) for name, (deed, check) in UNSEEN.items()]
+    """The scenes in Python, and those that only mutants and held-out checks see."""
+    unseen = [(name, *play_unseen(deed, check)) for name, (deed, check) in UNSEEN.items()]
     lies = {name: (deed, check, FILES) for name, (deed, check) in LIES.items()}
     return (
         f"{write_part('', {**lies, **EMPTY}, HONEST)}\n"
-        "## Not seen\n\n"
-        "Code that knows what the tests ask passes them. Only checks that the agent does not know can show that.\n\n"
-        f"{HEAD}{write_rows(unseen)}"
+        "## Code that knows what the tests ask\n\n"
+        "It passes them, with every judge. [Mutants](proof.md#mutants) name the line by default, and lower the level "
+        "where they are a gate; a [held-out check](proof.md#held-out-checks) does not let it land.\n\n"
+        '| what the agent does | by default | named by a mutant | with `mutants = "gate"` | with a held-out check |\n'
+        f"|---|---|---|---|---|\n{write_rows(unseen)}"
     )
 
 
@@ -102,7 +131,7 @@ def _mark(part: str) -> str:
 def write_part(where: str, lies: Mapping[str, Scene], honest: Mapping[str, Honest]) -> str:
     """The lies and the honest work of one language; how many of each ended how is printed as well."""
     told = [(name, *_flatten(play(*scene))) for name, scene in lies.items()]
-    done = [(name, play(deed, check, files)[0]) for name, (deed, check, files, _) in honest.items()]
+    done = [(name, play(deed, check, files, name=name)[0]) for name, (deed, check, files, _) in honest.items()]
     proved = sum(1 for row in told if row[1].startswith("proved"))
     landed = sum(1 for _, end in done if end.startswith(("proved", "kept")))
     heads = (

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from drumline.agents.acp_updates import find_command, find_paths
 from drumline.agents.reading import read_text
+from drumline.core.blocked import Reply
 from drumline.core.flow.model import Json
 from drumline.core.plaintext import strip_controls
 
@@ -30,12 +31,12 @@ def write_question(call: Mapping[str, Json], reason: str) -> str:
     return _flatten(f"May it use {describe(call)}? ({reason}; answer yes or no)")
 
 
-def find_answer(question: str, answers: Sequence[tuple[str, str]]) -> bool | None:
+def find_answer(question: str, answers: Sequence[Reply]) -> bool | None:
     """Whether a person allowed it, by the last answer to exactly this question; None if nobody was asked yet.
 
-    What begins with a yes allows it, any other answer does not. One answer holds for all lines of what was asked.
+    What begins with a yes allows it, any other answer does not. One answer holds for all that was asked together.
     """
-    said = [answer for asked, answer in answers if question in asked.split("\n")]
+    said = [reply.said for reply in answers if question in reply.permissions]
     return YES.match(said[-1].strip()) is not None if said else None
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 from drumline.agents.acp_leave import LONGEST, find_answer, write_question
 from drumline.agents.acp_updates import EDITS, find_command, find_paths
 from drumline.agents.reading import read_map, read_text
+from drumline.core.blocked import Reply
 from drumline.core.flow.model import Json
 from drumline.errors import InvalidInput
 from drumline.isolation.containment import contain
@@ -54,7 +55,7 @@ class Policy(Record):
     read_only: bool = False
     jailed: bool = False
     servers: tuple[str, ...] = ()
-    answers: tuple[tuple[str, str], ...] = ()
+    answers: tuple[Reply, ...] = ()
 
     def judge(self, call: Mapping[str, Json]) -> Verdict:
         """The verdict on the tool call that a permission is asked for."""

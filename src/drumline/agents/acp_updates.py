@@ -6,6 +6,7 @@ The rule: a tool is told once, when enough is known of it; what was said last, a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import unified_diff
 
 from drumline.agents.reading import read_list, read_map, read_number, read_text
 from drumline.core.flow.model import Json
@@ -26,6 +27,7 @@ class Updates:
         self._message = ""
         self._calls: dict[str, dict[str, Json]] = {}
         self._told: set[str] = set()
+        self._ended: set[str] = set()
 
     def read(self, update: Mapping[str, Json]) -> Iterator[Happening]:
         """What an update means; unknown ones mean nothing."""
@@ -72,27 +74,44 @@ class Updates:
         name = read_text(update.get("toolCallId"))
         call = self._calls.setdefault(name, {})
         call.update({key: value for key, value in update.items() if value is not None})
-        done = call.get("status") == "completed"
-        if name in self._told or (call.get("status") == "failed" and call.get("kind") in EDITS):
-            return
-        found = list(describe(call, done=done))
-        if found:
-            self._told.add(name)
-        yield from found
+        done, failed = call.get("status") == "completed", call.get("status") == "failed"
+        if name not in self._told and not (failed and call.get("kind") in EDITS):
+            found = list(describe(call, done=done))
+            if found:
+                self._told.add(name)
+            yield from found
+        if (done or failed) and name not in self._ended:
+            self._ended.add(name)
+            yield Happening(kind="result", call=name, failed=failed, detail=_read_said(call))
 
 
 def describe(call: Mapping[str, Json], *, done: bool) -> Iterator[Happening]:
     """What a call does, as far as it is known; edits count when they are `done`."""
-    title = read_text(call.get("title"))
+    title, name = read_text(call.get("title")), read_text(call.get("toolCallId"))
     kind = call.get("kind")
     if kind in EDITS:
         if done:
-            yield from (Happening(kind="edit", text=path) for path in find_paths(call))
+            for path in find_paths(call):
+                yield Happening(kind="edit", text=path, call=name, detail=_read_difference(call, path))
     elif kind == "execute":
         if command := find_command(call) or (title if done else ""):
-            yield Happening(kind="command", text=command)
+            yield Happening(kind="command", text=command, call=name)
     elif title:
-        yield Happening(kind="tool", text=title)
+        yield Happening(kind="tool", text=title, call=name)
+
+
+def _read_said(call: Mapping[str, Json]) -> str:
+    """What came back from a tool, as far as it is text."""
+    parts = [read_map(read_map(part).get("content")) for part in read_list(call.get("content"))]
+    return "\n".join(said for part in parts if (said := read_text(part.get("text"))))
+
+
+def _read_difference(call: Mapping[str, Json], path: str) -> str:
+    """The lines of a file that a call changed, if it shows them."""
+    parts = (read_map(part) for part in read_list(call.get("content")))
+    found = next((part for part in parts if part.get("type") == "diff" and part.get("path") == path), {})
+    old, new = read_text(found.get("oldText")).splitlines(), read_text(found.get("newText")).splitlines()
+    return "\n".join(list(unified_diff(old, new, n=1, lineterm=""))[2:])
 
 
 def find_command(call: Mapping[str, Json]) -> str:

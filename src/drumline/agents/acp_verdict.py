@@ -51,7 +51,7 @@ def conclude(response: PromptResponse, desk: Desk, assignment: Assignment) -> Ou
     if assignment.output_schema is not None and not outcome.failure:
         outcome = replace(outcome, structured=read_value(text))
     if desk.questions:
-        return replace(outcome, failure="", question="\n".join(desk.questions))
+        return replace(outcome, failure="", question="\n".join(desk.questions), permissions=tuple(desk.questions))
     return outcome
 
 

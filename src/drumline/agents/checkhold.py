@@ -45,7 +45,8 @@ class CheckHold:
     """The `Hold` port. Without a `jail` only the environment differs from the person's own.
 
     `checkout` is the person's, `common` its git directory; `folders` may be written to as well, `hide` is not shown,
-    both with `~` and `$NAME`. `choose_jail` is asked when the first check runs.
+    both with `~` and `$NAME`. Only checks that are shown `held_out` see it. `provide` are paths of the checkout
+    that they find in their workspace, to be read. `choose_jail` is asked when the first check runs.
     """
 
     def __init__(
@@ -57,16 +58,20 @@ class CheckHold:
         choose_jail: Callable[[], Jail | None],
         folders: Sequence[str] = (),
         hide: Sequence[str] = (),
+        held_out: Sequence[Path] = (),
+        provide: Sequence[str] = (),
     ) -> None:
         self._environment = environment
         self._checkout = checkout.resolve()
         self._common = common.resolve()
         self._choose_jail = choose_jail
         self._folders = tuple(folders)
+        self._held_out = tuple(held_out)
+        self._provide = tuple(provide)
         self._hide = tuple(path.rstrip("/") for path in hide)
 
     @contextmanager
-    def hold(self, job: Job, *, scratch: Path) -> Iterator[Job]:
+    def hold(self, job: Job, *, scratch: Path, shown: Sequence[Path] = ()) -> Iterator[Job]:
         """The job in the jail, with layers and a temporary folder that go when the block is left."""
         stripped = self._strip(job, self._environment.unset)
         jail = self._jail
@@ -79,17 +84,21 @@ class CheckHold:
             prepared = replace(stripped, env={**stripped.env, "TMPDIR": str(own)})
             way = find_way(jail.list_words())
             if way is None:
-                yield jail.wrap(prepared, self._bound(job, {}, writable=[scratch, own]))
+                yield jail.wrap(prepared, self._bound(job, {}, writable=[scratch, own], shown=shown))
                 return
             layers = self._make_layers(job.cwd, temp / LAYERS)
             within = replace(jail, users=(*jail.users, *way.users))
-            held = within.wrap(prepared, self._bound(job, layers, writable=[scratch, own]))
+            held = within.wrap(prepared, self._bound(job, layers, writable=[scratch, own], shown=shown))
             yield replace(held, argv=way.lead(layers, held.argv))
 
     def strip(self, job: Job) -> Job:
         """The job without ways into the checkout; credentials stay, for what is installed may need them."""
         environment = self._environment
         return self._strip(job, [name for name in environment.unset if name not in environment.withheld])
+
+    def links(self) -> bool:
+        """Whether there is a jail, which can show one path in place of another."""
+        return self._jail is not None
 
     def was_killed(self, ended: Ended) -> bool:
         """Whether a check did not end by itself: a jail tells a signal that ended it as an exit code."""
@@ -125,7 +134,9 @@ class CheckHold:
         real = folder.resolve()
         return self._checkout if real.is_relative_to(self._checkout) else real
 
-    def _bound(self, job: Job, layers: Mapping[Path, Path], *, writable: Sequence[Path]) -> Bounds:
+    def _bound(
+        self, job: Job, layers: Mapping[Path, Path], *, writable: Sequence[Path], shown: Sequence[Path]
+    ) -> Bounds:
         workspace, home = self._find_ground(job.cwd), Path.home().resolve()
         lent = () if home in layers else find_homes(CACHES)
         # A flow may work in the checkout itself, and a home may be one.
@@ -134,6 +145,26 @@ class CheckHold:
             writable=[workspace, *writable, *lent, *find_homes(self._folders)],
             sealed=find_sealed(workspace),
             layers={folder: place / SHOWN for folder, place in layers.items()},
-            readable=[self._common],
-            hidden=[*find_records(workspace), *find_homes(LOGINS), *((self._checkout,) if elsewhere else ())],
+            readable=[self._common, *shown],
+            hidden=[
+                *find_records(workspace),
+                *find_homes(LOGINS),
+                *((self._checkout,) if elsewhere else ()),
+                *(folder for folder in self._held_out if folder not in shown),
+            ],
+            provided=self._find_provided(workspace),
         )
+
+    def _find_provided(self, workspace: Path) -> dict[Path, Path]:
+        """What is shown of the checkout in place of what is empty in the workspace."""
+        found = {workspace / path: self._checkout / path for path in self._provide}
+        return {place: source for place, source in found.items() if is_empty(place) and source.exists()}
+
+
+def is_empty(place: Path) -> bool:
+    """Whether a folder with nothing in it, or a file without content, is at a place, and no link on the way."""
+    if Path(os.path.realpath(place)) != place:
+        return False
+    if place.is_dir():
+        return not any(place.iterdir())
+    return place.is_file() and place.stat().st_size == 0

@@ -15,7 +15,7 @@ from drumline.agents.claude_leave import Leave, write_opening
 from drumline.agents.handover import describe_servers, name_session, write_private
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_list, read_map, read_number, read_text, read_value
-from drumline.agents.resultstream import Ends, Messages, describe_use, explain_limit, finish, read_blocks
+from drumline.agents.resultstream import Ends, Messages, describe_use, explain_limit, finish, read_blocks, read_results
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
 from drumline.core.spending import add_up
@@ -139,8 +139,11 @@ class ClaudeReader:
                 yield from _read_blocks(event)
             case "user":
                 result = read_map(event.get("tool_use_result"))
+                answers = list(read_results(event))
                 if "structuredPatch" in result:
-                    yield Happening(kind="edit", text=read_text(result.get("filePath")))
+                    call, path = answers[0].call if answers else "", read_text(result.get("filePath"))
+                    yield Happening(kind="edit", text=path, call=call, detail=_read_patch(result))
+                yield from answers
             case "rate_limit_event":
                 self._read_limit(read_map(event.get("rate_limit_info")))
             case "result":
@@ -236,6 +239,13 @@ def _read_record(session: str, log: Path) -> Iterator[Mapping[str, Json]]:
     for record in find_files(HOME, log, f"projects/*/{PurePath(session).name}.jsonl") if session else ():
         with record.open(encoding="utf-8", errors="replace") as lines:
             yield from (read_map(read_value(line)) for line in lines if '"usage"' in line)
+
+
+def _read_patch(result: Mapping[str, Json]) -> str:
+    """The lines that an edit changed; all of a file that it wrote anew."""
+    hunks = [read_map(hunk) for hunk in read_list(result.get("structuredPatch"))]
+    lines = [read_text(line) for hunk in hunks for line in read_list(hunk.get("lines"))]
+    return "\n".join(lines or (f"+{line}" for line in read_text(result.get("content")).splitlines()))
 
 
 def _read_blocks(event: Mapping[str, Json]) -> Iterator[Happening]:

@@ -56,6 +56,7 @@ class Leave:
             answers=assignment.answers,
         )
         self._questions: list[str] = []
+        self._permissions: list[str] = []
         self._notices: list[str] = []
 
     async def answer(self, event: Mapping[str, Json]) -> str:
@@ -81,7 +82,8 @@ class Leave:
         # Who ran into a limit, say, asks again once it is lifted.
         if not self._questions or outcome.failure not in ("", Failure.VALIDATION.value):
             return told
-        return replace(told, failure="", question="\n".join(dict.fromkeys(self._questions)))
+        asked = "\n".join(dict.fromkeys(self._questions))
+        return replace(told, failure="", question=asked, permissions=tuple(dict.fromkeys(self._permissions)))
 
     async def _decide(self, request: Mapping[str, Json]) -> dict[str, Json]:
         given = read_map(request.get("input"))
@@ -94,6 +96,7 @@ class Leave:
             return {"behavior": "allow", "updatedInput": dict(given)}
         if verdict.answer == "ask":
             self._questions.append(verdict.question)
+            self._permissions.append(verdict.question)
             return {"behavior": "deny", "message": LATER}
         notice = f"it was not allowed to use {describe(call)}: {verdict.reason}"
         self._notices.append(strip_controls(notice))

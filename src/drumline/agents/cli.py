@@ -99,19 +99,19 @@ class CliAgent(Record):
             outcome = discard_overlong(found, session=assignment.session)
             source = outcome.source or (self.program.name if outcome.usage else "")
             return replace(
-                outcome,
-                message=self._explain_login(outcome),
+                self._explain_login(outcome),
                 source=source,
                 model=outcome.model or self.choose_model(assignment),
             )
 
-    def _explain_login(self, outcome: Outcome) -> str:
-        """The message, which begins with what to do where the program let nobody in."""
+    def _explain_login(self, outcome: Outcome) -> Outcome:
+        """The outcome with what to do where the program let nobody in."""
         if outcome.failure != Failure.AUTH.value:
-            return outcome.message
+            return outcome
         if keys := list_keys(self.program.keep):
-            return blame_keys(keys, outcome.message)
-        return ask_login(self.program.login, outcome.message) if self.program.login else outcome.message
+            return replace(outcome, message=blame_keys(keys, outcome.message))
+        login = self.program.login
+        return replace(outcome, message=ask_login(login, outcome.message), login=login) if login else outcome
 
     def _choose_setting(self, assignment: Assignment, scratch: Path) -> Setting:
         unknown = [name for name in assignment.mcp_servers if name not in self.servers]

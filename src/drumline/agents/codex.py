@@ -202,13 +202,14 @@ class CodexReader:
         return self._count(spent) if spent else {}
 
     def _read_done(self, item: Mapping[str, Json]) -> Iterator[Happening]:
+        call = read_text(item.get("id"))
         match item.get("type"):
             case "agent_message":
                 self._text = read_text(item.get("text"))
                 yield Happening(kind="text", text=self._text)
             case "file_change" if item.get("status") == "completed":
                 for change in read_list(item.get("changes")):
-                    yield Happening(kind="edit", text=read_text(read_map(change).get("path")))
+                    yield Happening(kind="edit", text=read_text(read_map(change).get("path")), call=call)
             case "file_change":
                 self._notices.append("a patch of it was refused")
                 yield Happening(kind="notice", text=self._notices[-1])
@@ -216,6 +217,11 @@ class CodexReader:
                 why = read_text(read_map(item.get("error")).get("message"))
                 self._notices.append(f"the tool {read_text(item.get('tool'))} failed: {why[:300]}")
                 yield Happening(kind="notice", text=self._notices[-1])
+            case "command_execution":
+                failed, said = item.get("exit_code") != 0, read_text(item.get("aggregated_output"))
+                yield Happening(kind="result", call=call, failed=failed, detail=said)
+            case "mcp_tool_call" | "web_search":
+                yield Happening(kind="result", call=call)
             case "error":
                 self._notices.append(read_text(item.get("message")))
                 yield Happening(kind="notice", text=self._notices[-1])
@@ -235,16 +241,18 @@ class CodexReader:
 
 
 def _read_begun(item: Mapping[str, Json]) -> Iterator[Happening]:
+    call = read_text(item.get("id"))
     match item.get("type"):
         case "command_execution":
-            yield Happening(kind="command", text=read_text(item.get("command")))
+            yield Happening(kind="command", text=read_text(item.get("command")), call=call)
         case "file_change":
             paths = (read_text(read_map(change).get("path")) for change in read_list(item.get("changes")))
-            yield Happening(kind="tool", text=f"patch {', '.join(paths)}")
+            yield Happening(kind="tool", text=f"patch {', '.join(paths)}", call=call)
         case "mcp_tool_call":
-            yield Happening(kind="tool", text=f"{read_text(item.get('server'))} {read_text(item.get('tool'))}")
+            tool = f"{read_text(item.get('server'))} {read_text(item.get('tool'))}"
+            yield Happening(kind="tool", text=tool, call=call)
         case "web_search":
-            yield Happening(kind="tool", text=f"search {read_text(item.get('query'))}")
+            yield Happening(kind="tool", text=f"search {read_text(item.get('query'))}", call=call)
 
 
 def _read_spent(session: str, log: Path) -> Mapping[str, float] | None:

@@ -156,20 +156,21 @@ class CopilotReader:
 
     def _read_use(self, data: Mapping[str, Json]) -> Happening:
         tool, given = read_text(data.get("toolName")), read_map(data.get("arguments"))
+        call = read_text(data.get("toolCallId"))
         if tool in SHELLS:
-            return Happening(kind="command", text=read_text(given.get("command")))
+            return Happening(kind="command", text=read_text(given.get("command")), call=call)
         patched = PATCHED.findall(read_text(data.get("arguments")))
         path = read_text(given.get("path"))
         if tool in WRITERS:
-            self._edits[read_text(data.get("toolCallId"))] = patched or [path]
-        return Happening(kind="tool", text=f"{tool} {', '.join(patched) or path}".strip())
+            self._edits[call] = patched or [path]
+        return Happening(kind="tool", text=f"{tool} {', '.join(patched) or path}".strip(), call=call)
 
     def _read_done(self, data: Mapping[str, Json]) -> Iterator[Happening]:
-        paths = self._edits.pop(read_text(data.get("toolCallId")), [])
-        if data.get("success"):
-            yield from (Happening(kind="edit", text=path) for path in paths)
-            return
-        error = read_map(data.get("error"))
+        call, done, error = read_text(data.get("toolCallId")), bool(data.get("success")), read_map(data.get("error"))
+        paths = self._edits.pop(call, [])
+        if done:
+            yield from (Happening(kind="edit", text=path, call=call) for path in paths)
+        yield Happening(kind="result", call=call, failed=not done, detail=read_text(error.get("message")))
         if error.get("code") == "denied":
             self._notices.append(f"it was not allowed to use a tool: {read_text(error.get('message'))[:300]}")
             yield Happening(kind="notice", text=self._notices[-1])

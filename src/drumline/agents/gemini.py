@@ -159,20 +159,23 @@ class GeminiReader:
 
     def _read_use(self, event: Mapping[str, Json]) -> Happening:
         tool, given = read_text(event.get("tool_name")), read_map(event.get("parameters"))
+        call = read_text(event.get("tool_id"))
         if tool == SHELL:
-            return Happening(kind="command", text=read_text(given.get("command")))
+            return Happening(kind="command", text=read_text(given.get("command")), call=call)
         what = read_text(given.get("file_path")) or read_text(given.get("pattern")) or read_text(given.get("dir_path"))
         if tool in WRITERS:
-            self._edits[read_text(event.get("tool_id"))] = what
-        return Happening(kind="tool", text=f"{tool} {what}".strip())
+            self._edits[call] = what
+        return Happening(kind="tool", text=f"{tool} {what}".strip(), call=call)
 
     def _read_done(self, event: Mapping[str, Json]) -> Iterator[Happening]:
-        path = self._edits.pop(read_text(event.get("tool_id")), "")
-        if event.get("status") == "success":
-            if path:
-                yield Happening(kind="edit", text=path)
-            return
+        call, done = read_text(event.get("tool_id")), event.get("status") == "success"
+        path = self._edits.pop(call, "")
         why = read_text(read_map(event.get("error")).get("message")) or read_text(event.get("output"))
+        if path and done:
+            yield Happening(kind="edit", text=path, call=call)
+        yield Happening(kind="result", call=call, failed=not done, detail=why)
+        if done:
+            return
         if REFUSED.search(why):
             self._notices.append(f"it was not allowed to use a tool: {why[:300]}")
             yield Happening(kind="notice", text=self._notices[-1])

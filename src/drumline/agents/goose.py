@@ -210,19 +210,22 @@ class GooseReader:
         self._said, self._acted = "", True
         call = read_map(read_map(part.get("toolCall")).get("value"))
         given = read_map(call.get("arguments"))
-        name = read_text(call.get("name")).rpartition("__")[2]
+        name, number = read_text(call.get("name")).rpartition("__")[2], read_text(part.get("id"))
         if name == "shell":
-            return Happening(kind="command", text=read_text(given.get("command")))
+            return Happening(kind="command", text=read_text(given.get("command")), call=number)
         path = read_text(given.get("path"))
         if name in WRITERS:
-            self._edits[read_text(part.get("id"))] = path
-        return Happening(kind="tool", text=f"{name} {path}".strip())
+            self._edits[number] = path
+        return Happening(kind="tool", text=f"{name} {path}".strip(), call=number)
 
     def _read_done(self, part: Mapping[str, Json]) -> Iterator[Happening]:
-        path = self._edits.pop(read_text(part.get("id")), "")
-        result = read_map(part.get("toolResult"))
-        if path and result.get("status") == "success" and not read_map(result.get("value")).get("isError"):
-            yield Happening(kind="edit", text=path)
+        call, result = read_text(part.get("id")), read_map(part.get("toolResult"))
+        path, value = self._edits.pop(call, ""), read_map(result.get("value"))
+        done = result.get("status") == "success" and not value.get("isError")
+        if path and done:
+            yield Happening(kind="edit", text=path, call=call)
+        said = [read_text(read_map(part).get("text")) for part in read_list(value.get("content"))]
+        yield Happening(kind="result", call=call, failed=not done, detail="\n".join(said))
 
     def _read_notice(self, part: Mapping[str, Json]) -> Happening:
         text = read_text(part.get("msg"))

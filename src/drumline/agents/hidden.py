@@ -9,7 +9,7 @@ import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -188,18 +188,19 @@ def find_needed(job: Job) -> list[Path]:
 
 
 def find_hidden() -> Iterator[Path]:
-    """What is for secrets alone: of the user, and of everybody whom root could read."""
+    """What there is for secrets alone: of the user, and of everybody whom root could read."""
     yield from _list_places(Path.home(), CREDENTIALS)
-    yield from (Path(place) for name in POINTERS for place in os.environ.get(name, "").split(os.pathsep) if place)
+    pointed = (place for name in POINTERS for place in os.environ.get(name, "").split(os.pathsep) if place)
+    yield from _list_present(pointed)
     if os.geteuid() == 0:
-        yield from map(Path, OF_ROOT)
+        yield from _list_present(OF_ROOT)
         yield from Path("/etc/ssh").glob(HOST_KEYS)
         for home in Path("/home").glob("*"):
-            yield from (home / name for name in CREDENTIALS)
+            yield from _list_present(f"{home}/{name}" for name in CREDENTIALS)
 
 
 def find_configuring() -> Iterator[Path]:
-    """Files of the user that configure programs and may hold secrets."""
+    """The user's files that configure programs and may hold secrets."""
     yield from _list_places(Path.home(), CONFIGURING)
 
 
@@ -223,11 +224,15 @@ def _is_git(config: Path) -> bool:
 
 def _list_places(home: Path, names: Sequence[str]) -> Iterator[Path]:
     """Where files of a home are, also where the user keeps a kind of them elsewhere."""
+    moved = [(start, place) for start, variable in ELSEWHERE.items() if (place := os.environ.get(variable))]
     for name in names:
-        yield home / name
-        for start, variable in ELSEWHERE.items():
-            if name.startswith(start) and (place := os.environ.get(variable)):
-                yield Path(place, name.removeprefix(start))
+        other = (f"{place}/{name.removeprefix(start)}" for start, place in moved if name.startswith(start))
+        yield from _list_present((f"{home}/{name}", *other))
+
+
+def _list_present(places: Iterable[str]) -> Iterator[Path]:
+    """Those that are there: few of the many that are known, and a path costs more than a look."""
+    return (Path(place) for place in places if os.path.lexists(place))
 
 
 def _choose(environ: Mapping[str, str], keep: Sequence[str] | None) -> dict[str, str]:

@@ -96,6 +96,8 @@ class Jail(Record):
         layout.write(bounds.writable)
         for place, source in bounds.places.items():
             layout.place(place, source)
+        for place, source in bounds.provided.items():
+            layout.show(place, source)
         shown = [*bounds.readable, *find_needed(job), job.cwd]
         layout.read(shown)
         visible = set(shown)

@@ -31,14 +31,16 @@ class Layout:
     """The mounts of one jail. A call knows what earlier ones made: empty folders and what is writable come first."""
 
     def __init__(self) -> None:
-        self._mounts: dict[Path, Mount] = {}
-        self._layers: set[Path] = set()
+        # By the texts of their paths: hundreds of paths are looked up for each jail, and a path is slow to compare.
+        self._mounts: dict[str, Mount] = {}
+        self._layers: set[str] = set()
+        self._resolved: dict[str, Path] = {}
 
     def empty(self, paths: Iterable[Path], *, frozen: bool = False) -> None:
         """Show empty folders; whatever is written there goes with the jail, or cannot be written if `frozen`."""
         for path in paths:
             if path.is_dir() and not path.is_symlink() and path.parent != path:
-                self._mounts.setdefault(path, Mount(path=path, how=EMPTY, frozen=frozen))
+                self._mounts.setdefault(str(path), Mount(path=path, how=EMPTY, frozen=frozen))
 
     def write(self, paths: Iterable[Path]) -> None:
         """Let these be written to."""
@@ -47,50 +49,54 @@ class Layout:
 
     def place(self, path: Path, source: Path) -> None:
         """Show `source` at `path`, to be written to."""
-        self._mounts[_resolve(path)] = Mount(path=_resolve(path), how=WRITE, source=str(_resolve(source)))
+        self._add(Mount(path=self._resolve(path), how=WRITE, source=str(self._resolve(source))))
+
+    def show(self, path: Path, source: Path) -> None:
+        """Show `source` at `path`, to be read."""
+        self._add(Mount(path=self._resolve(path), how=READ, source=str(self._resolve(source))))
 
     def layer(self, path: Path, source: Path) -> None:
         """Show `source` at `path`, to be written to; what is hidden there stays hidden."""
         self.place(path, source)
-        self._layers.add(_resolve(path))
+        self._layers.add(str(self._resolve(path)))
 
     def read(self, paths: Iterable[Path]) -> None:
         """Show these where an empty folder would hide them."""
         for path in sorted(paths, key=lambda path: len(path.parts)):
-            hidden = self.is_empty_at(path.parent) or self.is_empty_at(_resolve(path).parent)
-            if hidden and _resolve(path) not in self._mounts:
+            hidden = self.is_empty_at(path.parent) or self.is_empty_at(self._resolve(path).parent)
+            if hidden and str(self._resolve(path)) not in self._mounts:
                 self._bind(path, READ)
 
     def seal(self, paths: Iterable[Path]) -> None:
         """Let these only be read. The folders between one and what is writable around it cannot be moved away."""
-        for path in map(_resolve, paths):
-            around = [parent for parent in path.parents if parent in self._mounts]
-            for parent in path.parents if around and self._mounts[around[0]].how == WRITE else ():
-                if parent == around[0]:
+        for path in map(self._resolve, paths):
+            around = self._find_covering(path.parent)
+            for parent in path.parents if around is not None and around.how == WRITE else ():
+                if around is not None and parent == around.path:
                     break
-                self._mounts[parent] = Mount(path=parent, how=WRITE, source=str(parent))
+                self._add(Mount(path=parent, how=WRITE, source=str(parent)))
             # What is shown with other content can only be read already.
-            if path not in self._mounts or self._mounts[path].how != DATA:
-                self._mounts[path] = Mount(path=path, how=READ, source=str(path))
+            if str(path) not in self._mounts or self._mounts[str(path)].how != DATA:
+                self._add(Mount(path=path, how=READ, source=str(path)))
 
     def hide(self, paths: Iterable[Path]) -> None:
         """Show nothing in place of these: empty folders, empty files, and sockets that do not answer."""
         # Most of them are on no one machine, and looking is quicker than following links.
-        for path in (_resolve(place) for place in paths if os.path.lexists(place)):
-            if path in self._mounts or self.is_empty_at(path) or not path.exists():
+        for path in (self._resolve(place) for place in paths if os.path.lexists(place)):
+            if str(path) in self._mounts or self.is_empty_at(path) or not path.exists():
                 continue
             if path.is_dir():
                 self.empty([path], frozen=True)
             elif path.is_file():
-                self._mounts[path] = Mount(path=path, how=DATA)
+                self._add(Mount(path=path, how=DATA))
             else:
-                self._mounts[path] = Mount(path=path, how=READ, source=NOTHING)
+                self._add(Mount(path=path, how=READ, source=NOTHING))
 
     def replace(self, path: Path, data: bytes) -> None:
         """Show a file with other content."""
-        real = _resolve(path)
-        if real not in self._mounts and not self.is_empty_at(real):
-            self._mounts[real] = Mount(path=real, how=DATA, data=data)
+        real = self._resolve(path)
+        if str(real) not in self._mounts and not self.is_empty_at(real):
+            self._add(Mount(path=real, how=DATA, data=data))
 
     def is_empty_at(self, path: Path) -> bool:
         """Whether the jail shows an empty folder there, so that nothing from outside can be seen."""
@@ -98,15 +104,30 @@ class Layout:
 
     def is_lent_at(self, path: Path) -> bool:
         """Whether the jail lets a path be written to for good, not only in a layer."""
-        real = _resolve(path)
-        return self._is_covered(real, WRITE) and self._find_covering(real) not in self._layers
+        real = self._resolve(path)
+        covering = self._find_covering(real)
+        return covering is not None and covering.how == WRITE and str(covering.path) not in self._layers
 
     def _is_covered(self, path: Path, how: str) -> bool:
         covering = self._find_covering(path)
-        return covering is not None and self._mounts[covering].how == how
+        return covering is not None and covering.how == how
 
-    def _find_covering(self, path: Path) -> Path | None:
-        return next((place for place in (path, *path.parents) if place in self._mounts), None)
+    def _find_covering(self, path: Path) -> Mount | None:
+        place = str(path)
+        while place not in self._mounts:
+            if not (place := place.rpartition("/")[0]):
+                return self._mounts.get("/")
+        return self._mounts[place]
+
+    def _add(self, mount: Mount) -> None:
+        self._mounts[str(mount.path)] = mount
+
+    def _resolve(self, path: Path) -> Path:
+        """Where the links of a path lead to; nothing on the way changes while a jail is laid out."""
+        text = str(path)
+        if text not in self._resolved:
+            self._resolved[text] = Path(os.path.realpath(text))
+        return self._resolved[text]
 
     def list_mounts(self) -> list[Mount]:
         """All of them, in order."""
@@ -116,10 +137,10 @@ class Layout:
         """Show a path, and the links on the way to it that could not be seen otherwise."""
         for link, target in _list_links(path):
             if self.is_empty_at(link):
-                self._mounts[link] = Mount(path=link, how=LINK, source=target)
-        real = _resolve(path)
+                self._add(Mount(path=link, how=LINK, source=target))
+        real = self._resolve(path)
         if real.exists() and real.parent != real:
-            self._mounts[real] = Mount(path=real, how=how, source=str(real))
+            self._add(Mount(path=real, how=how, source=str(real)))
 
 
 def write_words(mounts: Sequence[Mount], *, first: int) -> tuple[list[str], list[bytes]]:
@@ -135,10 +156,6 @@ def write_words(mounts: Sequence[Mount], *, first: int) -> tuple[list[str], list
         words += [mount.how, *source, str(mount.path)]
     frozen = (word for mount in mounts if mount.frozen for word in ("--remount-ro", str(mount.path)))
     return [*words, *frozen], data
-
-
-def _resolve(path: Path) -> Path:
-    return Path(os.path.realpath(path))
 
 
 def _list_links(path: Path) -> list[tuple[Path, str]]:

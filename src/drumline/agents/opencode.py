@@ -208,13 +208,16 @@ class OpenCodeReader:
         given = read_map(state.get("input"))
         done = state.get("status") == "completed"
         what = read_text(given.get("filePath")) or read_text(given.get("pattern")) or read_text(given.get("path"))
+        call = read_text(part.get("callID"))
         if tool == "bash":
-            yield Happening(kind="command", text=read_text(given.get("command")))
+            yield Happening(kind="command", text=read_text(given.get("command")), call=call)
         elif tool in WRITERS and done:
             patched = PATCHED.findall(read_text(given.get("patchText")))
-            yield from (Happening(kind="edit", text=path) for path in patched or [what])
+            yield from (Happening(kind="edit", text=path, call=call) for path in patched or [what])
         else:
-            yield Happening(kind="tool", text=f"{tool} {what}".strip())
+            yield Happening(kind="tool", text=f"{tool} {what}".strip(), call=call)
+        said = read_text(state.get("output")) or read_text(state.get("error"))
+        yield Happening(kind="result", call=call, failed=not done, detail=said)
         if not done and REFUSED.search(why := read_text(state.get("error"))):
             self._notices.append(f"it was not allowed to use {tool}: {why[:300]}")
             yield Happening(kind="notice", text=self._notices[-1])

@@ -16,7 +16,15 @@ from drumline.agents.handover import describe_servers, join_prompt, name_session
 from drumline.agents.lineups import line_up, read_settings
 from drumline.agents.program import Abilities, Launch, Program, Setting
 from drumline.agents.reading import read_list, read_map, read_number, read_text
-from drumline.agents.resultstream import Ends, describe_use, explain_limit, find_target, finish, read_blocks
+from drumline.agents.resultstream import (
+    Ends,
+    describe_use,
+    explain_limit,
+    find_target,
+    finish,
+    read_blocks,
+    read_results,
+)
 from drumline.agents.verdicts import explain_end, explain_failure
 from drumline.core.flow.model import Json
 from drumline.core.taxonomy import Failure
@@ -197,7 +205,8 @@ class QwenReader:
         for block in read_blocks(event):
             path = self._edits.pop(read_text(block.get("tool_use_id")), "")
             if path and not block.get("is_error"):
-                yield Happening(kind="edit", text=path)
+                yield Happening(kind="edit", text=path, call=read_text(block.get("tool_use_id")))
+        yield from read_results(event)
 
 
 def _read_tokens(usage: Mapping[str, Json]) -> Mapping[str, float]:

@@ -5,7 +5,7 @@ The rule: only what both mean alike is here. How a result is believed, each says
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from drumline.agents.reading import read_list, read_map, read_text
 from drumline.core.flow.model import Json
@@ -25,10 +25,23 @@ def read_blocks(event: Mapping[str, Json]) -> list[Mapping[str, Json]]:
 
 def describe_use(block: Mapping[str, Json], *, runner: str) -> Happening:
     """What the use of a tool is: a command if the tool is the `runner`, else a tool and what it is used on."""
-    tool, given = read_text(block.get("name")), read_map(block.get("input"))
+    tool, given, call = read_text(block.get("name")), read_map(block.get("input")), read_text(block.get("id"))
     if tool == runner:
-        return Happening(kind="command", text=read_text(given.get("command")))
-    return Happening(kind="tool", text=f"{tool} {find_target(block)}".strip())
+        return Happening(kind="command", text=read_text(given.get("command")), call=call)
+    return Happening(kind="tool", text=f"{tool} {find_target(block)}".strip(), call=call)
+
+
+def read_results(event: Mapping[str, Json]) -> Iterator[Happening]:
+    """What tools have answered in a message."""
+    for block in read_blocks(event):
+        if block.get("type") == "tool_result":
+            call, failed = read_text(block.get("tool_use_id")), bool(block.get("is_error"))
+            yield Happening(kind="result", call=call, failed=failed, detail=_read_answer(block.get("content")))
+
+
+def _read_answer(content: Json) -> str:
+    """What a tool answered: a text, or parts of which some are texts."""
+    return read_text(content) or "\n".join(read_text(read_map(part).get("text")) for part in read_list(content))
 
 
 class Messages:

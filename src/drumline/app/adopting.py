@@ -18,21 +18,22 @@ class Adoption(Record):
 
     setup: tuple[Found, ...] = ()
     checks: tuple[Found, ...] = ()
+    provide: tuple[Found, ...] = ()
     missing: tuple[Found, ...] = ()
 
     @property
     def found(self) -> tuple[Found, ...]:
         """All that could be written."""
-        return (*self.setup, *self.checks)
+        return (*self.setup, *self.provide, *self.checks)
 
     def write(self, path: Path) -> None:
         """Put the commands before everything that the file has."""
         lines = []
         if self.setup:
             lines.append(f"setup = {_quote(' && '.join(each.command for each in self.setup))}")
-        if self.checks:
-            listed = ", ".join(_quote(each.command) for each in self.checks)
-            lines.append(f"checks = [{listed}]")
+        for key, each in (("provide", self.provide), ("checks", self.checks)):
+            if each:
+                lines.append(f"{key} = [{', '.join(_quote(one.command) for one in each)}]")
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         path.parent.mkdir(exist_ok=True)
         path.write_text("\n".join([*lines, "", before]), encoding="utf-8")

@@ -10,10 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from drumline.app.catalog import RunBrief, read_run
 from drumline.app.naming import find_step
 from drumline.app.pins import Present, pin_timeouts
-from drumline.core.events import PlanPinned, RunStarted
+from drumline.core.events import Doubt, Event, GateAnswered, PlanPinned, RunStarted
+from drumline.core.gates import YES, accept
 from drumline.core.ids import Commit, RunId, StepId, Stream
+from drumline.core.nearest import did_you_mean
 from drumline.core.plan import Marks, Plan, Reading, Status, Step
+from drumline.core.proof import Require
 from drumline.core.schedule import next_step
+from drumline.core.words import Mode, Mutants
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
 from drumline.ports.roster import Roster
@@ -35,11 +39,12 @@ class Terms(Record):
     """How the run is driven; pinned for its whole life."""
 
     agent: str
-    mode: str
+    mode: Mode
     autonomy: str
     retries: int
     checks: tuple[str, ...] = ()
     setup: str = ""
+    provide: tuple[str, ...] = ()
     subject: str = ""
     context: str = ""
     config_digest: str = ""
@@ -51,6 +56,11 @@ class Terms(Record):
     commands: Mapping[str, str] = field(default_factory=dict)
     typed: tuple[str, ...] = ()
     flow: str = ""
+    require: str = Require.KEPT.value
+    judge: tuple[str, ...] = ()
+    mutants: Mutants = Mutants.SHOW
+    held_out: tuple[str, ...] = ()
+    jailed: tuple[str, ...] = ()
 
 
 def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str = "") -> Terms:
@@ -58,11 +68,12 @@ def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str
     settings = present.settings
     return Terms(
         agent=present.agent,
-        mode=mode,
+        mode=Mode(mode),
         autonomy=settings.autonomy,
         retries=settings.retries,
         checks=settings.checks,
         setup=settings.setup,
+        provide=settings.provide,
         subject=settings.subject,
         context=context,
         config_digest=digest(settings),
@@ -71,6 +82,11 @@ def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str
         budget=settings.budget,
         rigor=settings.rigor,
         flow=settings.flow,
+        require=settings.require,
+        judge=settings.judge,
+        mutants=Mutants(settings.mutants),
+        held_out=present.held_out,
+        jailed=present.jailed,
         timeouts=pin_timeouts(settings),
         commands=present.commands,
         typed=tuple(sorted(typed)),
@@ -82,7 +98,7 @@ def pin_flow_terms(present: Present, *, agent: str, typed: Iterable[str]) -> Ter
     settings = present.settings
     return Terms(
         agent=agent,
-        mode="sequential",
+        mode=Mode.SEQUENTIAL,
         autonomy="critical",
         retries=0,
         config_digest=digest(settings),
@@ -137,6 +153,13 @@ class Merge(Record):
     asks: bool = False
 
 
+class Accepted(Record):
+    """The steps of which it is known that they cannot be proved, and the person at the terminal who accepts that."""
+
+    doubts: tuple[Doubt, ...]
+    by: str
+
+
 class Scope(Record):
     """What a run starts from and is about, and where its result goes."""
 
@@ -145,6 +168,7 @@ class Scope(Record):
     selection: tuple[StepId, ...] | None = None
     inherited: tuple[StepId, ...] = ()
     merge: Merge | None = None
+    accepted: Accepted | None = None
 
 
 async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope) -> RunStarted:
@@ -172,9 +196,19 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         ticket=plan.ticket,
         complexity=plan.complexity,
         express=plan.express,
+        preamble=plan.preamble,
     )
-    await store.append({Stream(scope.run): Addition(events=[started, pinned], expected=0)})
+    events = [started, pinned, *_tell_accepted(scope.accepted)]
+    await store.append({Stream(scope.run): Addition(events=events, expected=0)})
     return started
+
+
+def _tell_accepted(accepted: Accepted | None) -> list[Event]:
+    """The question that a person answered before the run began."""
+    if accepted is None:
+        return []
+    asked = accept(accepted.doubts)
+    return [asked, GateAnswered(gate=asked.gate, choice=YES, by=accepted.by, channel="terminal")]
 
 
 def find_inherited(store: Journal, roster: Roster, reading: Reading, earlier: Sequence[RunBrief]) -> tuple[StepId, ...]:
@@ -208,7 +242,8 @@ def _named(plan: Plan, name: str) -> StepId:
     found = find_step(plan, name)
     if found is None:
         legal = ", ".join(step.id for step in plan.steps[:10])
-        raise InvalidInput(f"the plan has no step {name!r} (it has {legal})", hint="drumline validate PLAN")
+        meant = did_you_mean(name, plan.by_id)
+        raise InvalidInput(f"the plan has no step {name!r} (it has {legal}){meant}", hint="drumline validate PLAN")
     return found
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from drumline.configfiles import CONFIG
 from drumline.core.flow.model import AgentNode, Flow, LlmNode
 from drumline.core.plan import Step
+from drumline.core.setups import COMMAND
 from drumline.core.trust import CHECK, GRANT, NOTIFY, SERVER, SETUP, Brought, distinct, find_spec, list_checks
 from drumline.engine.brought import describe_agent, describe_model, list_node_commands
 from drumline.profiles import Profiles, find_loan
@@ -61,7 +62,11 @@ def list_plan_commands(sources: Sources, steps: Sequence[Step]) -> list[Brought]
     settings = sources.settings
     setup = [Brought(kind=SETUP, text=settings.setup, place=PLACE, slot="setup")] if settings.setup else []
     checks = [Brought(kind=CHECK, text=check, place=PLACE) for check in settings.checks]
-    own = [*(setup if sources.is_listed("setup") else ()), *(checks if sources.is_listed("checks") else ())]
+    provided = [line.removeprefix(COMMAND) for line in settings.provide if line.startswith(COMMAND)]
+    brings = [Brought(kind=SETUP, text=line, place=PLACE) for line in provided if sources.is_listed("provide")]
+    own = [*(setup if sources.is_listed("setup") else ()), *brings, *(checks if sources.is_listed("checks") else ())]
+    if settings.held_out and sources.is_listed("held_out"):
+        own.append(Brought(kind=CHECK, text=f"every executable file in {settings.held_out}", place=PLACE))
     named = [Used(step.agent, step.path or step.id) for step in steps if step.agent and not step.elsewhere]
     agents = _list_agents(sources, [*_list_used(sources, settings.agent), *named])
     return distinct([*own, *list_checks(steps), *agents, *_list_notify(sources)])

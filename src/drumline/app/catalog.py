@@ -7,8 +7,10 @@ from shlex import quote
 
 from drumline.core import events as ev
 from drumline.core.ids import RunId, Stream
-from drumline.core.schedule import find_stop
-from drumline.core.state import RunState, fold_run
+from drumline.core.nearest import did_you_mean
+from drumline.core.runfold import glance_run
+from drumline.core.state import RunState
+from drumline.core.waves import find_stop
 from drumline.engine.loading import load_run
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Journal
@@ -54,7 +56,7 @@ def list_runs(store: Journal, *, plan: str | None = None) -> list[RunBrief]:
     found: list[RunBrief] = []
     for run in store.runs():
         recorded = store.read(Stream(run), kinds=_KINDS)
-        state = fold_run(RunState(id=run), [r.event for r in recorded])
+        state = glance_run(RunState(id=run), [r.event for r in recorded])
         if plan is None or state.begun.plan == plan:
             times = [r.at for r in recorded]
             found.append(RunBrief(run=run, state=state, started_at=times[0], last_at=max(times)))
@@ -72,7 +74,8 @@ def find_run(store: Journal, name: str = "") -> RunId:
     found = exact or [run for run in runs if run.startswith(name) or run.endswith(name)]
     if len(found) != 1:
         what = "no run" if not found else f"{len(found)} runs"
-        raise InvalidInput(f"{what} called {name!r} ({_some(found or runs)})", hint="drumline runs")
+        meant = "" if found else did_you_mean(name, runs)
+        raise InvalidInput(f"{what} called {name!r} ({_some(found or runs)}){meant}", hint="drumline runs")
     return found[0]
 
 

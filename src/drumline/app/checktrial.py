@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from drumline.core.foul import UNHEARD
 from drumline.core.lies import Lie, Project, add_comment, list_candidates, list_lies
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.record import Record, replace
@@ -150,6 +151,7 @@ class _Copy(Record):
     def _type(self, *words: str) -> subprocess.CompletedProcess[str]:
         # The person was asked about these commands before.
         env = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state"), "DRUMLINE_TRUST": "off"}
+        env["DRUMLINE_MUTANTS"] = "off"
         return subprocess.run(
             [sys.executable, "-m", "drumline", *words],
             cwd=self.repo,
@@ -187,7 +189,7 @@ def _read_end(lie: Lie, step: Mapping[str, Any], told: Mapping[str, Any]) -> Pla
     signs = {
         CHECK: bool(failing),
         JUDGE: trees.get("base_judge") == "red",
-        IDS: "without their tests" in str(told["sentence"]),
+        IDS: any(sign in str(told["sentence"]) for sign in UNHEARD),
     }
     caught = [_REASONS.get(reason, reason) for reason in proof["why"]]
     caught += [name for name, seen in signs.items() if seen] if step["state"] != "done" else []

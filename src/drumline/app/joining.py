@@ -36,8 +36,9 @@ def assert_agrees(run: RunState, wanted: Mapping[str, str], *, otherwise: str) -
         "selection": name_selection(run.begun.selection),
         "context": run.begun.context,
         "agent": run.begun.agent,
-        "mode": run.mode,
+        "mode": str(run.mode),
         "autonomy": run.begun.autonomy,
+        "require": run.begun.require,
     }
     differing = [f"{key} is {has[key]!r}, not {value!r}" for key, value in wanted.items() if value != has[key]]
     if differing:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from urllib.parse import unquote
@@ -136,14 +136,16 @@ async def _clear_run(cleanup: Cleanup, store: Store, run: RunId) -> list[Leftove
     """The workspaces and scratches of one run, and its folders once nothing is in them."""
     found: list[Leftover] = []
     folders = cleanup.worktrees / file_name(run), cleanup.logs / run
-    steps = {StepId(unquote(path.name)) for path in _list_folders(folders[0])}
     scratched = {StepId(path.name) for path in _list_folders(folders[1]) if find_scratches(path)}
-    if not steps and not scratched and not folders[0].exists():
+    if not scratched and not folders[0].exists():
         return []
     state = load_run(store, run).state
+    places = cleanup.open_workspaces(state).list_places()
+    steps = {step for step in places.values() if step is not None}
     async with _hold(cleanup, store, run) as claim:
         for step in sorted(steps | scratched):
             found += await _clear_step(cleanup, state, step, claim)
+    found += await _clear_released(cleanup, state, [path for path, step in places.items() if step is None])
     _drop_empty(cleanup, state, folders[0])
     return found
 
@@ -172,6 +174,17 @@ async def _clear_step(cleanup: Cleanup, state: RunState, step: StepId, claim: Cl
         except (GitError, OSError) as error:
             why = " ".join(str(error).split())
     return [*found, Leftover(kind="worktree", path=path, left=why, note=note)]
+
+
+async def _clear_released(cleanup: Cleanup, state: RunState, paths: Sequence[Path]) -> list[Leftover]:
+    """Workspaces of steps that are done, which wait for the next step; while a driver is there it is about to come."""
+    why = " ".join(f"driver {driver} is at work on its run" for driver in cleanup.roster.drivers(state.id)[:1])
+    if paths and not why and not cleanup.dry:
+        try:
+            await cleanup.open_workspaces(state).drop_released()
+        except (GitError, OSError) as error:
+            why = " ".join(str(error).split())
+    return [Leftover(kind="worktree", path=path, left=why) for path in paths]
 
 
 def _explain_need(cleanup: Cleanup, state: RunState, step: StepId) -> str:

@@ -7,26 +7,31 @@ from dataclasses import dataclass
 
 from drumline.core.codec import FLOW_KINDS
 from drumline.core.edits import compare
-from drumline.core.events import GateOpened
+from drumline.core.events import ATTEMPTS, GateOpened
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.events import FlowStarted
 from drumline.core.flow.model import Flow
-from drumline.core.ids import DriverId, GateId, RunId, StepId, Stream
+from drumline.core.ids import FLOW, DriverId, GateId, RunId, StepId, Stream
 from drumline.core.plan import Marks, Problem
 from drumline.core.recorded import Recorded
+from drumline.core.runfold import fold_run
 from drumline.core.schedule import Surroundings
-from drumline.core.state import RunState, fold_run
-from drumline.core.stepstate import StepState, fold_step
+from drumline.core.state import RunState
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import StepState
 from drumline.engine.loading import load_run
-from drumline.engine.outbox import parse_iso
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Store
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.roster import Roster
 from drumline.record import replace
-from drumline.views.snapshot import Snapshot
+from drumline.views.snapshot import Snapshot, Walk
 from drumline.views.stopwatch import TELLING, Stopwatch
 from drumline.views.walks import WalkHistory
+from drumline.walltimes import parse_iso
+
+WALK_KINDS = (*FLOW_KINDS, *(kind.__name__ for kind in ATTEMPTS))
+"""The events of a step's stream that tell of its walk."""
 
 
 @dataclass(kw_only=True)
@@ -82,6 +87,16 @@ class Watcher:
         )
         return replace(seen, walks={step: walk.view(seen) for step, walk in self._walks.items()})
 
+    def read_walk(self, step: StepId, now: float) -> Walk:
+        """The walk of a step at this moment, also of one that names no flow."""
+        seen = self.look(now, also=step)
+        if step in seen.walks:
+            return seen.walks[step]
+        history = WalkHistory(step=step, find_chart=self.find_chart)
+        for recorded in self.store.read(Stream(self.run, step), kinds=WALK_KINDS):
+            history.add(recorded.event, recorded.at)
+        return history.view(seen)
+
     def find_chart(self, started: FlowStarted) -> Chart:
         """The flow that was started, as it was then; read once."""
         if started.digest not in self._charts:
@@ -117,7 +132,8 @@ class Watcher:
                 before = self.store.last_at(self.run, before=entry.seq) or entry.at
                 self._stopwatch.note(entry.event, entry.at, before=before)
         reopened = [step for step in self.state.rounds if step not in self.state.finished]
-        sole = [step.id for step in self.state.plan.steps if step.flow and len(self.state.plan.steps) == 1]
+        steps = self.state.plan.steps
+        sole = [step.id for step in steps if len(steps) == 1 and self.state.names_flow(step.id)]
         for step in dict.fromkeys([*self.state.working, *reopened, *sole]):
             self._read_step(step)
 
@@ -127,8 +143,7 @@ class Watcher:
 
     def _read_step(self, step: StepId) -> None:
         self._steps[step] = StepState()
-        definition = self.state.plan.by_id.get(step)
-        if definition is not None and definition.flow:
+        if self.state.find_step(step) is not None and self.state.names_flow(step):
             self._walks[step] = WalkHistory(step=step, find_chart=self.find_chart)
         for recorded in self.store.read(Stream(self.run, step)):
             if recorded.seq <= self._seen:
@@ -139,9 +154,10 @@ class Watcher:
         if step not in self._steps:
             self._read_step(step)  # up to and with this event: what came before it is needed to understand it
             return
-        if step in self._walks and type(recorded.event).__name__ in FLOW_KINDS:
+        kind = type(recorded.event).__name__
+        if step in self._walks and kind in WALK_KINDS:
             self._walks[step].add(recorded.event, recorded.at)
-        else:
+        if kind not in FLOW_KINDS and step != FLOW:  # a flow by itself has no work that proofs are about
             fold_step(self._steps[step], [recorded.event])
         self._latest[step] = recorded
 

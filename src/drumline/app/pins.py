@@ -12,24 +12,30 @@ from drumline.app.catalog import read_run
 from drumline.core.events import ConfigRepinned, RunStarted
 from drumline.core.ids import FLOW, RunId, Stream
 from drumline.core.state import RunState
+from drumline.core.words import Mutants
 from drumline.errors import Conflict
 from drumline.ports.journal import Addition, Journal
 from drumline.record import Record, field, replace
 from drumline.settings import Settings
 
 TIMEOUTS = ("agent_timeout", "agent_idle", "check_timeout", "quota_wait")
-OF_STEPS = ("agent", "checks", "setup", "subject", "retries")
+OF_STEPS = ("agent", "checks", "setup", "provide", "subject", "retries", "judge", "mutants", "held_out")
 """Settings that a run of a flow does not read: its nodes say what they are about."""
 TRIES = 5
 
 
 class Present(Record):
-    """The configuration as it is now, with the agent named so that it means the same from any folder."""
+    """The configuration as it is now, with the agent named so that it means the same from any folder.
+
+    `held_out` are the files of checks that agents do not see, if they are of the kinds in `jailed`.
+    """
 
     settings: Settings
     agent: str
     profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
+    held_out: tuple[str, ...] = ()
+    jailed: tuple[str, ...] = ()
 
 
 class Difference(Record):
@@ -63,10 +69,15 @@ def repin(run: RunState, present: Present, *, by: str) -> tuple[ConfigRepinned, 
         "profiles": {} if run.plan.format == FLOW and not settings.fallback else present.profiles,
         "checks": settings.checks,
         "setup": settings.setup,
+        "provide": settings.provide,
         "subject": settings.subject,
         "retries": settings.retries,
         "budget": settings.budget,
         "commands": present.commands,
+        "judge": settings.judge,
+        "mutants": Mutants(settings.mutants),
+        "held_out": present.held_out,
+        "jailed": present.jailed,
     }
     pins = {name: getattr(begun, name) if name in kept else value for name, value in wanted.items()}
     timeouts = {

@@ -11,6 +11,7 @@ from drumline.app.detection import JUDGES, Detected
 from drumline.core.ids import StepId
 from drumline.core.outlook import never_fails, todo
 from drumline.core.plan import Reading
+from drumline.planfiles.acting import acts
 from drumline.planfiles.criterion import find_told
 from drumline.planfiles.sidecar import EVERY
 from drumline.record import Record
@@ -59,5 +60,5 @@ def _find_named(reading: Reading) -> Iterator[Proposal]:
         manual = [(item, "what is to be verified") for item in step.manual]
         for words, why in [(step.title, "its title"), *told.get(step.id, ()), *manual]:
             command = find_told(words)
-            if command and not never_fails(command):
+            if command and not never_fails(command) and not acts(command):
                 yield Proposal(command=command, step=step.id, why=why)

@@ -1,7 +1,6 @@
-"""Records a run as a script for the scripted agent, so that it can be played again without a model.
+"""A run as a script for the scripted agent, so that it can be played again without a model.
 
-The rule: the file is whole at every moment. It is replaced in one stroke after each attempt that concluded, and what it
-says comes from the journal and the trees kept there, not from what this process happened to see.
+The rule: the file is whole at every moment. It is replaced in one stroke after each attempt that concluded.
 """
 
 from __future__ import annotations
@@ -10,27 +9,19 @@ import base64
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
 
-import anyio
 import yaml
 
-from drumline.app.edits import Edits, read_edits
-from drumline.core.events import AttemptEnded, AttemptStarted, StepRestarted
-from drumline.core.ids import RunId, Stream
+from drumline.app.edits import Edits
+from drumline.core.ids import RunId
 from drumline.core.redaction import Redaction
 from drumline.core.spending import REPLAYED
-from drumline.core.taxonomy import Failure, hands_over
-from drumline.engine.kit import Kit
-from drumline.errors import DrumlineError, InvalidInput
-from drumline.ports.journal import Journal
-from drumline.ports.journal import Recorded as Entry
+from drumline.core.taxonomy import Failure
+from drumline.errors import InvalidInput
 from drumline.record import Record, field
-from drumline.workspace.git import Git
 
-T = TypeVar("T")
 Key = tuple[str | int, ...]
 """The place of an attempt in a run: the values of its `match`."""
 
@@ -39,8 +30,6 @@ LONGEST = 1000
 """Characters of the first line that are looked at."""
 RULE = re.compile(r"^(?=- )", re.MULTILINE)
 PATCH = "\n  patch: "
-LOOK = 0.5
-"""Seconds between two looks at the journal."""
 SHARE = 20
 """A file that takes long to write is written less often: at most one part in so many of the time goes into it."""
 PLAIN = re.compile(r"[\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
@@ -254,112 +243,3 @@ def _write_patch(patch: bytes) -> str:
         kind, text = "!!binary |", base64.encodebytes(patch).decode()
     lines = (f"    {line}" if line else "" for line in text.removesuffix("\n").split("\n"))
     return f"  patch: {kind}\n" + "\n".join(lines) + "\n"
-
-
-class Recorder:
-    """What keeps a recording up to its run; `problem` says why it is not complete, if it is not."""
-
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-        self.problem = ""
-
-    def attach(self, kit: Kit) -> Kit:
-        """The kit with which a run is driven that is recorded."""
-        return kit
-
-    async def accompany(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Record while `work` goes on, and to its end. A recording that fails never stops the work."""
-        return await work()
-
-    def close(self, *, over: bool) -> None:
-        """Write what is not written yet; `over` says that the run has ended."""
-        self._write()
-
-    def _write(self) -> None:
-        try:
-            self.recording.write()
-        except DrumlineError as error:
-            self.problem = str(error)
-
-
-class PlanRecorder(Recorder):
-    """Follows the journal of a run and keeps the recording up to it, whichever process drives."""
-
-    def __init__(self, recording: Recording, *, store: Journal, run: RunId, common_dir: Path) -> None:
-        Recorder.__init__(self, recording)
-        self._store = store
-        self._run = run
-        self._git = Git(common_dir=common_dir)
-        self._begun: dict[Stream, AttemptStarted] = {}
-        self._failed: dict[Stream, tuple[str, AttemptEnded]] = {}
-        self._seen = 0
-        self._turn = anyio.Lock()
-
-    async def accompany(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Follow the journal meanwhile."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._follow)
-            try:
-                result = await work()
-            finally:
-                tasks.cancel_scope.cancel()
-                with anyio.CancelScope(shield=True):
-                    await self._catch_up()
-                self._write()
-        return result
-
-    async def _follow(self) -> None:
-        while True:
-            await anyio.sleep(LOOK)
-            with anyio.CancelScope(shield=True):  # otherwise an attempt might be lost between two looks
-                await self._catch_up()
-
-    async def _catch_up(self) -> None:
-        async with self._turn:  # the last look waits for one under way, whose attempt would miss the last writing
-            for entry in self._store.tail(self._run, after=self._seen):
-                self._seen = entry.seq
-                try:
-                    await self._note(entry)
-                except DrumlineError as error:
-                    self.problem = str(error)
-
-    async def _note(self, entry: Entry) -> None:
-        match entry.event:
-            case StepRestarted():
-                self._failed.pop(entry.stream, None)
-            case AttemptStarted() as started:
-                self._begun[entry.stream] = started
-                self._go_on(entry.stream, started)
-            case AttemptEnded() as ended if entry.stream in self._begun:
-                begun = self._begun.pop(entry.stream)
-                if ended.failure:
-                    self._failed[entry.stream] = (begun.agent, ended)
-                await self._record(entry.stream, begun, ended)
-
-    async def _record(self, stream: Stream, begun: AttemptStarted, ended: AttemptEnded) -> None:
-        """Take in an attempt, unless an earlier driver of this run has recorded it."""
-        if not self.recording.holds(_name(stream, ended)):
-            edits = await read_edits(self._git, begun.tree, ended.tree, redaction=self.recording.redaction)
-            self.recording.add(_conclude(stream, ended, edits))
-
-    def _go_on(self, stream: Stream, started: AttemptStarted) -> None:
-        """An agent that could not go on was relieved by another, or by itself once there was quota."""
-        agent, failed = self._failed.pop(stream, ("", None))
-        if failed is not None and (agent != started.agent or hands_over(Failure(failed.failure))):
-            self.recording.relieve(_name(stream, failed), failed.failure)
-
-
-def _name(stream: Stream, ended: AttemptEnded) -> dict[str, str | int]:
-    return {"step": stream.step, "node": ended.node, "attempt": ended.attempt}
-
-
-def _conclude(stream: Stream, ended: AttemptEnded, edits: Edits) -> Concluded:
-    return Concluded(
-        match=_name(stream, ended),
-        edits=edits,
-        said=ended.message,
-        failure=ended.failure,
-        question=ended.question,
-        resets=ended.resets_at is not None,
-        usage=ended.usage,
-    )

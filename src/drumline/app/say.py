@@ -11,7 +11,11 @@ from drumline.app.catalog import read_run
 from drumline.app.naming import find_step
 from drumline.core.gates import check_reply
 from drumline.core.ids import FLOW, GateId, RunId, StepId, Stream
-from drumline.core.state import RunState, fold_run
+from drumline.core.nearest import did_you_mean
+from drumline.core.plan import RUN_WALKS
+from drumline.core.runfold import fold_run
+from drumline.core.runlife import check_events
+from drumline.core.state import RunState
 from drumline.core.task import is_task
 from drumline.engine.figures import complete
 from drumline.engine.messages import outcome_of
@@ -60,11 +64,13 @@ def check_retry(run: RunState, name: str, look: Callable[[], Snapshot]) -> str:
     """
     from drumline.views.places import split_place
 
-    step, place = split_place(run.plan, name) or (None, "")
+    step, place = split_place(run, name) or (None, "")
     if step is not None and place:
         return _check_rest(look(), step, place)
     step = check_step(run, name)
     finished = run.finished.get(step)
+    if finished is not None and finished.state == "done" and step in RUN_WALKS:
+        raise InvalidInput(f"{step} is done; it is walked again once a step has begun", hint=f"drumline why {step}")
     if finished is not None and finished.state == "done":
         raise InvalidInput(f"{step} has landed as {finished.commit}; it is not done twice", hint=f"drumline why {step}")
     if step in run.declared:
@@ -89,6 +95,12 @@ def check_skip(run: RunState, name: str) -> StepId:
     step = check_step(run, name)
     if run.plan.format == FLOW:
         raise InvalidInput(f"{step!r} is the whole run and cannot be skipped", hint=f"drumline cancel {run.id}")
+    if step in RUN_WALKS:
+        flow = RUN_WALKS[step].flow
+        raise InvalidInput(
+            f"{step} is no step and cannot be skipped; what it does stands in the flow {flow!r}",
+            hint=f"drumline resume {run.id}",
+        )
     finished = run.finished.get(step)
     if finished is not None and finished.state in ("done", "skipped"):
         raise InvalidInput(f"{step} is {finished.state} already", hint=f"drumline why {step}")
@@ -152,6 +164,7 @@ async def settle(store: Store, run: RunId) -> None:
             if events is None:
                 break
             events = complete(store, run, events)
+            check_events(state, events)
             try:
                 addition = Addition(events=events, expected=state.version)
                 await store.append({Stream(run): addition}, settles=[number])
@@ -163,11 +176,14 @@ async def settle(store: Store, run: RunId) -> None:
 
 
 def check_step(run: RunState, name: str) -> StepId:
-    """Return the step of this name; refuse one the run's plan does not have."""
+    """Return the step of this name, or the walk of the run itself; refuse one that the run does not have."""
+    if StepId(name) in RUN_WALKS and run.has_begun(StepId(name)):
+        return StepId(name)
     step = find_step(run.plan, name)
     if step is None:
         legal = ", ".join(s.id for s in run.plan.steps[:10])
-        raise InvalidInput(f"run {run.id} has no step {name!r} (it has {legal})", hint="drumline status")
+        meant = did_you_mean(name, run.plan.by_id)
+        raise InvalidInput(f"run {run.id} has no step {name!r} (it has {legal}){meant}", hint="drumline status")
     return step
 
 

@@ -12,6 +12,7 @@ from drumline.cli.telling import Wish, tell
 from drumline.core import gates
 from drumline.core.ids import GateId
 from drumline.core.state import RunState
+from drumline.core.words import GateKind
 from drumline.ports.journal import Message
 from drumline.record import replace
 
@@ -39,6 +40,6 @@ def _complete(run: RunState, message: Message) -> Message:
     gate = run.unanswered.get(GateId(message.subject))
     if gate is None or message.comment.strip() or not is_terminal():
         return message
-    if gate.opened.kind != gates.APPROVAL or message.value.strip().casefold() != gates.REVISE:
+    if gate.opened.kind is not GateKind.APPROVE or message.value.strip().casefold() != gates.REVISE:
         return message
     return replace(message, comment=ask_comment(gate.opened, message.value))

@@ -7,27 +7,37 @@ import time
 import click
 
 from drumline.app.catalog import find_run, read_run
-from drumline.cli.options import run_argument
-from drumline.cli.output import is_terminal, print_lines, say
+from drumline.cli.options import json_option, run_argument
+from drumline.cli.output import is_terminal, print_json, print_lines, say
 from drumline.cli.watching import Watch, watch
 from drumline.views.states import EXIT_CODES, run_state
+from drumline.views.status import status_json
 from drumline.views.summary import output_lines, summary, summary_lines
 from drumline.wiring import open_site
 
 
 @click.command("attach")
 @run_argument
-def command(run: str) -> int:
-    """Watch RUN (the newest if not given); Ctrl-C stops watching, not the run."""
+@json_option
+def command(run: str, as_json: bool) -> int:
+    """Watch RUN (the newest if not given); Ctrl-C stops watching, not the run.
+
+    With --json every line is an object, as `run --json` prints them, and the last one is the status.
+    """
     site = open_site()
     store = site.open_store(read_only=True)
     found = find_run(store, run)
     watcher = site.watcher(store, read_run(store, found))
     try:
-        watch(Watch(store=store, run=found, watcher=watcher), draw=is_terminal())
+        tell_data = print_json if as_json else None
+        watched = Watch(store=store, run=found, watcher=watcher, tell_data=tell_data)
+        watch(watched, draw=is_terminal() and not as_json, quiet=as_json)
     except KeyboardInterrupt:
         say(f"no longer watching; run {found} goes on")
         return 0
     snapshot = watcher.look(time.time())
+    if as_json:
+        print_json(status_json(snapshot))
+        return EXIT_CODES[run_state(snapshot)]
     print_lines([*summary_lines(summary(snapshot)), *output_lines(snapshot)])
     return EXIT_CODES[run_state(snapshot)]

@@ -20,9 +20,10 @@ from drumline.cli.preview import proposed_json, proved_json
 from drumline.cli.retyping import name_plan
 from drumline.configfiles import CONFIG
 from drumline.core.outlook import Outlook, look_ahead, tell_worth, todo
-from drumline.core.plan import Check, Reading, Step
+from drumline.core.plan import ACCEPTED, Check, Reading, Step
 from drumline.core.profile import profile
 from drumline.errors import InvalidPlan
+from drumline.planfiles.sidecar import SUFFIX
 from drumline.settings import PREFIX
 from drumline.views.cells import flatten
 from drumline.views.explain import list_caveats
@@ -99,6 +100,9 @@ def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
         say(f"  next: drumline run {name_plan(plan, format)}")
     elif proposals:
         say(f"  next: drumline checks {name_plan(plan, format)} --accept")
+    elif outlook.unproved:
+        say("nothing to propose: no tests were found in the last commit, and no step names a command")
+        say(f"  write one below a step (Run: `make test`), or run it as it is: drumline run {name_plan(plan, format)}")
 
 
 def list_checks(steps: Sequence[Step], plan: str) -> list[str]:
@@ -125,11 +129,15 @@ def _show_repository(site: Site, *, as_json: bool) -> None:
     if as_json:
         configured = [{"command": each, "proves": tell_worth(each, own=False)} for each in site.settings.checks]
         told = {"schema_version": SCHEMA_VERSION, "setup": site.settings.setup, "configured": configured}
+        told["provide"] = list(site.settings.provide)
         print_json(told | {"detected": _detected_json(detected)})
         return
     if site.settings.setup:
         click.echo(f"setup: {flatten(site.settings.setup)}")
         click.echo(f"    from {_name_place(site, 'setup')}; brings what checks need and proves nothing")
+    for entry in site.settings.provide:
+        click.echo(f"provide: {flatten(entry)}")
+        click.echo(f"    from {_name_place(site, 'provide')}; brings what checks need and proves nothing")
     _show_configured(site)
     for found in detected.found:
         click.echo(f"found for {found.kind}: {flatten(found.command)} (from {found.place})")
@@ -152,8 +160,10 @@ def _name_place(site: Site, key: str) -> str:
 
 def _name_origin(check: Check, step: Step, plan: str) -> str:
     place = step.path or plan
-    # A check without a line of its own is not in the plan's text: it was accepted.
-    return f"{place}:{check.line}" if check.line else f"{place}, or what is kept beside it"
+    if check.source == ACCEPTED:
+        return f"{place}{SUFFIX}"
+    line = check.line or step.line
+    return f"{place}:{line}" if line else place
 
 
 def _detected_json(detected: Detected) -> list[dict[str, object]]:

@@ -13,6 +13,7 @@ from drumline.app.detection import TEST, detect_at_head
 from drumline.cli.options import format_option, json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.cli.trusting import Offer, ask_trust
+from drumline.core.nearest import did_you_mean
 from drumline.core.plan import Step
 from drumline.errors import InvalidInput, InvalidPlan
 from drumline.views.cells import flatten
@@ -56,7 +57,8 @@ def _find_step(site: Site, name: str, plan: str, format: str) -> Step:
         raise InvalidPlan(f"{plan} cannot be read", reading.problems, hint=f"drumline validate {plan}")
     found = [step for step in reading.plan.steps if step.id == name]
     if not found:
-        raise InvalidInput(f"{plan} has no step {name!r}", hint=f"drumline validate {plan}")
+        meant = did_you_mean(name, reading.plan.by_id)
+        raise InvalidInput(f"{plan} has no step {name!r}{meant}", hint=f"drumline validate {plan}")
     return found[0]
 
 

@@ -10,6 +10,7 @@ import click
 from drumline.app.convert import convert, write_pages
 from drumline.cli.options import format_option, json_option, plan_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, say, show_problems
+from drumline.cli.retyping import name_plan
 from drumline.errors import InvalidPlan
 from drumline.wiring import open_site
 
@@ -26,7 +27,8 @@ def command(plan: str, folder: Path, target: str, format: str, as_json: bool) ->
     planfiles = site.open_plan(plan, format)
     reading = planfiles.read()
     if reading.errors:
-        raise InvalidPlan(f"{plan} cannot be converted", reading.problems, hint=f"drumline validate {plan}")
+        hint = f"drumline validate {name_plan(plan, format)}"
+        raise InvalidPlan(f"{plan} cannot be converted", reading.problems, hint=hint)
     pages = convert(planfiles, reading, date=time.strftime("%Y-%m-%d"))
     write_pages(site.here / folder, pages)
     if as_json:
@@ -36,4 +38,6 @@ def command(plan: str, folder: Path, target: str, format: str, as_json: bool) ->
         return
     show_problems(reading.problems)
     click.echo(f"wrote {len(pages)} files to {folder} ({len(reading.plan.steps)} steps)")
-    say(f"  next: drumline validate {folder}")
+    inside = (site.here / folder).resolve().is_relative_to(site.repository.top)
+    moved = "" if inside else "move it into a repository, then: "
+    say(f"  next: {moved}drumline validate {name_plan(str(folder), '')}")

@@ -17,6 +17,7 @@ import click
 from drumline.app.begin import Merge, Scope, begin_run, new_run_id, pin_terms
 from drumline.app.brought import list_plan_commands
 from drumline.app.detection import TEST, Detected, Found, detect_at_head
+from drumline.cli.accepting import ask_acceptance
 from drumline.cli.detach import detach
 from drumline.cli.merging import choose_branch
 from drumline.cli.options import (
@@ -26,14 +27,15 @@ from drumline.cli.options import (
     dry_run_option,
     json_option,
     read_words,
+    require_option,
     retries_option,
 )
-from drumline.cli.output import say
+from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview
 from drumline.cli.recordings import check_record, record_option
 from drumline.cli.retyping import retype
 from drumline.cli.session import Session
-from drumline.cli.trusting import Offer, ask_trust
+from drumline.cli.trusting import Offer, ask_trust, ask_walked_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId
 from drumline.core.leftovers import PACKAGING
@@ -51,7 +53,7 @@ from drumline.wiring import Site, open_site
 
 DETECTED = "detected"
 """Where a check comes from that nobody wrote down as one."""
-FLAGS = ("agent", "autonomy", "retries", "setup")
+FLAGS = ("agent", "autonomy", "retries", "setup", "require")
 EXAMPLE = "drumline do 'Fix the login'"
 
 
@@ -90,6 +92,7 @@ class Job(Record):
 @agent_option
 @autonomy_option
 @retries_option
+@require_option
 @record_option
 @dry_run_option
 @detach_option
@@ -202,6 +205,7 @@ def _do(job: Job) -> int:
     say_unjailed(name_specs((job.agent, *site.settings.fallback), (), site.profiles), sandbox=site.settings.sandbox)
     _say_before(job)
     ask_trust(site, _offer(job), as_json=job.as_json)
+    ask_walked_trust(site, job.plan.steps, as_json=job.as_json)
     store = site.open_store()
     try:
         return _drive(job, store)
@@ -221,7 +225,7 @@ def _say_before(job: Job) -> None:
     for found in job.found.of(TEST):
         say(f"must succeed: {found.command}  ({found.place})")
     if not job.named and not job.settings.checks and not job.found.of(TEST):
-        say("no tests were found in this repository: the result will be done, not proved")
+        say("no tests were found in this repository: nothing will prove the result")
         say(f"  name a command that decides: {retype('--check CMD')}")
 
 
@@ -251,6 +255,13 @@ def _drive(job: Job, store: SqliteStore) -> int:
 def _begin(job: Job, store: SqliteStore) -> RunId:
     present = replace(job.site.present(), settings=job.settings, agent=job.agent)
     terms = pin_terms(present, mode="sequential", typed={*job.site.given, "agent", "checks", "setup", "subject"})
-    scope = Scope(run=new_run_id(time.time()), base=job.site.repository.head_commit(), merge=job.merge)
-    anyio.run(begin_run, store, TaskFiles(job.plan).read(), terms, scope)
+    reading = TaskFiles(job.plan).read()
+    asks = not job.as_json and not job.detached and is_terminal()
+    scope = Scope(
+        run=new_run_id(time.time()),
+        base=job.site.repository.head_commit(),
+        merge=job.merge,
+        accepted=ask_acceptance(reading, None, job.settings, asks=asks, hint=retype("--check CMD")),
+    )
+    anyio.run(begin_run, store, reading, terms, scope)
     return scope.run

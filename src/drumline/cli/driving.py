@@ -17,7 +17,7 @@ from drumline.wiring import Site
 from drumline.wiring.kits import open_kit
 
 if TYPE_CHECKING:
-    from drumline.app.recording import Recorder
+    from drumline.app.recorder import Recorder
 
 
 class Ears(Record):

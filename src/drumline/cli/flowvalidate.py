@@ -9,6 +9,7 @@ import click
 
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, count_problems, print_json, problem_json, say, show_problems
+from drumline.core.flow.model import is_for_runs, is_for_steps
 from drumline.errors import InvalidInput
 from drumline.flowfiles import FlowReading
 from drumline.flowfiles.library import SHIPPED, locate_flow
@@ -63,7 +64,15 @@ def _show_verdict(reading: FlowReading, called: Sequence[FlowReading], file: Pat
     if any(one.errors for one in (reading, *called)):
         say(f"  next: fix the errors above, then: drumline flow validate {file}")
     else:
-        say(f"  next: drumline flow run {file}")
+        say(f"  next: {_next_command(reading, file)}")
+
+
+def _next_command(reading: FlowReading, file: Path) -> str:
+    """What walks the flow: a plan's step if it lands work, a run of a plan before or after its steps, or itself."""
+    flow = reading.flow
+    if flow is None or not (is_for_steps(flow) or is_for_runs(flow)):
+        return f"drumline flow run {file}"
+    return f"drumline run PLAN --flow {flow.name}" if is_for_steps(flow) else "drumline run PLAN"
 
 
 def _judge(reading: FlowReading) -> str:

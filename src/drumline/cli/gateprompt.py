@@ -17,6 +17,7 @@ from drumline.cli.output import say
 from drumline.core import gates
 from drumline.core.events import GateOpened
 from drumline.core.gates import check_reply
+from drumline.core.words import GateKind
 from drumline.errors import InvalidInput
 from drumline.record import Record
 from drumline.views.cells import flatten
@@ -62,10 +63,10 @@ def ask_gate(opened: GateOpened, is_open: Callable[[], bool]) -> Reply:
 def ask_comment(opened: GateOpened, text: str) -> str:
     """What belongs to an answer: a revision needs words, and whatever is not the first option may have some."""
     word = text.strip().casefold()
-    if opened.kind == gates.APPROVAL:
+    if opened.kind is GateKind.APPROVE:
         asks = word in (gates.REVISE, gates.REJECT)
     else:
-        asks = not opened.free and (text != opened.options[0] or opened.kind == gates.WAVE)
+        asks = not opened.free and (text != opened.options[0] or opened.kind is GateKind.WAVE)
     if not asks:
         return ""
     if word == gates.REVISE:

@@ -6,29 +6,38 @@ import sys
 
 import click
 
-from drumline.cli.options import format_option, json_option, plan_argument
+from drumline.cli.options import format_option, json_option, some_plan_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json
+from drumline.cli.retyping import choose_plan
 from drumline.core.ids import StepId
 from drumline.core.plan import Reading, Status
+from drumline.core.words import StepStanding
 from drumline.errors import InvalidPlan
 from drumline.views.graph import dot, mermaid, tree
 from drumline.views.states import SYMBOLS
 from drumline.wiring import open_site
 
-_INK = {"done": "green", "running": "cyan", "blocked": "red", "failed": "red"}
-_STATES = {Status.READY: "waiting", Status.CLAIMED: "running"}
+_INK = {
+    StepStanding.DONE: "green",
+    StepStanding.RUNNING: "cyan",
+    StepStanding.BLOCKED: "red",
+    StepStanding.FAILED: "red",
+}
+_STATES = {Status.READY: StepStanding.WAITING, Status.CLAIMED: StepStanding.RUNNING}
 
 
 @click.command("graph")
-@plan_argument
+@some_plan_argument
 @click.option(
     "--as", "shape", type=click.Choice(["mermaid", "dot", "tree"]), help="A tree on a terminal, mermaid otherwise."
 )
 @format_option
 @json_option
 def command(plan: str, shape: str | None, format: str, as_json: bool) -> None:
-    """Draw PLAN, coloured by status."""
-    reading = open_site().open_plan(plan, format).read()
+    """Draw PLAN, coloured by status; the newest unfinished plan if not given."""
+    site = open_site()
+    plan = plan or choose_plan(site)
+    reading = site.open_plan(plan, format).read()
     if reading.errors:
         raise InvalidPlan(f"{plan} cannot be drawn", reading.problems, hint=f"drumline validate {plan}")
     if as_json:
@@ -37,7 +46,7 @@ def command(plan: str, shape: str | None, format: str, as_json: bool) -> None:
     shape = shape or ("tree" if sys.stdout.isatty() else "mermaid")
     if shape == "tree":
         for line, state in tree(reading.plan, states(reading)):
-            click.echo(click.style(f"{SYMBOLS.get(state, '·')} ", fg=_INK.get(state)) + line)
+            click.echo(click.style(f"{SYMBOLS[state]} ", fg=_INK.get(state)) + line)
         return
     draw = dot if shape == "dot" else mermaid
     click.echo(draw(reading.plan, states(reading)), nl=False)
@@ -51,6 +60,8 @@ def graph_json(reading: Reading) -> dict[str, object]:
     return {"schema_version": SCHEMA_VERSION, "plan": reading.plan.path, "nodes": nodes, "edges": edges}
 
 
-def states(reading: Reading) -> dict[StepId, str]:
+def states(reading: Reading) -> dict[StepId, StepStanding]:
     """The colour of each step, by what its file says."""
-    return {step: _STATES.get(marks.status, marks.status.value) for step, marks in reading.marks.items()}
+    return {
+        step: _STATES.get(marks.status) or StepStanding(marks.status.value) for step, marks in reading.marks.items()
+    }

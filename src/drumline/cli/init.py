@@ -13,12 +13,14 @@ import click
 from drumline.app.adopting import Adoption, choose_adopted
 from drumline.app.convert import template, write_pages
 from drumline.app.detection import Found, detect_at_head
+from drumline.app.provided import find_provided
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.core.validation import legal_id
 from drumline.errors import InvalidInput
+from drumline.record import replace
 from drumline.settings import Setting, settings_table
-from drumline.settingvalues import parse_commands
+from drumline.settingvalues import parse_commands, parse_globs, parse_provided
 from drumline.views.cells import flatten
 from drumline.wiring import open_site
 
@@ -31,9 +33,10 @@ def command(plan: str, accept: bool, as_json: bool) -> None:
     """Write .drumline/config.toml, with every setting explained, and propose commands. What is there stays as it is."""
     site = open_site()
     path = site.repository.top / ".drumline" / "config.toml"
-    found = choose_adopted(
-        detect_at_head(site.repository), site.config, is_installed=lambda name: shutil.which(name) is not None
-    )
+    detected = detect_at_head(site.repository)
+    found = choose_adopted(detected, site.config, is_installed=lambda name: shutil.which(name) is not None)
+    if not {"setup", "provide"} & site.config.keys():
+        found = replace(found, provide=find_provided(site.repository, detected))
     written = _write_config(path)
     created = [".drumline/config.toml"] if written else []
     if plan:
@@ -64,7 +67,8 @@ def _offer(found: Adoption, path: Path, *, accept: bool) -> None:
         say("  to run them for every step: drumline init --accept")
     elif accept or click.confirm("Write them into .drumline/config.toml and run them for every step", err=True):
         found.write(path)
-        click.echo("wrote setup and checks into .drumline/config.toml")
+        keys = (("setup", found.setup), ("provide", found.provide), ("checks", found.checks))
+        click.echo(f"wrote {', '.join(key for key, each in keys if each)} into .drumline/config.toml")
 
 
 def _list_json(found: Sequence[Found]) -> list[dict[str, object]]:
@@ -93,6 +97,6 @@ def _write_config(path: Path) -> bool:
 
 
 def _toml(row: Setting) -> str:
-    if row.parse is parse_commands:
+    if row.parse in (parse_commands, parse_globs, parse_provided):
         return "[]"
     return row.default if row.default.isdigit() else f'"{row.default}"'

@@ -1,8 +1,8 @@
 """`do --merge`: brings a task's commit onto the branch that a person is on.
 
-The rule: only what landed at the required level, only as a fast-forward, only into a clean checkout of the branch that
-was checked out when the task began. In any other case nothing is touched, and the command to type is said. The branch
-is in the journal, so the process that drives the run to its end merges it.
+The rule: only what no check fails on or what a person accepted, only as a fast-forward, only into a clean checkout of
+the branch that was checked out when the task began. In any other case nothing is touched, and the command to type is
+said. The branch is in the journal, so the process that drives the run to its end merges it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import click
 
 from drumline.cli.output import SCHEMA_VERSION, is_terminal, print_json, say
+from drumline.core.acceptance import is_accepted
 from drumline.core.proof import Level, Proof
 from drumline.core.state import RunState
 from drumline.core.task import STEP
@@ -55,7 +56,7 @@ def merge(site: Site, run: RunState, *, as_json: bool) -> None:
     """Carry out what was asked for; NeedsPerson with the reason and the command to type if that cannot be."""
     branch, finished = run.begun.merge, run.finished[STEP]
     by_hand = f"git merge {run.begun.branch}"
-    if not _is_enough(finished.proof) or finished.commit is None:
+    if not (_is_enough(finished.proof) or is_accepted(run, STEP)) or finished.commit is None:
         raise NeedsPerson("not merged: nothing proves the result", hint=f"git show {run.begun.branch}, then: {by_hand}")
     _check_checkout(site, branch, by_hand)
     if run.begun.merge_asks:
@@ -90,7 +91,7 @@ def _check_checkout(site: Site, branch: str, by_hand: str) -> None:
 
 
 def _is_enough(proof: Proof | None) -> bool:
-    """Whether the result has the level that counts where nothing else is required: no check fails through the work."""
+    """Whether no check fails through the work, whatever the setting `require` says."""
     return proof is not None and proof.level in (Level.PROVED, Level.KEPT)
 
 

@@ -7,13 +7,25 @@ from pathlib import Path
 
 import click
 
+from drumline.cli.completing import complete_plans, complete_runs, complete_steps
+from drumline.core.proof import Require
 from drumline.errors import InvalidInput
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout, for scripts.")
-run_argument = click.argument("run", required=False, default="")
-run_option = click.option("--run", "run", default="", metavar="RUN", help="Which run; the newest if not given.")
+run_argument = click.argument("run", required=False, default="", shell_complete=complete_runs)
+run_option = click.option(
+    "--run",
+    "run",
+    default="",
+    metavar="RUN",
+    help="Which run; the newest if not given.",
+    shell_complete=complete_runs,
+)
+step_argument = click.argument("step", shell_complete=complete_steps)
+some_step_argument = click.argument("step", required=False, default="", shell_complete=complete_steps)
 resume_option = click.option("--resume", "drive_on", is_flag=True, help="Drive the run on afterwards.")
-plan_argument = click.argument("plan")
+plan_argument = click.argument("plan", shell_complete=complete_plans)
+some_plan_argument = click.argument("plan", required=False, default="", shell_complete=complete_plans)
 format_option = click.option(
     "--format",
     "format",
@@ -26,6 +38,11 @@ agent_option = click.option(
 )
 autonomy_option = click.option(
     "--autonomy", type=click.Choice(("autopilot", "critical", "verbose")), help="Which gates open by themselves."
+)
+require_option = click.option(
+    "--require",
+    type=click.Choice([level.value for level in Require]),
+    help="The level that steps must reach for the run to be done without your yes.",
 )
 retries_option = click.option("--retries", type=int, help="How often a failing check goes back to the agent.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done and stop.")

@@ -99,6 +99,7 @@ def _preview_json(reading: Reading, todo: set[StepId], settings: Settings, *, mo
             if step.id in todo
         ],
         "setup": settings.setup,
+        "provide": list(settings.provide),
         "checks": list(settings.checks),
         "profile": profile_json(profile(reading.plan.steps)),
     }

@@ -16,15 +16,15 @@ import click
 
 from drumline.app.catalog import read_run
 from drumline.cli.output import say
-from drumline.core.flow.events import NodeEnded
-from drumline.core.ids import FLOW, RunId
+from drumline.core.ids import RunId
 from drumline.core.state import RunState
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring import Site
 
 if TYPE_CHECKING:
-    from drumline.app.recording import Recorder, Recording
+    from drumline.app.recorder import Recorder
+    from drumline.app.recording import Recording
 
 record_option = click.option(
     "--record", default="", metavar="FILE", help="Write a script from which the run can be played without a model."
@@ -59,17 +59,15 @@ def record_run(site: Site, store: SqliteStore, run: RunState, place: Path | None
 
 
 def _open_recorder(site: Site, store: SqliteStore, run: RunState, recording: Recording) -> Recorder:
-    """Attempts at steps are in the journal with their trees; of the visits of a flow only agents and models know."""
-    if run.plan.format != FLOW:
-        from drumline.app.recording import PlanRecorder
+    from drumline.app.recorder import Recorder
 
-        return PlanRecorder(recording, store=store, run=run.id, common_dir=site.repository.common_dir)
-    from drumline.app.flowrecording import FlowRecorder
-
-    recorder = FlowRecorder(recording, room=_room(site, run.id) / "seen")
-    if not recording.rules and any(isinstance(entry.event, NodeEnded) for entry in store.tail(run.id, after=0)):
-        recorder.problem = "what the run did before it was recorded is not in it"
-    return recorder
+    return Recorder(
+        recording,
+        store=store,
+        run=run.id,
+        common_dir=site.repository.common_dir,
+        room=_room(site, run.id) / "seen",
+    )
 
 
 def _room(site: Site, run: RunId) -> Path:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from drumline.app.say import check_retry
-from drumline.cli.options import config_option, json_option, resume_option, run_option
+from drumline.cli.options import config_option, json_option, resume_option, run_option, step_argument
 from drumline.cli.telling import Wish, tell
 from drumline.ports.journal import Message
 
 
 @click.command("retry")
-@click.argument("step")
+@step_argument
 @run_option
 @resume_option
 @config_option

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
+
+from drumline.cli.output import say
+
+if TYPE_CHECKING:
+    from drumline.wiring import Site
 
 MOST_WORD = 200
 """Letters of a word that is repeated; a longer one, and one of several lines, is named."""
@@ -26,6 +32,13 @@ def retype(*added: str, without: str = "") -> str:
 def name_plan(plan: str, format: str) -> str:
     """A plan and its format as they were typed."""
     return shlex.quote(plan) + (f" --format {shlex.quote(format)}" if format else "")
+
+
+def choose_plan(site: Site) -> str:
+    """The newest unfinished plan, which is named before anything is done with it."""
+    plan = site.newest_plan()
+    say(f"the newest unfinished plan is {plan}")
+    return plan
 
 
 def _show(word: str) -> str:

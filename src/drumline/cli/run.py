@@ -27,7 +27,9 @@ from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.app.finding import step_in_file
 from drumline.app.foreign import foreign_settings
 from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
+from drumline.app.provided import refuse_unignored
 from drumline.app.starting import hold_start
+from drumline.cli.accepting import ask_acceptance
 from drumline.cli.detach import detach
 from drumline.cli.introduction import explain_plan, introduce, propose_checks
 from drumline.cli.options import (
@@ -38,14 +40,16 @@ from drumline.cli.options import (
     format_option,
     json_option,
     read_words,
+    require_option,
     retries_option,
+    some_plan_argument,
 )
 from drumline.cli.output import is_terminal, say
 from drumline.cli.preview import show_preview
 from drumline.cli.recordings import check_record, record_option
-from drumline.cli.retyping import name_plan
+from drumline.cli.retyping import choose_plan, name_plan
 from drumline.cli.session import Session
-from drumline.cli.trusting import Offer, ask_flow_trust, ask_trust
+from drumline.cli.trusting import Offer, ask_trust, ask_walked_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId, StepId
 from drumline.core.plan import Reading, Status
@@ -75,13 +79,14 @@ class Request:
 
 
 @click.command("run")
-@click.argument("plan", required=False, default="")
+@some_plan_argument
 @format_option
 @agent_option
 @click.option("--mode", type=click.Choice(MODES), help="How steps are scheduled; ask is the default.")
 @autonomy_option
 @click.option("--jobs", type=int, help="Steps this process works on at once.")
 @retries_option
+@require_option
 @click.option("--step", metavar="ID|next", default="", help="Only this step.")
 @click.option("--only", metavar="A,B", default="", help="Only these steps.")
 @click.option("--from", "start", metavar="ID", default="", help="This step and those after it.")
@@ -97,12 +102,12 @@ def command(plan: str, format: str, **typed: object) -> int:
     unfinished plan if not given.
     """
     site = open_site()
-    plan = plan or _choose_plan(site)
+    plan = plan or choose_plan(site)
     named = name_plan(plan, format)
     reading = _read_plan(site, plan, format)
-    keys = ("agent", "mode", "autonomy", "jobs", "retries", "flow")
+    keys = ("agent", "mode", "autonomy", "jobs", "retries", "flow", "require")
     flags = {key: typed[key] for key in keys if typed[key] is not None}
-    words = {"autonomy": reading.plan.autonomy, "flow": reading.plan.flow}
+    words = {"autonomy": reading.plan.autonomy, "flow": reading.plan.flow, "require": reading.plan.require}
     root = {key: word for key, word in words.items() if word}
     site = site.with_settings(flags, root, foreign=foreign_settings(reading.plan.format, os.environ))
     request = Request(
@@ -128,13 +133,6 @@ def command(plan: str, format: str, **typed: object) -> int:
         return 0
     site.check_speaker()
     return _run(request)
-
-
-def _choose_plan(site: Site) -> str:
-    """The newest unfinished plan, which is named before anything starts."""
-    plan = site.newest_plan()
-    say(f"the newest unfinished plan is {plan}")
-    return plan
 
 
 def _read_plan(site: Site, plan: str, format: str) -> Reading:
@@ -222,8 +220,7 @@ def _wanted(request: Request, selection: tuple[StepId, ...] | None) -> dict[str,
         wanted["agent"] = request.site.present().agent
     if settings.mode != "ask":
         wanted["mode"] = settings.mode
-    if "autonomy" in request.explicit:
-        wanted["autonomy"] = settings.autonomy
+    wanted |= {key: getattr(settings, key) for key in ("autonomy", "require") if key in request.explicit}
     return wanted
 
 
@@ -283,26 +280,16 @@ def _begin(
     base = site.repository.head_commit()
     _say_once(request, selection)
     ask_trust(site, _offer(request, selection), as_json=request.as_json)
-    _look_at_flows(request, selection)
+    ask_walked_trust(site, list_todo(reading, selection), as_json=request.as_json)
     scope = Scope(
         run=new_run_id(time.time()),
         base=base,
         selection=selection,
         inherited=find_inherited(store, site.roster, reading, earlier),
+        accepted=ask_acceptance(reading, selection, site.settings, asks=asks, hint=f"drumline checks {request.named}"),
     )
     anyio.run(begin_run, store, reading, terms, scope)
     return scope.run
-
-
-def _look_at_flows(request: Request, selection: tuple[StepId, ...] | None) -> None:
-    """Refuse a run whose steps walk a flow that is not there or broken, and ask about what such flows execute."""
-    site, todo = request.site, list_todo(request.reading, selection)
-    names = sorted({name for step in todo if (name := step.flow or site.settings.flow)})
-    if not names:
-        return
-    from drumline.wiring.flows import open_step_flows  # brings readers of flows
-
-    ask_flow_trust(site, open_step_flows(site, names), agent="", model="", as_json=request.as_json)
 
 
 def _terms(request: Request) -> Terms:
@@ -312,6 +299,7 @@ def _terms(request: Request) -> Terms:
             "no agent is set", hint="drumline run PLAN --agent 'command:CMD', or set agent in .drumline/config.toml"
         )
     site = request.site
+    refuse_unignored(site.repository, settings.provide)
     return pin_terms(site.present(), mode=_mode(request), typed=site.given, context=request.context)
 
 

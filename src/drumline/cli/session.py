@@ -30,7 +30,8 @@ from drumline.core.events import GateOpened
 from drumline.core.ids import GateId, RunId, Stream
 from drumline.core.plan import Problem
 from drumline.core.recorded import Recorded
-from drumline.core.state import RunState, fold_run
+from drumline.core.runfold import fold_run
+from drumline.core.state import RunState
 from drumline.engine.driver import Driver
 from drumline.engine.outbox import REFUSED
 from drumline.errors import InvalidInput
@@ -38,16 +39,17 @@ from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
 from drumline.views.board import board_segments
 from drumline.views.cells import Row, flatten
-from drumline.views.progress import Line, Progress
+from drumline.views.progress import Progress
 from drumline.views.report import report_json, report_lines, step_report
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import EXIT_CODES, run_state
 from drumline.views.status import status_json
 from drumline.views.summary import output_lines, summary, summary_json, summary_lines, warn_of_end
+from drumline.views.told import Line
 from drumline.wiring import Site
 
 if TYPE_CHECKING:
-    from drumline.app.recording import Recorder
+    from drumline.app.recorder import Recorder
 
 log = logging.getLogger(__name__)
 FRAME = 0.25

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from drumline.app.say import check_skip
-from drumline.cli.options import json_option, resume_option, run_option
+from drumline.cli.options import json_option, resume_option, run_option, step_argument
 from drumline.cli.telling import Wish, tell
 from drumline.ports.journal import Message
 
 
 @click.command("skip")
-@click.argument("step")
+@step_argument
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it is recorded and written into the plan.")
 @run_option
 @resume_option

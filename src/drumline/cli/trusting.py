@@ -6,7 +6,7 @@ somebody refused it before or `trust = "ask"`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,9 +15,10 @@ import click
 from drumline.app.begin import list_todo
 from drumline.app.brought import list_flow_commands, list_plan_commands
 from drumline.cli.output import is_terminal, say
+from drumline.configfiles import CONFIG
 from drumline.core.flow.model import Flow
+from drumline.core.needs import settled
 from drumline.core.plan import Step
-from drumline.core.schedule import settled
 from drumline.core.state import RunState
 from drumline.core.trust import AGENT, CHECK, GRANT, NOTIFY, SCRIPT, SERVER, SETUP, Brought, spell_out
 from drumline.engine.vetting import Vetting
@@ -83,6 +84,17 @@ def ask_flow_trust(site: Site, flows: Sequence[Flow], *, agent: str, model: str,
     ask_trust(site, offer, as_json=as_json)
 
 
+def ask_walked_trust(site: Site, steps: Iterable[Step], *, as_json: bool) -> None:
+    """Refuse a run of these steps that walks a flow which is not there or broken; ask about what flows execute."""
+    names = sorted({name for step in steps if (name := step.flow or site.settings.flow)})
+    if not names and not (site.repository.top / CONFIG).with_name("flows").is_dir():
+        return
+    from drumline.wiring.flows import open_walked_flows  # brings readers of flows
+
+    for flows in open_walked_flows(site, names):
+        ask_flow_trust(site, flows, agent="", model="", as_json=as_json)
+
+
 def ask_again(site: Site, run: RunState, *, as_json: bool) -> None:
     """Ask about what came since a run began: the configuration, and its steps as their files are now.
 
@@ -99,7 +111,8 @@ def ask_again(site: Site, run: RunState, *, as_json: bool) -> None:
     trust = site.open_trust(asks=is_terminal() and not as_json)
     Vetting(trust=trust, base=site.repository.top).look(run)  # remembers what was answered at gates
     begun = run.begun
-    pinned = replace(site.settings, agent=begun.agent, fallback=begun.fallback, setup=begun.setup, checks=begun.checks)
+    pinned = replace(site.settings, agent=begun.agent, fallback=begun.fallback, setup=begun.setup)
+    pinned = replace(pinned, provide=begun.provide, checks=begun.checks)
     sources = replace(site.list_sources(), settings=pinned)
     own = list_plan_commands(sources, ())
     known = trust.read()

@@ -10,8 +10,10 @@ import click
 from drumline.app.catalog import RunBrief, list_runs
 from drumline.app.detection import SETUP, detect_at_head
 from drumline.app.drifting import Ground, find_drift
+from drumline.app.proposing import Proposal
+from drumline.app.provided import find_provided
 from drumline.cli.introduction import MOST_SHOWN, list_proposals, propose_checks
-from drumline.cli.options import format_option, json_option, plan_argument
+from drumline.cli.options import format_option, json_option, some_plan_argument
 from drumline.cli.output import (
     SCHEMA_VERSION,
     count_problems,
@@ -21,7 +23,7 @@ from drumline.cli.output import (
     say,
     show_problems,
 )
-from drumline.cli.retyping import name_plan
+from drumline.cli.retyping import choose_plan, name_plan
 from drumline.core.checkenv import tell_left_out
 from drumline.core.outlook import look_ahead
 from drumline.core.plan import Reading
@@ -36,27 +38,33 @@ INVALID = 3
 
 
 @click.command("validate")
-@plan_argument
+@some_plan_argument
 @format_option
 @click.option("--drift", is_flag=True, help="Compare paths and symbols that steps name with the head.")
 @click.option("--strict", is_flag=True, help="Let warnings fail, too.")
 @json_option
 def command(plan: str, format: str, *, drift: bool, strict: bool, as_json: bool) -> int:
-    """Check PLAN (a path, a name in plans/, a ticket id or slug) and show its shape."""
+    """Check PLAN (a path, a name in plans/, a ticket id or slug; the newest unfinished plan if not given) and show its
+    shape.
+    """
     site = open_site()
+    plan = plan or choose_plan(site)
     planfiles = site.open_plan(plan, format)
     reading = planfiles.read()
     if drift and not reading.errors:
         found = find_drift(reading, planfiles.text, site.repository, _find_ground(site, reading))
         reading = replace(reading, problems=(*reading.problems, *found))
+        if not found:
+            say("no drift: the head has the paths and symbols that the steps still to do name")
     ok = not reading.errors and not (strict and reading.problems)
     left_out = site.check_environment.left_out
     if as_json:
         print_json(validation_json(reading, ok=ok) | {"left_out": {name: [*dirs] for name, dirs in left_out.items()}})
     else:
         show_problems(reading.problems)
-        _show_shape(reading, site.settings.checks, ok=ok, named=name_plan(plan, format))
-        _show_proposals(site, reading)
+        proposals = [] if reading.errors else propose_checks(site, reading)
+        _show_shape(reading, site.settings.checks, ok=ok, named=name_plan(plan, format), proposes=bool(proposals))
+        _show_proposals(site, reading, proposals)
         if told := tell_left_out(left_out):
             say(f"note: {told}")
     return 0 if ok else INVALID
@@ -104,7 +112,7 @@ def _find_ground(site: Site, reading: Reading) -> Ground:
     return Ground(head=head, base=runs[0].state.begun.base, landed=frozenset(landed))
 
 
-def _show_shape(reading: Reading, configured: Sequence[str], *, ok: bool, named: str) -> None:
+def _show_shape(reading: Reading, configured: Sequence[str], *, ok: bool, named: str, proposes: bool) -> None:
     verdict = f"{'valid' if ok else 'not valid'} ({count_problems(reading.problems)})"
     click.echo(f"{reading.plan.path}: {verdict}, format {reading.plan.format}")
     if reading.errors:
@@ -115,16 +123,19 @@ def _show_shape(reading: Reading, configured: Sequence[str], *, ok: bool, named:
     if not ok:
         say(f"  next: fix the warnings above, then: drumline validate {named} --strict")
     elif outlook.left:
-        say(f"  next: drumline {'checks' if outlook.unproved else 'run'} {named}")
+        say(f"  next: drumline {'checks' if outlook.unproved and proposes else 'run'} {named}")
 
 
-def _show_proposals(site: Site, reading: Reading) -> None:
+def _show_proposals(site: Site, reading: Reading, proposals: Sequence[Proposal]) -> None:
     """What could be configured: checks for steps that have none, and a setup command if none is set."""
     if reading.errors:
         return
-    print_lines(list_proposals(propose_checks(site, reading))[:MOST_SHOWN])
-    found = () if site.settings.setup else detect_at_head(site.repository).of(SETUP)
+    print_lines(list_proposals(proposals)[:MOST_SHOWN])
+    if site.settings.setup or site.settings.provide:
+        return
+    detected = detect_at_head(site.repository)
+    found = (*detected.of(SETUP), *find_provided(site.repository, detected))
     for each in found:
-        click.echo(f"found for setup: {flatten(each.command)} (from {each.place})")
+        click.echo(f"found for {each.kind}: {flatten(each.command)} (from {each.place})")
     if found:
-        say("  to run it in every new workspace: drumline init --accept")
+        say("  to have it in every workspace, and checks in places of their own: drumline init --accept")

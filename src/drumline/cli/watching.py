@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ class Watch:
     run: RunId
     watcher: Watcher
     tell: Callable[[str], None] | None = None
+    tell_data: Callable[[Mapping[str, object]], None] | None = None
     board: LiveBoard | None = None
 
     def __post_init__(self) -> None:
@@ -50,12 +51,19 @@ class Watch:
             time.sleep(POLL)
         return False
 
+    def is_over(self) -> bool:
+        """Whether nobody drives the run any more, at this moment; nothing is told."""
+        return self._is_over(run_state(self.watcher.look(time.time())))
+
     def _tell(self, seen: Snapshot) -> None:
-        if self.tell is not None:
+        if self.tell is not None or self.tell_data is not None:
             recorded = self.store.tail(self.run, after=self._seen)
             self._seen = recorded[-1].seq if recorded else self._seen
             for line in self._progress.feed(recorded, seen.run):
-                self.tell(line.text)
+                if self.tell is not None:
+                    self.tell(line.text)
+                if self.tell_data is not None:
+                    self.tell_data(line.data)
         if self.board is not None:
             self.board.draw_rows(lambda wide, high, tick: board_segments(seen, width=wide, height=high, tick=tick))
 
@@ -67,10 +75,10 @@ class Watch:
         return state != "interrupted" or time.monotonic() - self._idle_since > GRACE
 
 
-def watch(watched: Watch, *, draw: bool) -> None:
-    """Watch with a board or with lines until nobody drives the run any more."""
+def watch(watched: Watch, *, draw: bool, quiet: bool = False) -> None:
+    """Watch with a board or with lines until nobody drives the run any more; quietly, people are told nothing."""
     if not draw:
-        watched.tell = say
+        watched.tell = None if quiet else say
         watched.follow()
         return
     from drumline.cli.live import LiveBoard

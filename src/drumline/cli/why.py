@@ -8,7 +8,7 @@ import click
 
 from drumline.app.catalog import find_run, read_run
 from drumline.app.naming import find_step
-from drumline.cli.options import json_option, run_option
+from drumline.cli.options import json_option, run_option, some_step_argument
 from drumline.cli.output import print_json, print_lines, say
 from drumline.views.evidence import evidence_lines
 from drumline.views.places import split_place
@@ -17,7 +17,7 @@ from drumline.wiring import open_site
 
 
 @click.command("why")
-@click.argument("step", required=False, default="")
+@some_step_argument
 @run_option
 @json_option
 def command(step: str, run: str, as_json: bool) -> None:
@@ -29,7 +29,7 @@ def command(step: str, run: str, as_json: bool) -> None:
     store = site.open_store(read_only=True)
     state = read_run(store, find_run(store, run))
     name = find_step(state.plan, step) or step
-    place = split_place(state.plan, name) if name else None
+    place = split_place(state, name) if name else None
     found = why(site.watcher(store, state).look(time.time(), also=place[0] if place else None), name)
     if as_json:
         print_json(why_json(state.id, found))
@@ -37,4 +37,6 @@ def command(step: str, run: str, as_json: bool) -> None:
     click.echo(found.sentence)
     print_lines(f"  {note}" for note in found.notes)
     print_lines(f"  {line}" for check in found.checks if check.was_run for line in evidence_lines(check))
+    if found.worktree:
+        click.echo(f"  worktree: {found.worktree}")
     say(f"  next: {found.hint}")

@@ -10,8 +10,9 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
+from drumline.core.heldout import HELD_OUT, HIDDEN, SHOWN
 from drumline.core.ids import Tree
-from drumline.core.judge import is_doubtful, is_grave, names_new_test
+from drumline.core.judge import is_doubtful, names_new_test
 from drumline.core.plan import Check, Step
 from drumline.core.proof import Against, Colour, Compared, Level
 from drumline.core.state import RunState
@@ -23,6 +24,8 @@ RECENT = 50
 """How many finished steps are looked at for one that landed the tree in question."""
 CONFIGURED = "config"
 """The source of checks that judge every step."""
+SHARED = HELD_OUT | {CONFIGURED}
+"""The sources of checks that no step has as its own."""
 
 _NOTHING = re.compile(
     r"^(?:=+ )?no tests ran in |^NO TESTS RAN|^collected 0 items$|^ERROR: (?:file or directory )?not found: "
@@ -41,9 +44,13 @@ def finds_nothing(output: str) -> bool:
 
 
 def list_counting(checks: Sequence[Check]) -> list[int]:
-    """The checks that can show that the work did something: the step's own, or all if it has none."""
-    own = [number for number, check in enumerate(checks) if check.source != CONFIGURED]
-    return own or list(range(len(checks)))
+    """The checks that can show that the work did something: the step's own, or all if it has none.
+
+    What is held out counts as well, unless an agent could read it.
+    """
+    found = {number: check.source for number, check in enumerate(checks) if check.source != SHOWN}
+    own = [number for number, source in found.items() if source != CONFIGURED]
+    return own if any(found[number] != HIDDEN for number in own) else list(found)
 
 
 def choose_base(state: StepState) -> Against:
@@ -59,22 +66,23 @@ def list_pending(step: Step, checks: Sequence[Check], state: StepState, run: Run
     return tuple(n for n in counting if look_up(n, checks[n], state, run) is None)
 
 
-def list_unknown(checks: Sequence[Check], state: StepState) -> tuple[int, ...]:
+def list_unknown(checks: Sequence[Check], state: StepState, *, last: bool = False) -> tuple[int, ...]:
     """The failing checks of which nobody knows whether they failed before, if that decides whose failure it is."""
     known = state.compared.get(Against.BASE, {})
-    return tuple(n for n in _list_suspects(checks, state) if n not in known and not _is_long(n, state))
+    return tuple(n for n in _list_suspects(checks, state, last=last) if n not in known and not _is_long(n, state))
 
 
-def list_inherited(checks: Sequence[Check], state: StepState) -> list[int]:
+def list_inherited(checks: Sequence[Check], state: StepState, *, last: bool = False) -> list[int]:
     """The checks that fail as they did before the work."""
     known = state.compared.get(Against.BASE, {})
-    return [n for n in _list_suspects(checks, state) if n in known and _is_inherited(known[n])]
+    return [n for n in _list_suspects(checks, state, last=last) if n in known and is_inherited(known[n])]
 
 
 def look_up(number: int, check: Check, state: StepState, run: RunState) -> Colour | None:
     """What one check says about the tree without the work; None if nobody has looked."""
     against = choose_base(state)
-    found = state.compared.get(against, {}).get(number)
+    known = state.at_first if against is Against.BASE else state.compared.get(against, {})
+    found = known.get(number)
     if found is not None:
         return found.colour
     return Colour.GREEN if against is Against.BASE and _has_passed(check, state.ready, run) else None
@@ -89,30 +97,18 @@ def list_rejudged(checks: Sequence[Check], state: StepState) -> tuple[int, ...]:
     return tuple(n for n in passed if not names_new_test(checks[n].command, state.touched))
 
 
-def list_overruled(state: StepState) -> list[Compared]:
-    """The checks that pass with the judge of the work and fail with that of the base, where the base has one."""
-    asked = state.compared.get(Against.BASE_JUDGE, {}).values()
-    before = state.compared.get(Against.BASE, {})
-    silent = {found.check for found in before.values() if found.absent}
-    return [found for found in asked if found.colour is Colour.RED and found.check not in silent]
+def _list_suspects(checks: Sequence[Check], state: StepState, *, last: bool) -> list[int]:
+    """The failing checks, if the step may have found them so: none is its own, and all judge the work.
 
-
-def list_doubted(state: StepState) -> tuple[int, ...]:
-    """Those of them of which nobody knows what they said before the work, where that decides who is asked."""
-    known = state.compared.get(Against.BASE, {})
-    if not is_grave(state.touched):
-        return ()
-    return tuple(found.check for found in list_overruled(state) if found.check not in known)
-
-
-def _list_suspects(checks: Sequence[Check], state: StepState) -> list[int]:
-    """The failing checks, if the step may have found them so: none is its own, and all judge the work."""
+    What is held out is about all of the plan: the `last` step has to pass it.
+    """
+    shared = {CONFIGURED} if last else SHARED
     failing = [number for number, verdict in sorted(state.verdicts.items()) if verdict.ended.exit_code != 0]
-    own = any(checks[number].source != CONFIGURED for number in failing)
+    own = any(checks[number].source not in shared for number in failing)
     return [] if own or len(state.faults()) < len(failing) else failing
 
 
-def _is_inherited(found: Compared) -> bool:
+def is_inherited(found: Compared) -> bool:
     """Whether nothing fails that did not fail before the work, as far as the tests of a check tell."""
     return found.colour is Colour.RED and not (found.difference is not None and found.difference.broken)
 
@@ -128,5 +124,6 @@ def _has_passed(check: Check, tree: Tree | None, run: RunState) -> bool:
         if finished.tree == tree and finished.level in (Level.PROVED, Level.KEPT):
             step = run.plan.by_id.get(finished.step)
             own = {mine.command for mine in step.checks} if step else set()
-            return finished.checks_passed == finished.checks_total and check.command in own | {*run.begun.checks}
+            passed = finished.checks_passed == finished.checks_total
+            return passed and (check.source in HELD_OUT or check.command in own | {*run.begun.checks})
     return False

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from drumline.core.flow.model import Json
 from drumline.core.plaintext import strip_controls
+from drumline.record import Record
 
 OFFER = (
     "If you cannot go on without a person's decision, do not guess: stop, and end your last message with one line that "
@@ -21,6 +22,14 @@ OFFER = (
 LONGEST = 8_000
 """Characters of a line that is looked at."""
 _FENCE = re.compile(r"(`{3,}|~{3,})\s*(?:jsonc?)?", re.IGNORECASE)
+
+
+class Reply(Record):
+    """What a person said to a question of an agent. `permissions` are what that question asked leave for."""
+
+    asked: str
+    said: str
+    permissions: tuple[str, ...] = ()
 
 
 def find_question(message: str) -> str:

@@ -6,15 +6,15 @@ nothing it is restored; a person's commits become its head; everything else is a
 
 from __future__ import annotations
 
-from drumline.core.commands import Ask, Command, EndRun, Linger, ParkRun, SettleBranch
+from drumline.core.commands import Ask, Command, EndRun, ParkRun, SettleBranch, Wait
 from drumline.core.events import GateOpened
 from drumline.core.gates import STOP
 from drumline.core.ids import Commit, GateId, StepId, Tree
 from drumline.core.state import RunState
+from drumline.core.words import GateKind, Resettled, RunEnd
 from drumline.record import Record
 
 RESTORE, KEEP = "restore", "keep"
-KIND = "branch"
 SHORT = 10
 
 
@@ -48,7 +48,9 @@ def settle(run: RunState, branch: Branch, *, by_person: bool, busy: bool) -> Com
     `by_person` says that nothing of ours was at work when it was moved; `busy` that steps are in work now.
     """
     if branch.tip is None and branch.written is None:
-        return EndRun(state="blocked", reason=f"the run branch {run.begun.branch} is gone, and so is what landed on it")
+        return EndRun(
+            state=RunEnd.BLOCKED, reason=f"the run branch {run.begun.branch} is gone, and so is what landed on it"
+        )
     if branch.written is not None and not branch.foreign:
         return _restore(run, branch, branch.written)
     if branch.tip is not None and not branch.missing and by_person:
@@ -57,11 +59,13 @@ def settle(run: RunState, branch: Branch, *, by_person: bool, busy: bool) -> Com
 
 
 def _restore(run: RunState, branch: Branch, to: Commit) -> SettleBranch:
-    return SettleBranch(how="restored", to=to, steps=name_steps(run, branch.missing), commits=_name_commits(branch))
+    return SettleBranch(
+        how=Resettled.RESTORED, to=to, steps=name_steps(run, branch.missing), commits=_name_commits(branch)
+    )
 
 
 def _keep(branch: Branch, to: Commit) -> SettleBranch:
-    return SettleBranch(how="kept", to=to, commits=_name_commits(branch))
+    return SettleBranch(how=Resettled.KEPT, to=to, commits=_name_commits(branch))
 
 
 def _ask(run: RunState, branch: Branch, *, busy: bool) -> Command:
@@ -71,12 +75,12 @@ def _ask(run: RunState, branch: Branch, *, busy: bool) -> Command:
         return Ask(opens=gate)
     if found.answer is None:
         waits = ParkRun(gates=tuple(open_.opened.gate for open_ in run.open_gates))
-        return Linger(reason="steps are in work") if busy else waits
+        return Wait(reason="steps are in work") if busy else waits
     if found.answer.choice == RESTORE and branch.written is not None:
         return _restore(run, branch, branch.written)
     if found.answer.choice == KEEP and branch.tip is not None:
         return _keep(branch, branch.tip)
-    return EndRun(state="blocked", reason=f"stopped by a person at gate {gate.gate}")
+    return EndRun(state=RunEnd.BLOCKED, reason=f"stopped by a person at gate {gate.gate}")
 
 
 def open_gate(run: RunState, branch: Branch) -> GateOpened:
@@ -89,8 +93,8 @@ def open_gate(run: RunState, branch: Branch) -> GateOpened:
     says += [f"{RESTORE}: go back to {written[:SHORT]}; those commits stay reachable by a ref."] if written else []
     says += [f"{KEEP}: continue on the branch as it is." + (" The missing steps count as done." if lost else "")]
     options = (*((RESTORE,) if written else ()), KEEP, STOP)
-    gate = GateId(f"{KIND}-{(branch.tip or '')[:8]}")
-    return GateOpened(gate=gate, kind=KIND, question="\n".join(says), options=options, person_only=True)
+    gate = GateId(f"{GateKind.BRANCH}-{(branch.tip or '')[:8]}")
+    return GateOpened(gate=gate, kind=GateKind.BRANCH, question="\n".join(says), options=options, person_only=True)
 
 
 def name_steps(run: RunState, commits: tuple[Commit, ...]) -> tuple[StepId, ...]:

@@ -12,14 +12,16 @@ from drumline.core import events as ev
 from drumline.core.codec import from_plain
 from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.plan import Check, Marks, Plan, Status, Step
-from drumline.core.state import Gate, RunState, survey
+from drumline.core.runfold import survey
+from drumline.core.state import Gate, RunState
+from drumline.core.words import Mode
 from drumline.errors import StoreError
 from drumline.record import to_plain
 
-FORMAT = 5
+FORMAT = 8
 DONE = Marks(status=Status.DONE)
 _PACKED = ("id", "title", "path", "line", "text_digest", "needs", "checks")
-_PLAN_WORDS = ("name", "path", "format", "title", "autonomy", "ticket", "complexity", "express")
+_PLAN_WORDS = ("name", "path", "format", "title", "autonomy", "ticket", "complexity", "express", "preamble")
 
 
 def dump(state: RunState) -> str:
@@ -36,12 +38,17 @@ def dump(state: RunState) -> str:
         "digests": {path: digest for path, digest in state.digests.items() if written.get(path) != digest},
         "marks": {step: to_plain(marks) for step, marks in kept.items()},
         "inherited": sorted(state.inherited),
+        "removed": sorted(state.removed),
         "working": state.working,
         "finished": [to_plain(finished) for finished in state.finished.values()],
         "declared": sorted(state.declared),
         "rounds": state.rounds,
         "rewritten": state.rewritten,
         "redone": state.redone,
+        "corrections": [to_plain(planned) for planned in state.corrections.values()],
+        "unfiled": sorted(state.unfiled),
+        "unwritten": [to_plain(wanted) for wanted in state.unwritten.values()],
+        "documents": state.documents,
         "gates": [[to_plain(g.opened), to_plain(g.answer) if g.answer else None] for g in state.gates.values()],
         "unanswered": list(state.unanswered),
         "asked": state.asked,
@@ -71,16 +78,23 @@ def load(run: RunId, text: str) -> RunState | None:
 
 
 def _build(run: RunId, raw: dict[str, Any]) -> RunState:
-    state = RunState(id=run, version=raw["version"], mode=raw["mode"], parked=raw["parked"])
+    state = RunState(id=run, version=raw["version"], mode=Mode(raw["mode"]), parked=raw["parked"])
     state.started = from_plain(ev.RunStarted, raw["started"])
     steps = tuple([_unpack(packed) for packed in raw["steps"]])
     state.plan = Plan(**raw["plan"], steps=steps)
     state.inherited = {StepId(step) for step in raw["inherited"]}
+    state.removed = {StepId(step) for step in raw["removed"]}
     state.working = raw["working"]
     state.declared = {StepId(step) for step in raw["declared"]}
     state.rounds = raw["rounds"]
     state.rewritten = raw["rewritten"]
     state.redone = raw["redone"]
+    planned = [from_plain(ev.CorrectionPlanned, one) for one in raw["corrections"]]
+    state.corrections = {one.correction.id: one for one in planned}
+    state.unfiled = {StepId(step) for step in raw["unfiled"]}
+    wanted = [from_plain(ev.DocumentWritten, one) for one in raw["unwritten"]]
+    state.unwritten = {one.path: one for one in wanted}
+    state.documents = raw["documents"]
     state.deferred = {d["step"]: from_plain(ev.StepDeferred, d) for d in raw["deferred"]}
     state.usage = raw["usage"]
     state.asked = raw["asked"]

@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar, cast
 
-from drumline.core import runevents, stepevents
+from drumline.core import gateevents, runevents, stepevents
 from drumline.core.event import Event
 from drumline.core.flow import events as flow_events
 from drumline.errors import StoreError
@@ -26,9 +26,17 @@ def _kinds(module: ModuleType) -> Mapping[str, type[Event]]:
     return MappingProxyType(found)
 
 
-KINDS = MappingProxyType({**_kinds(runevents), **_kinds(stepevents)})
+KINDS = MappingProxyType({**_kinds(runevents), **_kinds(gateevents), **_kinds(stepevents)})
 FLOW_KINDS = _kinds(flow_events)
 _KNOWN = {**KINDS, **FLOW_KINDS}
+_FORMER: Mapping[str, tuple[type[Event], Mapping[str, object]]] = MappingProxyType(
+    {
+        "AgentAsked": (stepevents.AttemptStarted, {"attempt": 0, "relayed": True}),
+        "SessionNamed": (stepevents.SessionOpened, {}),
+        "NodeSuspended": (stepevents.AttemptEnded, {"attempt": 0, "waits": True}),
+    }
+)
+"""Events of flows in earlier journals, with what stands for them now."""
 
 
 def encode(event: Event) -> str:
@@ -38,6 +46,8 @@ def encode(event: Event) -> str:
 
 def decode(kind: str, version: int, body: str) -> Event:
     """The event that `encode` wrote, StoreError naming what is unknown, or ValueError if the body is not JSON."""
+    if kind in _FORMER and version == VERSION:
+        return _upgrade(kind, body)
     if version > VERSION or kind not in _KNOWN:
         raise StoreError(
             f"the journal holds an event this version does not know: {kind!r} version {version}",
@@ -45,6 +55,17 @@ def decode(kind: str, version: int, body: str) -> Event:
         )
     try:
         return _decoder(kind)(body)
+    except ValidationError as error:
+        raise _unknown_fields(kind, error) from error
+    except DecodeError as error:
+        raise ValueError(str(error)) from error
+
+
+def _upgrade(kind: str, body: str) -> Event:
+    """An attempt in a flow as journals had it when flows had events of their own for that; it has no number."""
+    try:
+        raw = Decoder(dict[str, Any]).decode(body)
+        return convert({**_FORMER[kind][1], **raw}, _FORMER[kind][0])
     except ValidationError as error:
         raise _unknown_fields(kind, error) from error
     except DecodeError as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from drumline.core.blocked import Reply
 from drumline.core.events import GateOpened
-from drumline.core.ids import Commit, GateId, StepId, Tree
+from drumline.core.ids import NO_STEP, Commit, GateId, StepId, Tree
 from drumline.core.plan import Check
 from drumline.core.proof import Against
+from drumline.core.words import Resettled, RunEnd, StepEnd
 from drumline.record import Record
 
 
@@ -36,7 +38,7 @@ class Attempt(Command):
     """Ask the agent, after waiting `delay` seconds.
 
     `session` is the one to go on with, `budget` how many dollars are left. `answers` are what a person said to the
-    questions asked so far.
+    questions asked so far, `complaint` what is wrong with the work where no check says so.
     """
 
     node: str
@@ -47,7 +49,10 @@ class Attempt(Command):
     comment: str = ""
     session: str = ""
     budget: float | None = None
-    answers: tuple[tuple[str, str], ...] = ()
+    answers: tuple[Reply, ...] = ()
+    scope: str = ""
+    visit: int = 0
+    complaint: str = ""
 
 
 class RunCheck(Command):
@@ -65,8 +70,18 @@ class Compare(Command):
     checks: tuple[int, ...]
 
 
+class Mutate(Command):
+    """Try mutants of the work before it lands."""
+
+
 class Land(Command):
     """Bring the step's commit onto the run branch."""
+
+
+class Rebase(Command):
+    """Put the step's change on the head that the run branch has by now."""
+
+    onto: Commit
 
 
 class Park(Command):
@@ -92,14 +107,15 @@ class Release(Command):
 class Finish(Command):
     """The step needs no more driving. `failure` is the class of a check failure that is not the work's.
 
-    `opens` is a question about a blocked one, whose answer reopens it.
+    `opens` is a question about a blocked one, whose answer reopens it; `login` what to type before it is tried again.
     """
 
-    state: str
+    state: StepEnd
     reason: str = ""
     rejected: bool = False
     failure: str = ""
     opens: GateOpened | None = None
+    login: str = ""
 
 
 # --- for the run, by any driver ---------------------------------------------------------------------------------
@@ -135,18 +151,25 @@ class Close(Command):
     """Finish a step that no driver has to touch."""
 
     step: StepId
-    state: str
+    state: StepEnd
     reason: str
     rejected: bool = False
 
 
+class Heal(Command):
+    """Call a blocked step done, because what landed with its corrective step `by` passes all its checks."""
+
+    step: StepId
+    by: StepId
+
+
 class SettleBranch(Command):
-    """Let the run branch stand at `to` from here on; `how` says whether it is `restored` or `kept`.
+    """Let the run branch stand at `to` from here on; `how` says what becomes of it.
 
     `steps` are those whose landings were missing, `commits` what somebody else had written.
     """
 
-    how: str
+    how: Resettled
     to: Commit
     steps: tuple[StepId, ...] = ()
     commits: tuple[str, ...] = ()
@@ -169,13 +192,14 @@ class ParkRun(Command):
 
 
 class EndRun(Command):
-    """The run is over."""
+    """The run is over. `step` is the one for whose reason it is not done, if it is one's."""
 
-    state: str
+    state: RunEnd
     reason: str = ""
+    step: StepId = NO_STEP
 
 
-class Linger(Command):
+class Wait(Command):
     """Nothing to do now, but something is under way elsewhere or a timer runs, to `until` if that is known."""
 
     reason: str

@@ -5,28 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drumline.core import gates
+from drumline.core.acceptance import find_question, list_doubts
 from drumline.core.branch import settle
 from drumline.core.checkfailure import is_work
-from drumline.core.commands import Adopt, Ask, ClaimStep, Close, Command, Declare, EndRun, Linger, ParkRun, Reopen
+from drumline.core.commands import Adopt, Ask, ClaimStep, Close, Command, Declare, EndRun, Heal, ParkRun, Reopen, Wait
+from drumline.core.corrections import is_healed, list_helped
 from drumline.core.events import Event, RunResumed, StepFinished, StepReopened
-from drumline.core.ids import DriverId, GateId, StepId
-from drumline.core.plan import Status, Step
-from drumline.core.schedule import (
-    Obstacle,
-    Surroundings,
-    find_stop,
-    obstacle,
-    ready,
-    settled,
-    side_by_side,
-    unasked_items,
-    unmet,
-    wave_gate,
-)
+from drumline.core.ids import FINAL, NO_STEP, PREFLIGHT, DriverId, GateId, StepId
+from drumline.core.needs import settled
+from drumline.core.plan import RUN_WALKS, Status, Step
+from drumline.core.schedule import Horizon, Obstacle, Surroundings, list_run_walks, obstacle, ready, side_by_side
 from drumline.core.state import RunState
+from drumline.core.waves import find_due_wave, find_stop, unasked_items
+from drumline.core.words import GateKind, Hindrance, Mode, RunEnd, StepEnd
 
 UNFINISHED = "unfinished"
 """Stands where a blocked step has the class of its failure, if it walks a flow and the walk is not over."""
+HINDERED, RESUMED = "what it needs could not be run before", "the run is resumed"
+"""Why a resume gives something another round."""
 GONE_GRACE = 3.0
 """Seconds that a plan may be gone before the run is parked with that reason."""
 
@@ -36,7 +32,9 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
     if run.ended is not None or run.parked:
         return []
     if run.cancel is not None:
-        return [Linger(reason="stopping")] if around.claimed else [EndRun(state="cancelled", reason=run.cancel.reason)]
+        return (
+            [Wait(reason="stopping")] if around.claimed else [EndRun(state=RunEnd.CANCELLED, reason=run.cancel.reason)]
+        )
     if around.gone is not None:
         return [_without_plan(run, around, around.gone)]
     unsettled = _branch(run, around)
@@ -44,26 +42,32 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
         return unsettled
     stopped = _stopped_at(run)
     if stopped is not None:
-        return [Linger(reason="stopping")] if around.claimed else [stopped]
+        return [Wait(reason="stopping")] if around.claimed else [stopped]
+    horizon = Horizon(run)
     # One after the other: what is declared done must not be asked about in the same breath.
-    settling = _declarations(run, around) or _refusals(run, around) or _questions(run, around)
+    settling = (
+        _declarations(run, around)
+        or _healings(run)
+        or _refusals(run, around, horizon)
+        or _questions(run, around, horizon)
+    )
     if settling:
         return settling
-    candidates = ready(run, around)
-    if run.mode == "sequential":
+    candidates = ready(run, around, horizon)
+    if run.mode is Mode.SEQUENTIAL:
         candidates = [] if around.claimed else candidates[:1]
     if candidates and slots > 0:
         return [ClaimStep(step=step.id) for step in side_by_side(run, candidates, slots)]
     if candidates or around.claimed:
-        return [Linger(reason="steps are in work")]
-    return [_stop(run, around)]
+        return [Wait(reason="steps are in work")]
+    return [_stop(run, around, horizon)]
 
 
 def _without_plan(run: RunState, around: Surroundings, gone: float) -> Command:
     """Nothing is claimed while the plan's files are gone; a checkout or a stash may bring them back in a moment."""
     plan = run.begun.plan
     if around.claimed or gone < GONE_GRACE:
-        return Linger(reason=f"the plan {plan} is gone", until=around.now + GONE_GRACE)
+        return Wait(reason=f"the plan {plan} is gone", until=around.now + GONE_GRACE)
     reason = f"the plan {plan} is gone: restore it (git stash pop, git checkout -- {plan}), then drumline resume"
     return ParkRun(gates=tuple(gate.opened.gate for gate in run.open_gates), reason=reason)
 
@@ -78,12 +82,14 @@ def resume(run: RunState, driver: DriverId) -> list[Event]:
 def take_up(run: RunState) -> list[StepReopened]:
     """What a resume reopens: steps whose checks this machine could not run, those whose work was killed, open walks."""
     blocked = [f.step for f in run.finished.values() if is_hindered(f)]
-    return [StepReopened(step=step, reason="what it needs could not be run before") for step in blocked]
+    return [StepReopened(step=step, reason=RESUMED if step in RUN_WALKS else HINDERED) for step in blocked]
 
 
 def is_hindered(finished: StepFinished) -> bool:
-    """Whether a step is blocked for a cause that is not its work's: a resume tries it again."""
-    if finished.state != "blocked":
+    """Whether a step is blocked for a cause that is not its work's: a resume tries it again, as a walk of the run."""
+    if finished.step in RUN_WALKS:
+        return finished.state is not StepEnd.DONE
+    if finished.state is not StepEnd.BLOCKED:
         return False
     return finished.failure == UNFINISHED or not is_work(finished.failure)
 
@@ -114,7 +120,7 @@ def _declarations(run: RunState, around: Surroundings) -> list[Command]:
         and around.marks[step.id].status is Status.DONE
     )
     skipped = [
-        Close(step=step.id, state="skipped", reason=around.marks[step.id].reason or "its file says skipped")
+        Close(step=step.id, state=StepEnd.SKIPPED, reason=around.marks[step.id].reason or "its file says skipped")
         for step in run.selected()
         if not settled(run, step.id)
         and step.id not in run.working
@@ -130,9 +136,18 @@ def _declarations(run: RunState, around: Surroundings) -> list[Command]:
     return [*([Declare(steps=found)] if found else []), *skipped, *withdrawn]
 
 
+def _healings(run: RunState) -> list[Command]:
+    return [
+        Heal(step=step, by=name)
+        if is_healed(run, step, name)
+        else Reopen(step=step, reason=f"its corrective step {name} is done")
+        for step, name in list_helped(run)
+    ]
+
+
 def _has_landed(run: RunState, step: StepId) -> bool:
     finished = run.finished.get(step)
-    return finished is not None and finished.state == "done"
+    return finished is not None and finished.state is StepEnd.DONE
 
 
 def _is_withdrawn(run: RunState, step: StepId, around: Surroundings) -> bool:
@@ -142,9 +157,9 @@ def _is_withdrawn(run: RunState, step: StepId, around: Surroundings) -> bool:
         return step in around.marks and around.marks[step].status is Status.READY
     if not _has_landed(run, step):
         return _is_set_back(run, step, around)
-    if not run.count_asked(gates.REDO, step):  # nearly always, and asked of every step that is done
+    if not run.count_asked(GateKind.REDO, step):  # nearly always, and asked of every step that is done
         return False
-    asked = run.find_gate(gates.REDO, step, run.rounds.get(step, 0))
+    asked = run.find_gate(GateKind.REDO, step, run.rounds.get(step, 0))
     return asked is not None and asked.answer is not None and asked.answer.choice == gates.AGAIN
 
 
@@ -161,30 +176,30 @@ def _stopped_at(run: RunState) -> EndRun | None:
     if gate is None or gate.answer is None:
         return None
     comment = f": {gate.answer.comment}" if gate.answer.comment else ""
-    return EndRun(state="failed", reason=f"stopped by a person at gate {gate.opened.gate}{comment}")
+    return EndRun(state=RunEnd.FAILED, reason=f"stopped by a person at gate {gate.opened.gate}{comment}")
 
 
-def _refusals(run: RunState, around: Surroundings) -> list[Command]:
+def _refusals(run: RunState, around: Surroundings, horizon: Horizon) -> list[Command]:
     """Steps that a person turned down at a gate: for their commands, or for their needs unless these are met by now."""
     refused: list[Command] = [
-        Close(step=step.id, state="blocked", reason=blocker.text)
+        Close(step=step.id, state=StepEnd.BLOCKED, reason=blocker.text)
         for step in run.selected()
         if step.id in around.untrusted and not settled(run, step.id) and step.id not in around.claimed
-        if (blocker := obstacle(run, step, around)) is not None and blocker.kind == "refused"
+        if (blocker := obstacle(run, step, around, horizon)) is not None and blocker.kind is Hindrance.REFUSED
     ]
     if not run.begun.named:
         return refused
     reason = "its needs are not done; a person said not to proceed"
     return refused + [
-        Close(step=step.id, state="blocked", reason=reason)
+        Close(step=step.id, state=StepEnd.BLOCKED, reason=reason)
         for step in run.selected()
-        if run.answer(gates.proceed_id(step.id)) == gates.NO and not settled(run, step.id) and unmet(run, step)
+        if run.answer(gates.proceed_id(step.id)) == gates.NO and not settled(run, step.id) and horizon.find_unmet(step)
     ]
 
 
-def _questions(run: RunState, around: Surroundings) -> list[Command]:
+def _questions(run: RunState, around: Surroundings, horizon: Horizon) -> list[Command]:
     found: list[Command] = []
-    level = wave_gate(run)
+    level = find_due_wave(run, horizon.barrier)
     if level is not None:
         items = [(step.id, item) for step in run.selected() for item in unasked_items(run, step)]
         found.append(Ask(opens=gates.wave(level, items)))
@@ -192,13 +207,13 @@ def _questions(run: RunState, around: Surroundings) -> list[Command]:
         if settled(run, step.id) or step.id in around.claimed:
             found += _ask_to_redo(run, step, around)
             continue
-        blocker = obstacle(run, step, around)
-        if blocker is not None and blocker.kind == "untrusted":
+        blocker = obstacle(run, step, around, horizon)
+        if blocker is not None and blocker.kind is Hindrance.UNTRUSTED:
             found.append(Ask(opens=gates.trust(step, around.untrusted[step.id])))
-        if blocker is not None and blocker.kind == "unowned":
+        if blocker is not None and blocker.kind is Hindrance.UNOWNED:
             found.append(Ask(opens=gates.claim(step, around.marks[step.id])))
-        if blocker is not None and blocker.kind == "needs" and _asks_to_proceed(run, step):
-            found.append(Ask(opens=gates.proceed(step, unmet(run, step))))
+        if blocker is not None and blocker.kind is Hindrance.NEEDS and _asks_to_proceed(run, step, horizon):
+            found.append(Ask(opens=gates.proceed(step, horizon.find_unmet(step))))
     return [ask for ask in found if isinstance(ask, Ask) and ask.opens.gate not in run.gates]
 
 
@@ -207,32 +222,32 @@ def _ask_to_redo(run: RunState, step: Step, around: Surroundings) -> list[Comman
     if not _has_landed(run, step.id) or not _is_set_back(run, step.id, around):
         return []
     finished, current = run.finished[step.id], run.rounds.get(step.id, 0)
-    asked = run.find_gate(gates.REDO, step.id, current)
+    asked = run.find_gate(GateKind.REDO, step.id, current)
     if asked is not None and asked.answer is None:
         return []
-    before = run.count_asked(gates.REDO, step.id)
+    before = run.count_asked(GateKind.REDO, step.id)
     return [Ask(opens=gates.redo(step, current, asked=before, commit=finished.commit or ""))]
 
 
-def _asks_to_proceed(run: RunState, step: Step) -> bool:
+def _asks_to_proceed(run: RunState, step: Step, horizon: Horizon) -> bool:
     """Only for steps asked for by name, and only about needs that this run will not meet itself."""
     chosen = run.begun.selection
     if not run.begun.named or chosen is None:
         return False
-    return any(need not in set(chosen) for need in unmet(run, step))
+    return any(need not in set(chosen) for need in horizon.find_unmet(step))
 
 
-def _stop(run: RunState, around: Surroundings) -> Command:
+def _stop(run: RunState, around: Surroundings, horizon: Horizon) -> Command:
     """Nothing is running and nothing can be claimed: say why, in the order in which it can change."""
-    left = [step for step in run.selected() if not settled(run, step.id)]
-    blockers = [(step, obstacle(run, step, around)) for step in left]
+    left = [step for step in (*run.selected(), *list_run_walks(run, around)) if not settled(run, step.id)]
+    blockers = [(step, obstacle(run, step, around, horizon)) for step in left]
     # Once nothing is left to pay for, nobody has to say whether to go on paying.
-    asked = [gate.opened for gate in run.open_gates if left or gate.opened.kind != gates.BUDGET]
+    asked = [gate.opened for gate in run.open_gates if left or gate.opened.kind is not GateKind.BUDGET]
     open_gates: tuple[GateId, ...] = tuple(opened.gate for opened in asked)
     waiting = _wait([b for _, b in blockers if b is not None], around, open_gates)
     if waiting is not None:
         return waiting
-    if open_gates:
+    if any(opened.kind is not GateKind.ACCEPT for opened in asked):
         return ParkRun(gates=open_gates)
     return _end(run, [(step, b) for step, b in blockers if b is not None])
 
@@ -242,28 +257,45 @@ def _wait(blockers: Sequence[Obstacle], around: Surroundings, open_gates: tuple[
     timers = [blocker for blocker in blockers if blocker.until is not None]
     if not timers:
         return None
-    resets = [blocker.until for blocker in timers if blocker.kind == "quota" and blocker.until is not None]
+    resets = [blocker.until for blocker in timers if blocker.kind is Hindrance.QUOTA and blocker.until is not None]
     if len(resets) < len(timers):
-        return Linger(reason=next(blocker.text for blocker in timers if blocker.kind != "quota"))
+        return Wait(reason=next(blocker.text for blocker in timers if blocker.kind is not Hindrance.QUOTA))
     first = min(resets)
     if first - around.now > around.patience:
         return ParkRun(gates=open_gates, until=first)
-    return Linger(reason=timers[0].text, until=first)
+    return Wait(reason=timers[0].text, until=first)
 
 
-def _end(run: RunState, left: Sequence[tuple[Step, Obstacle]]) -> EndRun:
-    finished = [run.finished[step.id] for step in run.selected() if step.id in run.finished]
-    failed = [f for f in finished if f.state == "failed"]
-    blocked = [f for f in finished if f.state == "blocked"]
+def _end(run: RunState, left: Sequence[tuple[Step, Obstacle]]) -> Command:
+    names = (PREFLIGHT, *(step.id for step in run.selected()), FINAL)
+    finished = [run.finished[name] for name in names if name in run.finished]
+    failed = [f for f in finished if f.state is StepEnd.FAILED]
+    blocked = [f for f in finished if f.state is StepEnd.BLOCKED]
     if failed:
-        return EndRun(state="failed", reason=_tell_reason(run, failed[0]))
+        return _end_with(run, RunEnd.FAILED, failed[0])
     if blocked:
-        return EndRun(state="blocked", reason=_tell_reason(run, blocked[0]))
+        return _end_with(run, RunEnd.BLOCKED, blocked[0])
     if left:
-        return EndRun(state="blocked", reason=f"{left[0][0].id}: {left[0][1].text}")
-    return EndRun(state="done")
+        step, found = left[0]
+        return EndRun(state=RunEnd.BLOCKED, reason=f"{step.id}: {found.text}", step=step.id)
+    return _accept(run) or EndRun(state=RunEnd.DONE)
 
 
-def _tell_reason(run: RunState, finished: StepFinished) -> str:
-    """Why a step is not done, with its name where a run has several."""
-    return finished.reason if run.flow is not None else f"{finished.step}: {finished.reason}"
+def _accept(run: RunState) -> Command | None:
+    """What a run waits for, or ends with, whose steps are all done, but some below the level that they must reach."""
+    doubts = list_doubts(run)
+    if not doubts:
+        return None
+    asked = find_question(run)
+    if asked is None or asked.opened.doubts != doubts or run.answer(asked.opened.gate) == gates.TAKEN_BACK:
+        return Ask(opens=gates.accept(doubts, asked=run.count_asked(GateKind.ACCEPT, NO_STEP)))
+    if asked.answer is None:
+        return ParkRun(gates=(asked.opened.gate,))
+    comment = f": {asked.answer.comment}" if asked.answer.comment else ""
+    return EndRun(state=RunEnd.FAILED, reason=f"not accepted by a person at gate {asked.opened.gate}{comment}")
+
+
+def _end_with(run: RunState, state: RunEnd, finished: StepFinished) -> EndRun:
+    """The end of a run for the reason of a step, which is named where a run has several."""
+    reason = finished.reason if run.flow is not None else f"{finished.step}: {finished.reason}"
+    return EndRun(state=state, reason=reason, step=finished.step)

@@ -7,8 +7,8 @@ from collections.abc import Collection, Sequence
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import StepId
+from drumline.core.needs import satisfied
 from drumline.core.plan import Marks, Problem, Reading, Step
-from drumline.core.schedule import satisfied
 from drumline.core.state import RunState
 from drumline.core.validation import validate
 from drumline.record import Record
@@ -24,13 +24,16 @@ class Edits(Record):
 def compare(run: RunState, reading: Reading, *, claimed: Collection[StepId] = ()) -> Edits:
     """What changed between the plan the run knows and the files as they are.
 
-    A step taken out of the plan leaves it at once, or when its driver is done with it if it is `claimed`.
+    A step taken out of the plan leaves it at once, or when its driver is done with it if it is `claimed`. What the
+    engine is about to write itself is no edit.
     """
     known = run.plan.by_id
     found = reading.plan.by_id
+    ours = {step for planned in run.unfiled for step in (planned, run.corrections[planned].helps)}
     changed = [
         s
         for s in reading.plan.steps
+        if s.id not in ours
         if s.id not in known or _differs(known[s.id], s) or _moved_elsewhere(run, reading, s)
     ]
     removed = [s.id for s in run.plan.steps if s.id not in found]

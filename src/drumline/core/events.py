@@ -7,14 +7,18 @@ changed or removed. `codec.py` turns them into JSON and back; adding a kind or a
 from __future__ import annotations
 
 from drumline.core.event import PROTOCOL, Event
+from drumline.core.gateevents import Doubt, GateAnswered, GateOpened
 from drumline.core.runevents import (
     BranchSettled,
     CancelRequested,
     ConfigRepinned,
+    CorrectionPlanned,
+    CorrectionRefused,
+    DocumentWritten,
+    FileWritten,
     FlowPinned,
-    GateAnswered,
-    GateOpened,
     ModeChanged,
+    MutantsTried,
     PlanChanged,
     PlanMirrored,
     PlanPinned,
@@ -30,6 +34,7 @@ from drumline.core.runevents import (
     UsageCounted,
 )
 from drumline.core.stepevents import (
+    ATTEMPTS,
     AttemptEnded,
     AttemptStarted,
     AttemptUsed,
@@ -39,6 +44,8 @@ from drumline.core.stepevents import (
     ComparisonStarted,
     LandingRefused,
     LandingStarted,
+    MutantsEnded,
+    MutantsStarted,
     SessionOpened,
     StepClaimed,
     StepLanded,
@@ -47,12 +54,14 @@ from drumline.core.stepevents import (
     StepRestarted,
     WorkChanged,
     WorkLost,
+    WorkRebased,
     WorkspaceAssigned,
     WorkspaceFailed,
     WorkspaceReady,
 )
 
 __all__ = [
+    "ATTEMPTS",
     "PROTOCOL",
     "AttemptEnded",
     "AttemptStarted",
@@ -64,13 +73,21 @@ __all__ = [
     "ComparisonEnded",
     "ComparisonStarted",
     "ConfigRepinned",
+    "CorrectionPlanned",
+    "CorrectionRefused",
+    "DocumentWritten",
+    "Doubt",
     "Event",
+    "FileWritten",
     "FlowPinned",
     "GateAnswered",
     "GateOpened",
     "LandingRefused",
     "LandingStarted",
     "ModeChanged",
+    "MutantsEnded",
+    "MutantsStarted",
+    "MutantsTried",
     "PlanChanged",
     "PlanMirrored",
     "PlanPinned",
@@ -92,6 +109,7 @@ __all__ = [
     "UsageCounted",
     "WorkChanged",
     "WorkLost",
+    "WorkRebased",
     "WorkspaceAssigned",
     "WorkspaceFailed",
     "WorkspaceReady",

@@ -8,8 +8,9 @@ from __future__ import annotations
 from enum import Enum
 
 from drumline.core.baseline import (
+    CONFIGURED,
     choose_base,
-    list_doubted,
+    is_inherited,
     list_inherited,
     list_pending,
     list_rejudged,
@@ -17,43 +18,81 @@ from drumline.core.baseline import (
 )
 from drumline.core.checkfailure import CHECK_RULES, CheckFailure, is_work
 from drumline.core.commands import Compare, RunCheck
+from drumline.core.foul import list_doubted, list_unseen, tell_foul
+from drumline.core.heldout import HELD_OUT
+from drumline.core.judge import has_tests
 from drumline.core.orders import Orders
 from drumline.core.proof import Against
 from drumline.core.state import RunState
-from drumline.core.stepstate import StepState, tell_foul
+from drumline.core.stepstate import StepState
 
 MOST_RUNS = 2
 """How often a check that this machine cannot run is tried."""
 
 
 class Verdict(Enum):
-    """What the checks say about the work: it broke nothing, it fails, or it passes only with the judge it changed."""
+    """What the checks say about the work: it broke nothing, it fails, it passes only with the judge it changed.
+
+    Or they pass, and there is no work, or no test although tests are part of it.
+    """
 
     PASSED = "passed"
     FAILED = "failed"
     FOUL = "foul"
+    UNCHANGED = "unchanged"
+    UNTESTED = "untested"
 
 
 def examine(orders: Orders, state: StepState, run: RunState, *, allowed: bool = False) -> RunCheck | Compare | Verdict:
     """What is still to be run before the work can be judged, or the verdict; `allowed` is a judge that was changed."""
+    if state.conflicts:
+        return Verdict.FAILED
     pending = _pending_check(orders, state)
     if pending is not None:
         return pending
-    unknown = list_unknown(orders.checks, state)
+    if not orders.lands:
+        return _judge_head(orders, state)
+    unknown = list_unknown(orders.checks, state, last=orders.last)
     if unknown:
         return Compare(against=Against.BASE, checks=unknown)
-    if len(list_inherited(orders.checks, state)) < len(state.failing()):
+    if len(list_inherited(orders.checks, state, last=orders.last)) < len(state.failing()):
         return Verdict.FAILED
     rejudged = list_rejudged(orders.checks, state)
     if rejudged:
         return Compare(against=Against.BASE_JUDGE, checks=rejudged)
-    doubted = list_doubted(state)
+    doubted = list_doubted(state.judged) or list_unseen(state.judged)
     if doubted:
         return Compare(against=Against.BASE, checks=doubted)
-    if not allowed and tell_foul(state):
+    if not allowed and tell_foul(state.judged):
         return Verdict.FOUL
+    if is_untested(orders, state):
+        return Verdict.UNTESTED
     left = list_pending(orders.step, orders.checks, state, run)
     return Compare(against=choose_base(state), checks=left) if left else Verdict.PASSED
+
+
+def is_untested(orders: Orders, state: StepState) -> bool:
+    """Whether tests are part of the task, and the work neither adds nor changes one."""
+    return orders.step.tests and orders.lands and not has_tests(state.touched)
+
+
+def _judge_head(orders: Orders, state: StepState) -> Compare | Verdict:
+    """What the checks say about the run branch itself, on which nobody works.
+
+    What a step's own check says there is for a person to accept: a later step may have been meant to change it. The
+    others must pass, unless they failed before the run; what is held out must pass in any case.
+    """
+    failing = [n for n, verdict in sorted(state.verdicts.items()) if verdict.ended.exit_code != 0]
+    if orders.before is None or state.hindered is not None:
+        return Verdict.FAILED if failing else Verdict.PASSED
+    shared = [n for n in failing if orders.checks[n].source == CONFIGURED]
+    if any(orders.checks[n].source in HELD_OUT for n in failing):
+        return Verdict.FAILED
+    known = state.compared.get(Against.BASE, {})
+    unknown = tuple(n for n in shared if n not in known and is_work(state.verdicts[n].ended.failure))
+    if unknown:
+        return Compare(against=Against.BASE, checks=unknown)
+    return Verdict.PASSED if all(n in known and is_inherited(known[n]) for n in shared) else Verdict.FAILED
 
 
 def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:

@@ -8,11 +8,12 @@ from shlex import quote
 
 from drumline.core.events import GateOpened
 from drumline.core.flow.lengths import parse_length_rule
+from drumline.core.gateevents import Doubt, ManualItem
 from drumline.core.ids import GateId, StepId
 from drumline.core.money import compare_dollars
 from drumline.core.plan import Marks, Step
-from drumline.core.runevents import ManualItem
 from drumline.core.trust import Brought, digest_all
+from drumline.core.words import GateKind
 from drumline.errors import InvalidInput
 
 YES, NO = "yes", "no"
@@ -23,25 +24,23 @@ RESTART = "restart"
 AGAIN, KEEP = "again", "keep"
 TAKEN_BACK = "taken back"
 """What an answer counts as once its giver wants something else."""
-TRUST = "trust"
-BUDGET, QUESTION = "budget", "question"
-"""Kinds of gates that agents lead to."""
 ALLOW, UNDO = "allow", "undo"
-APPROVAL, WAVE, REDO, JUDGE = "approve", "wave", "redo", "judge"
-"""Kinds of gates about work that is done."""
+ALREADY_DONE, RETRY, SKIP = "already-done", "retry", "skip"
 PASSED = "passed its checks"
+MOST_DOUBTS = 20
+"""How many steps the question names whether they are accepted; the gate has all of them."""
 TYPO = 0.75
 """How alike a word and an option have to be for the word to be a slip."""
 
 
-def name_gate(kind: str, step: StepId, asked: int) -> GateId:
+def name_gate(kind: GateKind, step: StepId, asked: int) -> GateId:
     """The name of a question about a step of which `asked` of its kind were asked before: the second has a number."""
     return GateId(f"{kind}-{step}" if asked == 0 else f"{kind}-{step}.{asked + 1}")
 
 
 def read_reply(opened: GateOpened, text: str, comment: str) -> tuple[str, str]:
     """The choice and the comment that an answer comes to: at an approval, any text of one's own is a revision."""
-    if opened.kind != APPROVAL:
+    if opened.kind is not GateKind.APPROVE:
         return text, comment
     word = text.strip().casefold()
     if word in opened.options:
@@ -54,11 +53,11 @@ def check_reply(opened: GateOpened, text: str, comment: str | None = None) -> No
 
     A revision needs words; whether they are there is looked at only if a comment is given, be it empty.
     """
-    if opened.kind == APPROVAL:
+    if opened.kind is GateKind.APPROVE:
         _check_revision(opened, text, comment)
     elif opened.free:
         said = text or opened.default
-        if not said.strip() and (opened.kind == QUESTION or (opened.rule and not said)):
+        if not said.strip() and (opened.kind is GateKind.QUESTION or (opened.rule and not said)):
             _check_blank(opened)
         if opened.rule and not parse_length_rule(opened.rule).holds(said):
             size = len(said.encode("utf-8", "surrogatepass"))
@@ -89,7 +88,7 @@ def _check_revision(opened: GateOpened, text: str, comment: str | None) -> None:
 
 def _check_blank(opened: GateOpened) -> None:
     """Refuse nothing but spaces where an agent asks, and nothing at all where the rule of a node asks for more."""
-    if opened.kind == QUESTION or not parse_length_rule(opened.rule).holds(""):
+    if opened.kind is GateKind.QUESTION or not parse_length_rule(opened.rule).holds(""):
         message = f"an answer must not be empty; gate {opened.gate!r} takes any other text"
         raise InvalidInput(message, hint=f"drumline answer {quote(opened.gate)} TEXT")
 
@@ -103,7 +102,7 @@ def proceed(step: Step, unmet: Sequence[StepId]) -> GateOpened:
     """A step asked for by name whose needs are not done."""
     return GateOpened(
         gate=proceed_id(step.id),
-        kind="proceed",
+        kind=GateKind.PROCEED,
         question=f"{step.id} needs {', '.join(unmet)}, not done yet. Proceed anyway?",
         options=(YES, NO),
         step=step.id,
@@ -115,8 +114,8 @@ def approval(step: Step, attempt: int, *, asked: int = 0, verdict: str = PASSED)
     """Verbose autonomy: a person looks at each step before it lands, and again after a revision."""
     manual = "".join(f"\n  - {item}" for item in step.manual)
     return GateOpened(
-        gate=name_gate(APPROVAL, step.id, asked),
-        kind=APPROVAL,
+        gate=name_gate(GateKind.APPROVE, step.id, asked),
+        kind=GateKind.APPROVE,
         question=f"{step.id} ({step.title}) {verdict}. Land it?"
         + (f" Please verify by hand:{manual}" if manual else ""),
         options=(APPROVE, REVISE, REJECT),
@@ -129,14 +128,51 @@ def approval(step: Step, attempt: int, *, asked: int = 0, verdict: str = PASSED)
 def judge(step: Step, attempt: int, *, asked: int, foul: str) -> GateOpened:
     """Work that passes its checks only because it changed what judges it."""
     return GateOpened(
-        gate=name_gate(JUDGE, step.id, asked),
-        kind=JUDGE,
+        gate=name_gate(GateKind.JUDGE, step.id, asked),
+        kind=GateKind.JUDGE,
         question=f"{step.id} ({step.title}): {foul} Allow that, let the agent undo it, or reject the step?",
         options=(ALLOW, UNDO, REJECT),
         step=step.id,
         person_only=True,
         about=attempt,
     )
+
+
+def unchanged(step: Step, attempt: int, *, asked: int, told: str) -> GateOpened:
+    """An agent that is done and has changed nothing; `told` is what is known about that."""
+    return GateOpened(
+        gate=name_gate(GateKind.UNCHANGED, step.id, asked),
+        kind=GateKind.UNCHANGED,
+        question=f"{step.id} ({step.title}) {told}. Was it already done, shall the agent try again, or is the step to "
+        "be skipped?",
+        options=(ALREADY_DONE, RETRY, SKIP),
+        step=step.id,
+        person_only=True,
+        about=attempt,
+    )
+
+
+def accept(doubts: Sequence[Doubt], *, asked: int = 0) -> GateOpened:
+    """Steps below the level that they must reach, at the end of a run or before it begins."""
+    lines = [f"\n  - {tell_doubt(doubt)}" for doubt in doubts[:MOST_DOUBTS]]
+    left = len(doubts) - MOST_DOUBTS
+    more = f"\n  … and {left:,} more" if left > 0 else ""
+    which = "1 step is" if len(doubts) == 1 else f"{len(doubts):,} steps are"
+    return GateOpened(
+        gate=GateId(GateKind.ACCEPT if asked == 0 else f"{GateKind.ACCEPT}.{asked + 1}"),
+        kind=GateKind.ACCEPT,
+        question=f"{which} not proved as the setting `require` asks:{''.join(lines)}{more}\nAccept that?",
+        options=(YES, NO),
+        person_only=True,
+        doubts=tuple(doubts),
+    )
+
+
+def tell_doubt(doubt: Doubt) -> str:
+    """A step with its level and reasons."""
+    why = f" ({', '.join(reason.value for reason in doubt.why)})" if doubt.why else ""
+    by = f": its check fails after {', '.join(doubt.by)}" if doubt.by else ""
+    return f"{doubt.step}: {doubt.level.value}{why}{by}"
 
 
 def wave_id(depth: int) -> GateId:
@@ -149,7 +185,7 @@ def wave(depth: int, manual: Sequence[tuple[StepId, str]]) -> GateOpened:
     items = "".join(f"\n  - {step}: {item}" for step, item in manual)
     return GateOpened(
         gate=wave_id(depth),
-        kind=WAVE,
+        kind=GateKind.WAVE,
         question=f"Wave {depth + 1} has landed. Please verify by hand, then go on:{items}",
         options=(CONTINUE, STOP),
         items=tuple(ManualItem(step=step, text=item) for step, item in manual),
@@ -166,7 +202,7 @@ def claim(step: Step, marks: Marks) -> GateOpened:
     who = marks.assignee or "nobody named"
     return GateOpened(
         gate=claim_id(step.id),
-        kind="claim",
+        kind=GateKind.CLAIM,
         question=f"{step.path} says {step.id} is in progress ({who}, no time given). Take it over?",
         options=(TAKE, LEAVE),
         step=step.id,
@@ -182,7 +218,7 @@ def edit(step: Step) -> GateOpened:
     """A step was edited while it is in work."""
     return GateOpened(
         gate=edit_id(step),
-        kind="edit",
+        kind=GateKind.EDIT,
         question=f"{step.path} was edited while {step.id} is in work. Restart the step with the new text, "
         "or continue with the old one?",
         options=(RESTART, CONTINUE),
@@ -194,8 +230,8 @@ def redo(step: Step, current: int, *, asked: int, commit: str) -> GateOpened:
     """The file of a step that has landed was set back to ready; `current` is the round that landed."""
     landed = f"has landed as {commit[:10]}" if commit else "is done"
     return GateOpened(
-        gate=name_gate(REDO, step.id, asked),
-        kind=REDO,
+        gate=name_gate(GateKind.REDO, step.id, asked),
+        kind=GateKind.REDO,
         question=f"{step.path} says that {step.id} is ready, but it {landed}. Do it again, or keep it as it is?",
         options=(AGAIN, KEEP),
         step=step.id,
@@ -205,7 +241,7 @@ def redo(step: Step, current: int, *, asked: int, commit: str) -> GateOpened:
 
 def trust_id(step: Step, commands: Sequence[Brought]) -> GateId:
     """One question per set of commands: others are another question."""
-    return GateId(f"{TRUST}-{step.id}.{digest_all(commands)[:8]}")
+    return GateId(f"{GateKind.TRUST}-{step.id}.{digest_all(commands)[:8]}")
 
 
 def trust(step: Step, commands: Sequence[Brought]) -> GateOpened:
@@ -213,7 +249,7 @@ def trust(step: Step, commands: Sequence[Brought]) -> GateOpened:
     listed = "".join(f"\n  - {item.kind}: {item.shown}" for item in commands)
     return GateOpened(
         gate=trust_id(step, commands),
-        kind=TRUST,
+        kind=GateKind.TRUST,
         question=f"{step.path or step.id} brings commands that nobody has accepted yet. Execute them?{listed}",
         options=(YES, NO),
         step=step.id,
@@ -221,13 +257,14 @@ def trust(step: Step, commands: Sequence[Brought]) -> GateOpened:
     )
 
 
-def question(step: Step, attempt: int, text: str, *, asked: int = 0) -> GateOpened:
+def question(step: Step, attempt: int, text: str, *, asked: int = 0, permissions: tuple[str, ...] = ()) -> GateOpened:
     """An agent cannot go on before a person has told it something; one that asks again is answered again."""
     return GateOpened(
-        gate=name_gate(QUESTION, step.id, asked),
-        kind=QUESTION,
+        gate=name_gate(GateKind.QUESTION, step.id, asked),
+        kind=GateKind.QUESTION,
         question=f"The agent at {step.id} ({step.title}) asks: {text}",
         asks=text,
+        permissions=permissions,
         options=(),
         step=step.id,
         free=True,
@@ -240,8 +277,8 @@ def budget(number: int, *, spent: float, allowed: float) -> GateOpened:
     """The run has spent its money; each yes allows as much again as the budget says, from what is spent by then."""
     used, given = compare_dollars(spent, allowed)
     return GateOpened(
-        gate=GateId(f"{BUDGET}-{number}"),
-        kind=BUDGET,
+        gate=GateId(f"{GateKind.BUDGET}-{number}"),
+        kind=GateKind.BUDGET,
         question=f"The run has spent {used} of the {given} it may. Proceed anyway?",
         options=(YES, NO),
         person_only=True,

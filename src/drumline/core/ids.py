@@ -14,8 +14,12 @@ Tree = NewType("Tree", str)
 
 NO_STEP = StepId("")
 NO_DRIVER = DriverId("")
+NO_GATE = GateId("")
+NO_TREE = Tree("")
 FLOW = StepId("flow")
 """The one step of a run that walks a flow by itself: the walk is in its stream."""
+PREFLIGHT, FINAL = StepId("@preflight"), StepId("@final")
+"""The walks of a run of a plan itself: before its first step, and after its last. No step of a plan is called so."""
 
 
 class Stream(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from posixpath import basename, splitext
 
 from drumline.core.judge import MODIFIED, JudgeKind, Touched, find_touched
+from drumline.core.recipes import list_executed
 from drumline.record import Record, field
 
 MOST_CANDIDATES = 5
@@ -53,7 +54,7 @@ class Project(Record):
         """Everything that judges here."""
         changed = dict.fromkeys(self.files, MODIFIED)
         mixed = {path: MODIFIED for path in self.files if basename(path) == "package.json"}
-        return find_touched(changed, self.commands, mixed)
+        return find_touched(changed, self.commands, mixed, executed=list_executed(self.commands, self.files))
 
     def tests(self) -> list[str]:
         """The files of tests about the source, all of them if none names it."""

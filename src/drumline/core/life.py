@@ -22,6 +22,8 @@ from drumline.core.events import (
     Event,
     LandingRefused,
     LandingStarted,
+    MutantsEnded,
+    MutantsStarted,
     SessionOpened,
     StepClaimed,
     StepLanded,
@@ -30,22 +32,20 @@ from drumline.core.events import (
     StepRestarted,
     WorkChanged,
     WorkLost,
+    WorkRebased,
     WorkspaceAssigned,
     WorkspaceFailed,
     WorkspaceReady,
 )
 from drumline.core.flow.events import (
-    AgentAsked,
     FlowEnded,
     FlowStarted,
     NodeBlocked,
     NodeEnded,
     NodeLost,
     NodeStarted,
-    NodeSuspended,
     NodeUsed,
     SessionKept,
-    SessionNamed,
 )
 from drumline.errors import NotAllowed
 
@@ -60,11 +60,12 @@ class Phase(Enum):
     WORKED = "worked"
     CHECKING = "checking"
     COMPARING = "comparing"
+    MUTATING = "mutating"
     LANDING = "landing"
     LANDED = "landed"
 
 
-OPEN = frozenset({Phase.PREPARING, Phase.WORKING, Phase.CHECKING, Phase.COMPARING, Phase.LANDING})
+OPEN = frozenset({Phase.PREPARING, Phase.WORKING, Phase.CHECKING, Phase.COMPARING, Phase.MUTATING, Phase.LANDING})
 """Phases in which an intent is recorded and its outcome is not."""
 
 TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
@@ -92,12 +93,15 @@ TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
             AttemptStarted: Phase.WORKING,
             CheckStarted: Phase.CHECKING,
             ComparisonStarted: Phase.COMPARING,
+            MutantsStarted: Phase.MUTATING,
             WorkChanged: Phase.WORKED,
+            WorkRebased: Phase.WORKED,
             StepRechecked: Phase.WORKED,
             LandingStarted: Phase.LANDING,
         },
         Phase.CHECKING: {CheckEnded: Phase.WORKED, WorkLost: Phase.WORKED},
         Phase.COMPARING: {ComparisonEnded: Phase.WORKED, WorkLost: Phase.WORKED},
+        Phase.MUTATING: {MutantsEnded: Phase.WORKED, WorkLost: Phase.WORKED},
         Phase.LANDING: {StepLanded: Phase.LANDED, LandingRefused: Phase.WORKED, WorkLost: Phase.WORKED},
         Phase.LANDED: {},
     }
@@ -109,9 +113,6 @@ WALKING: tuple[type[Event], ...] = (
     NodeEnded,
     NodeLost,
     NodeBlocked,
-    AgentAsked,
-    SessionNamed,
-    NodeSuspended,
     NodeUsed,
     SessionKept,
     FlowEnded,

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drumline.core.ids import StepId
-from drumline.core.plan import WAITING, Marks, Status, Step
+from drumline.core.plan import Marks, Status, Step, wait_for
 from drumline.core.schedule import assignee, was_waiting
 from drumline.core.state import RunState
+from drumline.core.words import StepEnd
 from drumline.record import Record
 
 _FINAL: Mapping[str, Status] = {
@@ -36,7 +37,7 @@ def wanted(run: RunState, step: Step, found: Marks, *, claimed_at: str) -> Wante
     """
     finished = run.finished.get(step.id)
     if finished is not None:
-        ticked = tuple(c.line for c in step.checks if c.line) if finished.state == "done" else ()
+        ticked = tuple(c.line for c in step.checks if c.line) if finished.state is StepEnd.DONE else ()
         return Wanted(marks=Marks(status=_FINAL[finished.state], reason=_one_line(finished.reason)), ticked=ticked)
     if step.id in run.working:
         return Wanted(marks=_in_work(run, step.id, claimed_at=claimed_at))
@@ -77,9 +78,9 @@ def _in_work(run: RunState, step: StepId, *, claimed_at: str) -> Marks:
         return Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=claimed_at)
     for gate in run.unanswered.values():
         if gate.opened.step == step and run.cancel is None:
-            return Marks(status=Status.BLOCKED, reason=f"{WAITING}gate {gate.opened.gate}")
+            return wait_for(f"gate {gate.opened.gate}")
     if step in run.deferred and run.cancel is None:
-        return Marks(status=Status.BLOCKED, reason=f"{WAITING}the quota of its agent")
+        return wait_for("the quota of its agent")
     return Marks(status=Status.READY)
 
 

@@ -9,23 +9,33 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
 from enum import Enum
 from itertools import zip_longest
+from types import MappingProxyType
 
 from drumline.record import Record
 
 MOST = 8
 """How many mutants are tried of one change."""
+MOST_EXPECTED = 2
+"""How many of them change what a test expects."""
+MOST_SHOWN = 80
+"""How many letters of a place are told."""
+MOST_LINES = 10_000
+"""How many lines a text may have that is compared with another."""
 
 
 class MutantKind(Enum):
     """What is changed, in the order in which kinds are tried on a line."""
 
+    LIMIT = "limit"
     CONDITION = "condition"
     COMPARISON = "comparison"
     ARITHMETIC = "arithmetic"
     RETURN = "return"
     INTEGER = "integer"
+    EXPECTATION = "expectation"
 
 
 class Mutant(Record):
@@ -54,10 +64,29 @@ class Mutation(Record):
     survivors: tuple[Survivor, ...] = ()
 
 
-def spread(found: Mapping[str, Sequence[Mutant]], *, most: int = MOST) -> list[tuple[str, Mutant]]:
-    """The mutants of several files in turn, up to `most`."""
+def choose_mutants(
+    changed: Mapping[str, Sequence[Mutant]], expected: Mapping[str, Sequence[Mutant]] = MappingProxyType({})
+) -> list[tuple[str, Mutant]]:
+    """The mutants that are tried: a few of what tests expect, then those of changed lines, file by file in turn."""
+    own, theirs = _take_turns(changed), _take_turns(expected)[:MOST_EXPECTED]
+    return [*theirs, *own[: MOST - len(theirs)]]
+
+
+def _take_turns(found: Mapping[str, Sequence[Mutant]]) -> list[tuple[str, Mutant]]:
     rounds = zip_longest(*([(path, mutant) for mutant in found[path]] for path in sorted(found)))
-    return [pair for each in rounds for pair in each if pair is not None][:most]
+    return [pair for each in rounds for pair in each if pair is not None]
+
+
+def list_changed_lines(before: str | None, after: str) -> set[int]:
+    """The numbers of the lines of a text that the text before it does not have; all if there was none."""
+    old, new = (before or "").splitlines(), after.splitlines()
+    if before is None:
+        return {*range(1, len(new) + 1)}
+    if max(len(old), len(new)) > MOST_LINES:
+        return set()
+    matcher = SequenceMatcher(a=old, b=new, autojunk=False)
+    kinds = ("replace", "insert")
+    return {line + 1 for kind, _, _, start, end in matcher.get_opcodes() if kind in kinds for line in range(start, end)}
 
 
 def list_mutants(source: str, lines: Collection[int], *, most: int = MOST) -> list[Mutant]:
@@ -124,7 +153,52 @@ def _make(source: str, edit: _Edit) -> Mutant | None:
         return None
     if changed == source:
         return None
-    return Mutant(line=edit.line, kind=edit.kind, before=before.strip(), after=edit.after.strip(), source=changed)
+    told = [text.strip()[:MOST_SHOWN] for text in (before, edit.after)]
+    return Mutant(line=edit.line, kind=edit.kind, before=told[0], after=told[1], source=changed)
+
+
+# --- what tests expect -------------------------------------------------------------------------------------------
+
+
+def list_expectations(source: str, lines: Collection[int], *, most: int = MOST_EXPECTED) -> list[Mutant]:
+    """Mutants of tests: a value that something is to be equal to is another one. No honest work passes with it."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return []
+    text = _Text(source)
+    edits = [edit for node in ast.walk(tree) if (edit := _expect_other(node, text)) is not None]
+    found = (_make(source, edit) for edit in sorted(edits, key=_rank) if edit.line in lines)
+    return [mutant for mutant in found if mutant is not None][:most]
+
+
+def _expect_other(node: ast.AST, text: _Text) -> _Edit | None:
+    match node:
+        case ast.Assert(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])):
+            sides = [left, right]
+        case ast.Call(func=ast.Attribute(attr="assertEqual" | "assertEquals" | "assert_equal"), args=[left, right, *_]):
+            sides = [left, right]
+        case _:
+            return None
+    values = [side for side in sides if isinstance(side, ast.Constant)]
+    others = [side for side in sides if any(isinstance(part, ast.Call | ast.Name) for part in ast.walk(side))]
+    if len(values) != 1 or len(others) != 1:
+        return None
+    after = _name_other(values[0].value)
+    return _replace(values[0], text, MutantKind.EXPECTATION, after) if after else None
+
+
+def _name_other(value: object) -> str:
+    """Another value of the same kind, as Python writes it; empty if there is none."""
+    match value:
+        case bool():
+            return repr(not value)
+        case int() | float():
+            return repr(value + 1) if value + 1 != value else ""
+        case str():
+            return repr(f"{value}?")
+        case _:
+            return ""
 
 
 # --- the edits ---------------------------------------------------------------------------------------------------
@@ -165,6 +239,8 @@ def _find_edits(tree: ast.Module, text: _Text) -> Iterator[_Edit]:
                 sign, other = _COMPARISONS[type(op)]
                 pattern = sign if "\\" in sign else re.escape(sign)
                 yield from _swap(text, (left, right), (pattern, other), MutantKind.COMPARISON)
+                if isinstance(op, ast.Eq) and (_is_number(left) or _is_number(right)):
+                    yield from _swap(text, (left, right), (pattern, ">="), MutantKind.LIMIT)
             case ast.BoolOp(op=op, values=[first, second, *_]):
                 words = ("and", "or") if isinstance(op, ast.And) else ("or", "and")
                 yield from _swap(text, (first, second), words, MutantKind.CONDITION)
@@ -202,6 +278,13 @@ def _swap(text: _Text, sides: tuple[ast.expr, ast.expr], words: tuple[str, str],
     if found is not None and "#" not in gap:
         line = (left.end_lineno or left.lineno) + gap[: found.start()].count("\n")
         yield _Edit(line=line, kind=kind, start=start + found.start(), end=start + found.end(), after=words[1])
+
+
+def _is_number(side: ast.expr) -> bool:
+    """Whether this is a number, or a tuple of numbers: what an answer is given for that is known beforehand."""
+    if isinstance(side, ast.Tuple):
+        return bool(side.elts) and all(map(_is_number, side.elts))
+    return isinstance(side, ast.Constant) and isinstance(side.value, int | float) and not isinstance(side.value, bool)
 
 
 def _is_text(*sides: ast.expr) -> bool:

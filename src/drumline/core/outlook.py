@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from drumline.core import graph
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Reading, Status, Step
-from drumline.core.roles import find_role
+from drumline.core.roles import only_reads
 from drumline.record import Record
 
 _OVER = (Status.DONE, Status.SKIPPED)
@@ -41,6 +41,8 @@ class Outlook(Record):
 
     def in_words(self) -> str:
         """How many steps would be proved, and which are not counted."""
+        if not self.left:
+            return "would be proved: nothing is left to do"
         told = f"would be proved: {len(self.proved)} of {len(self.worked)}"
         others = [f"{len(self.held)} held up by a blocked or failed step"] if self.held else []
         others += [f"{len(self.reading)} that may only read"] if self.reading else []
@@ -61,13 +63,13 @@ def look_ahead(
     left = todo(reading, selection)
     held = _find_held(reading)
     reached = [step for step in left if step.id not in held]
-    worked = [step for step in reached if not _only_reads(step)]
+    worked = [step for step in reached if not only_reads(step.role)]
     return Outlook(
         left=tuple(left),
         worked=tuple(worked),
         proved=tuple(step for step in worked if _can_be_proved(step, configured)),
         held=tuple(step for step in left if step.id in held),
-        reading=tuple(step for step in reached if _only_reads(step)),
+        reading=tuple(step for step in reached if only_reads(step.role)),
     )
 
 
@@ -80,11 +82,6 @@ def _can_be_proved(step: Step, configured: Sequence[str]) -> bool:
     """Whether something judges the step, all that should does, and one of its commands can fail."""
     commands = [*(check.command for check in step.checks), *configured]
     return not step.not_run and not all(never_fails(command) for command in commands)
-
-
-def _only_reads(step: Step) -> bool:
-    role = find_role(step.role) if step.role else None
-    return role is not None and not role.capability.writes
 
 
 def _find_held(reading: Reading) -> set[StepId]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 
-from drumline.core.ids import StepId
+from drumline.core.ids import FINAL, PREFLIGHT, StepId
 from drumline.record import Record, field, force_setattr, replace
 
 
@@ -51,7 +52,16 @@ class Marks(Record, forbid_unknown_fields=True):
 
 
 WAITING = "waiting for "
-"""How the reason of a step begins that is held up."""
+"""How the reason of a step begins that is held up: the word of plans' files for it, which have no other."""
+
+
+def wait_for(what: str) -> Marks:
+    """The marks of a step that is held up."""
+    return Marks(status=Status.BLOCKED, reason=f"{WAITING}{what}")
+
+
+ACCEPTED = "accepted"
+"""The source of checks that a person accepted and that are kept beside the plan."""
 
 
 class Check(Record, forbid_unknown_fields=True):
@@ -73,7 +83,8 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     `elsewhere` is the repository that has to do it if that is not this one. `binding` says whether `files` is a
     promise the plan makes or only harvested from prose. `ordered` says that `needs` follow from the place of the step
     in the plan: it then waits for everything before it, also across needs that are met. `text` is what to do, for a
-    step that has no file. `flow` is the flow that it walks; empty for the shipped one.
+    step that has no file. `flow` is the flow that it walks; empty for the shipped one. `require` is the level that it
+    must reach; empty for that of its run. `tests` says that tests are part of it: at least one is added or changed.
     """
 
     id: StepId
@@ -97,13 +108,25 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     text_digest: str = ""
     text: str = ""
     flow: str = ""
+    require: str = ""
+    tests: bool = False
+
+
+RUN_WALKS: Mapping[StepId, Step] = MappingProxyType(
+    {
+        PREFLIGHT: Step(id=PREFLIGHT, title="before the first step", flow="preflight", alone=True),
+        FINAL: Step(id=FINAL, title="after the last step", flow="final", alone=True),
+    }
+)
+"""The walks of a run itself as steps: they are claimed and walked like those, and belong to no plan."""
 
 
 class Plan(Record):
     """All steps in plan order. `name` is what branches and people call it; `path` is relative to the repository.
 
     `ticket` is the id of the work item it belongs to, `express` plans are always sequential, and `complexity` is what
-    the plan declares about itself. `flow` is what steps walk that name no flow.
+    the plan declares about itself. `preamble` is what it says of itself as a whole, for prompts. `flow` is what steps
+    walk that name no flow, `require` the level that steps must reach that name none.
     """
 
     name: str
@@ -114,7 +137,9 @@ class Plan(Record):
     ticket: str = ""
     express: bool = False
     complexity: str = ""
+    preamble: str = ""
     flow: str = ""
+    require: str = ""
     steps: tuple[Step, ...] = ()
     by_id: Mapping[StepId, Step] = field(default_factory=dict)
 
@@ -124,6 +149,20 @@ class Plan(Record):
     def with_steps(self, steps: Sequence[Step]) -> Plan:
         """The same plan with other steps."""
         return replace(self, steps=tuple(steps))
+
+
+class Correction(Record, forbid_unknown_fields=True):
+    """A corrective step to be inserted: it inherits the needs of the step it helps, which waits for it from then on.
+
+    Ids follow the field's custom: `3h`, `3h2` for step 3; `R1`, `R1b` for review findings.
+    """
+
+    id: StepId
+    title: str
+    what: str
+    why: str
+    files: tuple[str, ...] = ()
+    test: str = ""
 
 
 class Acceptance(Record):

@@ -58,6 +58,10 @@ _TOOL_ENDINGS = (".egg-info", ".dist-info")
 _TOOL_FILES = (".log", ".o", ".pid", ".pyo", ".swp", ".tmp", ".tsbuildinfo", ".DS_Store", ".eslintcache")
 
 
+TOOL_PATTERNS = (*sorted(_TOOL_FOLDERS), *(f"*{ending}" for ending in _TOOL_ENDINGS))
+"""Names of folders with dependencies and caches, as git's patterns."""
+
+
 def is_productless(changed: Iterable[str], *, tree: Tree, ready: Tree | None) -> bool:
     """Whether nothing landed but ignore files, or what was in the workspace before an agent began (`setup` made it)."""
     return tree == ready or all(path.rpartition("/")[2] == ".gitignore" for path in changed)
@@ -67,6 +71,12 @@ def is_tool_folder(path: str) -> bool:
     """Whether a folder, or one above it, holds dependencies or a cache of a tool, as everybody knows by its name."""
     parts = path.rstrip("/").split("/")
     return not _TOOL_FOLDERS.isdisjoint(parts) or any(part.endswith(_TOOL_ENDINGS) for part in parts)
+
+
+def stays(ignored: Iterable[str]) -> bool:
+    """Whether everything that a setup command made stays in a worktree: of ignored files, what is in tools' folders."""
+    listed = [path for path in ignored if not is_tool_folder(path)]
+    return len(find_droppings(listed)) == len(listed)
 
 
 def choose_products(

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drumline.core.blocked import OFFER
+from drumline.core.blocked import OFFER, Reply
 from drumline.core.events import CheckEnded
+from drumline.core.handoffs import Handoff, tell_handoffs
+from drumline.core.heldout import is_named, list_seen
 from drumline.core.plan import Check, Step
+from drumline.core.proselines import read_lines
 from drumline.record import Record
 
+_UNTOLD = "It judges whether the work does what the step asks for, also where the other checks do not look."
 MOST_OUTPUT = 6_000
 """Characters of a failing check's output that go back to the agent."""
+
+
+MOST_OTHERS = 10
+"""Titles of other steps that are named."""
+
+
+class Header(Record):
+    """Who works on which step of how many. `batch` is the number of the steps that may run beside each other."""
+
+    agent: str
+    session: str
+    number: int
+    total: int
+    batch: str = "single"
 
 
 class Brief(Record):
@@ -18,7 +36,10 @@ class Brief(Record):
 
     `answers` are questions of agents with what a person said, `cut_short` how the attempt before ended if something
     else than its work ended it, `remarks` what people said when they let the run go on. Without `offers`
-    whoever uses the text offers to ask a person.
+    whoever uses the text offers to ask a person. `since` are the steps that landed while this one was worked on, if
+    its work fails only together with them, `conflicts` the files that both sides changed. `preamble` is what the plan
+    says of itself, `handoffs` what the steps left that this one needs, `others` the titles of steps that somebody
+    else does.
     """
 
     step: Step
@@ -32,10 +53,16 @@ class Brief(Record):
     comment: str = ""
     role: str = ""
     fresh: bool = False
-    answers: Sequence[tuple[str, str]] = ()
+    answers: Sequence[Reply] = ()
     cut_short: str = ""
     remarks: Sequence[str] = ()
     offers: bool = True
+    since: Sequence[str] = ()
+    conflicts: Sequence[str] = ()
+    header: Header | None = None
+    preamble: str = ""
+    handoffs: Sequence[Handoff] = ()
+    others: Sequence[str] = ()
 
 
 def write_prompt(brief: Brief) -> str:
@@ -47,18 +74,69 @@ def write_task(brief: Brief) -> str:
     """What is to be done, within which bounds, and how it will be judged."""
     parts = [
         f"# Task: {brief.step.title} ({brief.step.id})",
+        _tell_header(brief),
         f"You are working on one step of the plan “{brief.plan_title}”. The current directory is a git worktree made "
         "for this step alone. Do this step and nothing else. Leave your changes in the work tree; they are committed "
         "for you. Files of the plan and `.drumline/` are managed for you: changes to them are dropped.",
+        _section("The plan in its own words", _shift(brief.preamble)),
         f"## The step\n\n{brief.text.strip()}",
+        _section("What the steps left that this one needs", tell_handoffs(brief.handoffs)),
         _section("Your role", brief.role),
         _bounds(brief.step),
-        _judgement(brief.checks),
+        _section("You must", _tell_duties(brief)),
+        _section("You must not", _tell_bans(brief)),
+        _judgement(list_seen(brief.checks), tests=brief.step.tests),
         _section("If a person has to decide", OFFER if brief.offers else ""),
         _section("Context from the person who started the run", brief.context),
         _section("What a person said about the steps before", "\n\n".join(brief.remarks)),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _tell_header(brief: Brief) -> str:
+    """Who works on what, as tools and people look for it."""
+    header = brief.header
+    if header is None:
+        return ""
+    return (
+        f"Agent: {header.agent}\nPhase: {brief.step.id} of {header.total}\nBatch: {header.batch}\n"
+        f"Session: {header.session}\n\nProgress: Phase {header.number} of {header.total}: {brief.step.title}"
+    )
+
+
+def _shift(text: str) -> str:
+    """The text with its headings two levels deeper, so that they stand below ours; code is left as it is."""
+    headings = {line.number for line in read_lines(text) if line.paragraph < 0}
+    lines = text.split("\n")
+    return "\n".join(
+        f"##{line}" if number in headings and line[:1] == "#" else line for number, line in enumerate(lines)
+    )
+
+
+_CONTEXT = frozenset({"context", "patterns", "existing patterns", "patterns to follow", "codebase patterns"})
+_CRITERIA = frozenset({"acceptance criteria", "success criteria", "acceptance", "definition of done"})
+_OUTSIDE = frozenset(
+    {"out of scope", "what we re not doing", "what is not done", "what we are not doing", "non-goals", "not in scope"}
+)
+
+
+def _tell_duties(brief: Brief) -> str:
+    named = {name for line in read_lines(brief.text) if line.paragraph < 0 for name in line.path}
+    duties = ["Follow the patterns that the step names under Context."] if named & _CONTEXT else []
+    duties += ["Derive tests from the acceptance criteria, where tests can show them."] if named & _CRITERIA else []
+    return "\n".join(f"- {duty}" for duty in duties)
+
+
+def _tell_bans(brief: Brief) -> str:
+    named = {
+        name for line in read_lines(f"{brief.preamble}\n\n{brief.text}") if line.paragraph < 0 for name in line.path
+    }
+    bans = ["Do what the plan or the step calls out of scope."] if named & _OUTSIDE else []
+    if brief.others:
+        listed = "; ".join(brief.others[:MOST_OTHERS])
+        more = f"; and {len(brief.others) - MOST_OTHERS} more" if len(brief.others) > MOST_OTHERS else ""
+        bans.append(f"Do the work of other steps: {listed}{more}.")
+    return "\n".join(f"- {ban}" for ban in bans)
 
 
 def _section(title: str, text: str) -> str:
@@ -71,11 +149,11 @@ def _bounds(step: Step) -> str:
     return "## Files that belong to this step\n\n" + "\n".join(f"- `{path}`" for path in step.files)
 
 
-def _judgement(checks: Sequence[Check]) -> str:
-    if not checks:
-        return ""
+def _judgement(checks: Sequence[Check], *, tests: bool) -> str:
     listed = "\n".join(f"- `{check.command}`" for check in checks)
-    return f"## How it will be judged\n\nThese commands are run after you finish; each must exit with 0.\n\n{listed}"
+    parts = [f"These commands are run after you finish; each must exit with 0.\n\n{listed}"] if checks else []
+    parts += ["Tests are part of this step: add or change at least one."] if tests else []
+    return _section("How it will be judged", "\n\n".join(parts))
 
 
 def write_history(brief: Brief) -> str:
@@ -83,21 +161,39 @@ def write_history(brief: Brief) -> str:
     parts: list[str] = []
     if brief.comment:
         parts.append(_section("A person looked at your work and asks for this change", brief.comment))
-    for asked, answer in brief.answers:
-        parts.append(_section("A person answered a question", f"{asked.strip()}\n\nThe answer: {answer.strip()}"))
+    for reply in brief.answers:
+        told = f"{reply.asked.strip()}\n\nThe answer: {reply.said.strip()}"
+        parts.append(_section("A person answered a question", told))
     if brief.complaint:
         parts.append(_section("Your last attempt failed", brief.complaint))
     if brief.cut_short and not brief.fresh:
         left = "What it had changed is still in the work tree: look at it, and go on from there."
         parts.append(_section("An attempt before this one was cut short", f"{brief.cut_short.strip()}\n\n{left}"))
+    if brief.since or brief.conflicts:
+        parts.append(_section("Other steps landed while you worked", _tell_landed(brief)))
     rest = "You begin again in a fresh work tree." if brief.fresh else "Your changes are still in the work tree."
     return "\n\n".join([*parts, *([write_feedback(brief.feedback, rest)] if brief.feedback else [])])
+
+
+def _tell_landed(brief: Brief) -> str:
+    """What an agent has to know whose work does not fit to what landed meanwhile."""
+    landed = "\n".join(f"- {title}" for title in brief.since)
+    told = f"These steps have landed since you began; the work tree has their changes and yours:\n\n{landed}".strip()
+    if not brief.conflicts:
+        return f"{told}\n\nYour work passed its checks by itself and fails together with theirs. Keep what they did."
+    files = "\n".join(f"- `{path}`" for path in brief.conflicts)
+    return (
+        f"{told}\n\nBoth sides changed these files, which have conflict markers now:\n\n{files}\n\n"
+        "Resolve every conflict so that both changes are there, and remove the markers."
+    )
 
 
 def write_feedback(failing: Sequence[CheckEnded], rest: str = "Your changes are still in the work tree.") -> str:
     """What an agent is told about checks that fail; empty if none does."""
     parts: list[str] = []
-    for failed in failing:
+    if any(is_named(failed.command) for failed in failing):
+        parts.append(f"## An earlier attempt failed a check that is not shown to you\n\n{_UNTOLD} {rest}")
+    for failed in [failed for failed in failing if not is_named(failed.command)]:
         output = failed.output[-MOST_OUTPUT:].strip() or "(no output)"
         title = f"An earlier attempt failed this check: `{failed.command}` (exit code {failed.exit_code})"
         changed = f"The check itself changed {', '.join(failed.altered)}; that was undone. " if failed.altered else ""

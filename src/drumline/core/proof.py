@@ -1,7 +1,7 @@
 """How much is known about a landed step: its level, and the reasons why that is not more.
 
-The rule: a level is settled once, from what the engine saw itself, and journaled with its reasons; no view computes
-another one.
+The rule: a level is settled once, from what the engine saw itself, and journaled with its reasons; only a person's yes
+raises it afterwards, and no view computes another one.
 """
 
 from __future__ import annotations
@@ -29,10 +29,20 @@ class Reason(Enum):
     GREEN_BEFORE = "green_before"
     TESTS_CHANGED = "tests_changed"
     BASE_UNKNOWN = "base_unknown"
+    SURVIVORS = "survivors"
     NO_CHECKS = "no_checks"
     NOT_RUN = "not_run"
     UNCHANGED = "unchanged"
+    SUPERSEDED = "superseded"
     IGNORED = "ignored"
+
+
+class Require(Enum):
+    """The level that a step must reach for its run to be done without a person's yes."""
+
+    NONE = "none"
+    KEPT = "kept"
+    PROVED = "proved"
 
 
 class Against(Enum):
@@ -84,15 +94,33 @@ class Proof(Record):
         """Whether the checks prove the work."""
         return self.level is Level.PROVED
 
+    def is_enough(self, required: Require) -> bool:
+        """Whether nobody has to be asked about a step with this proof.
+
+        What its file declared, or what may only read, was never to be proved.
+        """
+        if required is Require.NONE or self.level in (Level.DECLARED, Level.READ_ONLY, Level.PROVED):
+            return True
+        return required is Require.KEPT and self.level is Level.KEPT
+
+    def after_review(self) -> Proof:
+        """The proof once a person has said yes to the tests that the work changed."""
+        why = tuple(reason for reason in self.why if reason is not Reason.TESTS_CHANGED)
+        if self.level is not Level.KEPT or why == self.why:
+            return self
+        return Proof(level=Level.KEPT, why=why) if why else Proof(level=Level.PROVED)
+
 
 class Facts(Record):
     """What is known of a step at its landing.
 
     `passed` of its `total` items passed as checks on the tree that it ended with, `inherited` others fail there as
     they did before; `same_tree` says that this is the tree that landed. `unchanged` says that nothing of its own
-    landed, `read_only` that its role may change nothing, `tests_changed` that the checks pass only with tests that
+    landed, `declared` that a person said that there was nothing left to do, `read_only` that its role may change
+    nothing, `tests_changed` that the checks pass only with tests that
     the work has changed, which nobody has reviewed. `before` is what the checks that count say about the tree
     without the work, `red_first` what those say that the plan expects to fail there.
+    `survivors` says that its checks do not notice mutants of the work, which was looked at before it landed.
     `hidden` says that git ignores a file that the plan asks for, so that it did not land.
     """
 
@@ -101,8 +129,10 @@ class Facts(Record):
     same_tree: bool
     inherited: int = 0
     unchanged: bool = False
+    declared: bool = False
     read_only: bool = False
     tests_changed: bool = False
+    survivors: bool = False
     before: tuple[Colour, ...] = ()
     red_first: tuple[Colour, ...] = ()
     hidden: bool = False
@@ -112,6 +142,8 @@ def settle(facts: Facts) -> Proof:
     """The level of a step that has landed."""
     if facts.read_only and facts.unchanged:
         return Proof(level=Level.READ_ONLY)
+    if facts.declared and facts.unchanged:
+        return Proof(level=Level.DECLARED, why=(Reason.UNCHANGED,))
     missing = _list_missing(facts)
     if missing:
         return Proof(level=Level.UNPROVED, why=missing)
@@ -140,6 +172,8 @@ def _list_doubts(facts: Facts) -> tuple[Reason, ...]:
         found.add(Reason.RED_BEFORE)
     if facts.tests_changed:
         found.add(Reason.TESTS_CHANGED)
+    if facts.survivors:
+        found.add(Reason.SURVIVORS)
     return tuple(reason for reason in Reason if reason in found)
 
 

@@ -50,6 +50,12 @@ Limits = tuple[int, int, float]
 Row = tuple[str, str, str]
 
 
+def only_reads(name: str) -> bool:
+    """Whether the role of this name may change no file."""
+    role = find_role(name) if name else None
+    return role is not None and not role.capability.writes
+
+
 def find_role(name: str) -> Role | None:
     """The role of this name, in any case and with `_` for `-`; None if it is not known."""
     return ROLES.get(name.strip().casefold().replace("_", "-"))

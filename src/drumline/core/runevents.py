@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drumline.core.event import PROTOCOL, Event
-from drumline.core.ids import NO_STEP, Commit, DriverId, GateId, StepId, Tree
-from drumline.core.plan import Marks, Step
-from drumline.core.proof import Facts, Level, Proof, Reason, settle
-from drumline.record import Record, field
+from drumline.core.ids import NO_GATE, NO_STEP, Commit, DriverId, GateId, StepId, Tree
+from drumline.core.mutants import Mutation
+from drumline.core.plan import RUN_WALKS, Correction, Marks, Step
+from drumline.core.proof import Facts, Level, Proof, Reason, Require, settle
+from drumline.core.words import DocumentKind, Mode, Mutants, PlanCause, Resettled, RunEnd, StepEnd
+from drumline.record import field
 
 
 class RunStarted(Event):
@@ -18,7 +20,10 @@ class RunStarted(Event):
     that ends well is merged into the branch `merge`, if there is one; with `merge_asks` a person is asked first.
     `rigor` says how much is done around the work. `timeouts` are in seconds, `commands` the checks that flows name;
     `typed` are the settings that do not come from the configuration: they are never repinned.
-    `flow` is the flow that steps walk which name none; empty for the shipped one.
+    `flow` is the flow that steps walk which name none; empty for the shipped one. `require` is the level that steps
+    must reach which name none, `judge` are globs of files that are tests, too; `mutants` says whether such are tried.
+    `held_out` are files outside of the repository that judge every step and that agents do not see, as far as they are
+    of the kinds in `jailed`.
     """
 
     plan: str
@@ -28,7 +33,7 @@ class RunStarted(Event):
     branch: str
     base: Commit
     agent: str
-    mode: str
+    mode: Mode
     autonomy: str
     retries: int
     checks: tuple[str, ...] = ()
@@ -45,6 +50,12 @@ class RunStarted(Event):
     merge_asks: bool = False
     rigor: str = ""
     flow: str = ""
+    require: str = Require.KEPT.value
+    judge: tuple[str, ...] = ()
+    provide: tuple[str, ...] = ()
+    mutants: Mutants = Mutants.SHOW
+    held_out: tuple[str, ...] = ()
+    jailed: tuple[str, ...] = ()
     timeouts: Mapping[str, float] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
     typed: tuple[str, ...] = ()
@@ -67,6 +78,11 @@ class ConfigRepinned(Event):
     budget: float | None
     timeouts: Mapping[str, float]
     commands: Mapping[str, str]
+    judge: tuple[str, ...] = ()
+    provide: tuple[str, ...] = ()
+    mutants: Mutants = Mutants.SHOW
+    held_out: tuple[str, ...] = ()
+    jailed: tuple[str, ...] = ()
     by: str = ""
 
 
@@ -86,6 +102,7 @@ class PlanPinned(Event):
     ticket: str = ""
     complexity: str = ""
     express: bool = False
+    preamble: str = ""
 
 
 class FlowPinned(Event):
@@ -106,63 +123,71 @@ class FlowPinned(Event):
 
 
 class PlanChanged(Event):
-    """A person edited the plan in mid-run; it was validated and is what counts from here on."""
+    """The plan is another one from here on: a person edited it in mid-run, or the engine did.
+
+    What changed was validated. `origin` is the step whose walk asked for the change, `by` who allowed it at `gate`.
+    """
 
     changed: tuple[Step, ...] = ()
     removed: tuple[StepId, ...] = ()
     order: tuple[StepId, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict)
     marks: Mapping[str, Marks] = field(default_factory=dict)
+    cause: PlanCause = PlanCause.EDIT
+    origin: StepId = NO_STEP
+    gate: GateId = NO_GATE
+    by: str = ""
+
+
+class CorrectionPlanned(Event):
+    """Intent: a corrective step is written into the plan's files, for a step that waits for it from then on.
+
+    The walk of `origin` asks for it, in a visit of `node`; `round` is that of the step that it `helps`.
+    `PlanChanged` follows once it is written, `CorrectionRefused` if it cannot be.
+    """
+
+    correction: Correction
+    helps: StepId
+    cause: PlanCause
+    origin: StepId
+    node: str
+    visit: int
+    scope: str = ""
+    round: int = 0
+
+
+class CorrectionRefused(Event):
+    """The plan's files cannot take a corrective step: it is in no plan."""
+
+    step: StepId
+    reason: str
+
+
+class DocumentWritten(Event):
+    """A document of a step, rendered and validated by the engine. With `path` the plan's files have a place for it."""
+
+    step: StepId
+    kind: DocumentKind
+    text: str
+    digest: str
+    path: str = ""
+    node: str = ""
+    visit: int = 0
+    scope: str = ""
+
+
+class FileWritten(Event):
+    """A document is in its place among the plan's files."""
+
+    step: StepId
+    path: str
+    digest: str
 
 
 class StepsDeclared(Event):
     """Steps the plan files call done although this run has no proof of it."""
 
     steps: tuple[StepId, ...]
-
-
-class ManualItem(Record):
-    """Something about a step that only a person can verify."""
-
-    step: StepId
-    text: str
-
-
-class GateOpened(Event):
-    """A durable question to a person; `spent` is what the run had spent by then, if it is about its money.
-
-    With `free` any text is an answer, if it keeps the `rule` on its length; an empty one stands for the `default`.
-    `about` is the attempt or the round of the step that it asks about, `asks` what an agent asks in its own words,
-    `items` are what a person has to verify.
-    """
-
-    gate: GateId
-    kind: str
-    question: str
-    options: tuple[str, ...]
-    step: StepId = NO_STEP
-    person_only: bool = False
-    free: bool = False
-    rule: str = ""
-    default: str = ""
-    spent: float | None = None
-    about: int = 0
-    asks: str = ""
-    items: tuple[ManualItem, ...] = ()
-
-
-class GateAnswered(Event):
-    """The first answer to a gate; later ones are refused by the inbox.
-
-    `spent` is what the run had spent by then, if the gate is about its money: it may have gone on meanwhile.
-    """
-
-    gate: GateId
-    choice: str
-    comment: str = ""
-    by: str = ""
-    channel: str = ""
-    spent: float | None = None
 
 
 class StepStarted(Event):
@@ -181,12 +206,16 @@ class StepFinished(Event):
     `unchanged` says that nothing landed but what was there when its agent began, or ignore files: whatever its checks
     say, that proves nothing. `hidden` are files that the plan asks for and that did not land, because git ignores
     them or, for those in `removed`, because only a check makes them; that proves nothing either. `ignored` are all that
-    its agents made and that did not land.
-    `level` and `why` are its proof if it is done; journals of earlier versions have `proved` instead.
+    its agents made and that did not land. `tests` are the files of its judge that it has changed, `mutants` those of
+    its work that were tried.
+    `login` is what to type before it is tried again, if its agent is not logged in.
+    `level` and `why` are its proof if it is done; journals of earlier versions have `proved` instead. `base` is the
+    commit that its own stands on. `superseded` are checks of steps that fail on the head of the run branch, if it is
+    the last walk of the run itself. `landed_by` is the corrective step whose commit does what this one was to do.
     """
 
     step: StepId
-    state: str
+    state: StepEnd
     reason: str = ""
     commit: Commit | None = None
     tree: Tree | None = None
@@ -208,13 +237,19 @@ class StepFinished(Event):
     hidden: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    mutants: Mutation = Mutation()
     level: Level | None = None
     why: tuple[Reason, ...] = ()
+    login: str = ""
+    base: Commit | None = None
+    superseded: tuple[str, ...] = ()
+    landed_by: StepId = NO_STEP
 
     @property
     def proof(self) -> Proof | None:
-        """How much is known about the step; None if it is not done."""
-        if self.state != "done":
+        """How much is known about the step; None if it is not done, or is a walk of the run itself."""
+        if self.state is not StepEnd.DONE or self.step in RUN_WALKS:
             return None
         if self.level is not None:
             return Proof(level=self.level, why=self.why)
@@ -227,6 +262,14 @@ class StepFinished(Event):
     def is_proved(self) -> bool:
         """Whether the step is done and its checks prove that."""
         return self.proof is not None and self.proof.is_proved
+
+
+class MutantsTried(Event):
+    """Mutants of what a step landed as `commit` were tried once it was done: it says no more about its level."""
+
+    step: StepId
+    commit: Commit
+    found: Mutation
 
 
 class StepDeferred(Event):
@@ -271,10 +314,10 @@ class PlanMirrored(Event):
 class BranchSettled(Event):
     """The run branch was not where we left it; it stands at `new` from here on.
 
-    `how` is `restored` or `kept`. `steps` are those whose landings were missing, `commits` what somebody else wrote.
+    `steps` are those whose landings were missing, `commits` what somebody else wrote.
     """
 
-    how: str
+    how: Resettled
     new: Commit
     old: Commit | None = None
     steps: tuple[StepId, ...] = ()
@@ -284,7 +327,7 @@ class BranchSettled(Event):
 class ModeChanged(Event):
     """Steps not yet started are scheduled differently from here on."""
 
-    mode: str
+    mode: Mode
 
 
 class CancelRequested(Event):
@@ -313,11 +356,12 @@ class RunResumed(Event):
 
 
 class RunEnded(Event):
-    """The run is over: done, failed, blocked or cancelled.
+    """The run is over. `step` is the one for whose reason it is not done, if it is one's.
 
     `quiet` says that the run branch was where we left it after the last process had ended.
     """
 
-    state: str
+    state: RunEnd
     reason: str = ""
     quiet: bool = False
+    step: StepId = NO_STEP

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from drumline.core.flow.model import Json
+from drumline.core.proselines import COMMENT, FENCE, Line, read_lines
 from drumline.record import Record
 
 BLOCKED = "blocked"
@@ -78,9 +79,6 @@ REPORT_FIELDS = frozenset(
 OBJECT_FIELDS = frozenset({"blocker", "question", "summary", "filesChanged", "testsPassed"})
 """Keys that make an object in a block of code, after other words, a report: without one it may be an example."""
 
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*")
 _FIELD = re.compile(
     r" {0,3}(?:[-*+]\s+|\|\s*)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,40}?)[*_]{0,2}\s*[:|][*_]{0,2}(?:\s+(.*))?"
 )
@@ -105,22 +103,12 @@ class Denial(Record):
     text: str
 
 
-class _Line(Record):
-    """A line that is neither code nor quoted. `path` are the headings above it, `first` if it begins a paragraph."""
-
-    text: str
-    number: int
-    path: tuple[str, ...]
-    paragraph: int
-    first: bool
-
-
 def find_denial(message: str) -> Denial | None:
     """What the message says against the work of its author; None if nothing."""
     found = _read_object(message)
     if found is not None:
         return found
-    lines = list(_read_lines(message))
+    lines = list(read_lines(message))
     return _read_blockers(lines, message) or _read_fields(lines) or _read_sentinels(lines, message)
 
 
@@ -161,50 +149,12 @@ def _parse_last(message: str) -> dict[str, Json] | None:
 
 def _find_fence(lines: Sequence[str]) -> int | None:
     """The line at which the block of code begins that the lines end with; None if they end with something else."""
-    if len(lines) < 3 or not _FENCE.fullmatch(lines[-1].rstrip()):
+    if len(lines) < 3 or not FENCE.fullmatch(lines[-1].rstrip()):
         return None
-    return next((number for number in range(len(lines) - 2, -1, -1) if _FENCE.match(lines[number])), None)
+    return next((number for number in range(len(lines) - 2, -1, -1) if FENCE.match(lines[number])), None)
 
 
-def _read_lines(message: str) -> Iterator[_Line]:
-    """The lines that an agent says itself: no fenced or indented code, no quotation, no comment of HTML."""
-    fence, path, paragraph, blank = "", [], 0, True
-    headings: list[tuple[int, str]] = []
-    for number, line in enumerate(_COMMENT.sub(_keep_lines, message).split("\n")):
-        mark = _FENCE.match(line)
-        if mark is not None and not fence:
-            fence = mark[1]
-        elif mark is not None and mark[1].startswith(fence) and not line.strip(" `~"):
-            fence, blank = "", True
-            continue
-        if fence or line.lstrip().startswith(">"):
-            blank = True
-            continue
-        if heading := _HEADING.fullmatch(line):
-            level = len(heading[1])
-            headings = [*(h for h in headings if h[0] < level), (level, _normalise(heading[2]))]
-            path, blank = [name for _, name in headings], True
-            yield _Line(text=line, number=number, path=tuple(path), paragraph=-1, first=False)
-            continue
-        if not line.strip():
-            blank = True
-            continue
-        paragraph += blank
-        yield _Line(text=line.rstrip(), number=number, path=tuple(path), paragraph=paragraph, first=blank)
-        blank = False
-
-
-def _keep_lines(comment: re.Match[str]) -> str:
-    return "\n" * comment[0].count("\n")
-
-
-def _normalise(heading: str) -> str:
-    """A heading by its words: without marks, and without what comes after a colon, a dash or a bracket."""
-    words = re.split(r"[:(]|\s[-–—]\s", heading)[0]
-    return " ".join(re.findall(r"[a-z0-9/-]+", words.lower()))
-
-
-def _read_blockers(lines: Sequence[_Line], message: str) -> Denial | None:
+def _read_blockers(lines: Sequence[Line], message: str) -> Denial | None:
     """A section `Blockers`, or such a field of the report, that names one."""
     for line in lines:
         if line.paragraph < 0 and line.path[-1] in _BLOCKERS and not _speaks_of_others(line.path):
@@ -212,7 +162,7 @@ def _read_blockers(lines: Sequence[_Line], message: str) -> Denial | None:
                 one.number for one in lines if one.number > line.number and one.path[: len(line.path)] != line.path
             )
             section = message.split("\n")[line.number + 1 : next(later, None)]
-            return _block("\n".join(one for one in section if not _FENCE.match(one)).strip(), line.text)
+            return _block("\n".join(one for one in section if not FENCE.match(one)).strip(), line.text)
     for line in lines:
         field = _find_field(line)
         if field and field[0] in _BLOCKERS and field[1] and _is_report(line, lines):
@@ -221,16 +171,16 @@ def _read_blockers(lines: Sequence[_Line], message: str) -> Denial | None:
 
 
 def _block(text: str, heading: str) -> Denial | None:
-    items = [_BULLET.sub("", line).strip("*_`# ") for line in _COMMENT.sub("", text).split("\n")]
+    items = [_BULLET.sub("", line).strip("*_`# ") for line in COMMENT.sub("", text).split("\n")]
     said = [item for item in items if item and not re.match(r"\[[xX]\]|~~", item) and re.search(r"\w", item)]
     if not said or _NONE.match(said[0]) or re.search(r"\((?:none|n/?a|0)\)", heading, re.IGNORECASE):
         return None
     return Denial(kind=BLOCKED, text=text[:MOST_TEXT])
 
 
-def _read_fields(lines: Sequence[_Line]) -> Denial | None:
+def _read_fields(lines: Sequence[Line]) -> Denial | None:
     """The last status of the report, and the last verdict on its validation."""
-    last: dict[str, _Line] = {}
+    last: dict[str, Line] = {}
     for line in lines:
         field = _find_field(line)
         if field and field[0] in ("status", "result", "validation") and _is_report(line, lines):
@@ -243,7 +193,7 @@ def _read_fields(lines: Sequence[_Line]) -> Denial | None:
     return None
 
 
-def _find_field(line: _Line) -> tuple[str, str] | None:
+def _find_field(line: Line) -> tuple[str, str] | None:
     found = _FIELD.fullmatch(line.text)
     return (" ".join(found[1].lower().split()), (found[2] or "").strip()) if found else None
 
@@ -254,7 +204,7 @@ def _read_word(value: str) -> str:
     return found[1].lower() if found else ""
 
 
-def _is_report(line: _Line, lines: Sequence[_Line]) -> bool:
+def _is_report(line: Line, lines: Sequence[Line]) -> bool:
     """Whether a line stands in a report of the agent about its own work."""
     if line.path:
         return line.path[-1] in OWN_HEADINGS and not _speaks_of_others(line.path)
@@ -270,13 +220,13 @@ def _speaks_of_others(path: Sequence[str]) -> bool:
     return any(_OTHERS.search(name) for name in path)
 
 
-def _quote(line: _Line, lines: Sequence[_Line]) -> str:
+def _quote(line: Line, lines: Sequence[Line]) -> str:
     """The part of the report from the field on."""
     rest = [one.text for one in lines if one.number >= line.number and one.path == line.path]
     return "\n".join(rest).strip()[:MOST_TEXT]
 
 
-def _read_sentinels(lines: Sequence[_Line], message: str) -> Denial | None:
+def _read_sentinels(lines: Sequence[Line], message: str) -> Denial | None:
     """The last sentinel that has a line to itself."""
     found = [line for line in lines if line.text.strip().strip("*") in SENTINELS and not _speaks_of_others(line.path)]
     if not found:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from drumline.core.events import CheckEnded
-from drumline.core.proof import Compared
+from drumline.core.proof import Colour, Compared
 
 
 def tell_silence(ended: CheckEnded, before: Iterable[Compared], *, touched: bool) -> str:
@@ -18,18 +18,25 @@ def tell_silence(ended: CheckEnded, before: Iterable[Compared], *, touched: bool
     `before` is what it said about trees without the work; `touched` says that files that judge have changed: then
     they decide about tests that are gone.
     """
+    before = list(before)
     if ended.exit_code != 0:
         return ""
     report = ended.report
     if report is not None and not report.complete:
         return f"{ended.command}: its test runner did not come to its end, though the exit code is 0"
+    if report is not None and report.failed and any(_fails_for_tests(found) for found in before):
+        return f"{ended.command}: {report.failed} of its tests fail, as without the work, though the exit code is 0"
     told = [found for found in before if found.report is not None and found.report.complete and found.report.ran]
     if told and (report is None or not report.ran):
         most = max(found.report.ran for found in told if found.report is not None)
         return f"{ended.command}: it ran {most} tests without the work and reports none with it"
     for found in told:
         gone = found.difference
-        if gone is not None and gone.lost and not touched:
-            more = f" and {gone.lost_total - len(gone.lost)} more" if gone.lost_total > len(gone.lost) else ""
-            return f"{ended.command}: tests that ran before do not run any more: {', '.join(gone.lost)}{more}"
+        if gone is not None and gone.lost_total and not touched:
+            return f"{ended.command}: tests that ran before do not run any more: {gone.tell_lost()}"
     return ""
+
+
+def _fails_for_tests(found: Compared) -> bool:
+    """Whether the check fails there, and has tests that do."""
+    return found.colour is not Colour.GREEN and found.report is not None and found.report.failed > 0

@@ -11,6 +11,7 @@ from drumline.core import gates
 from drumline.core.events import UsageCounted
 from drumline.core.ids import StepId
 from drumline.core.state import Gate, RunState
+from drumline.core.words import GateKind
 from drumline.record import Record
 
 COST = "cost_usd"
@@ -100,7 +101,7 @@ def count_asked(run: RunState) -> int:
 
 def list_leaves(run: RunState) -> list[Leave]:
     """What was answered to the questions about the budget, oldest first."""
-    asked = (gate for gate in run.gates.values() if gate.opened.kind == gates.BUDGET)
+    asked = (gate for gate in run.gates.values() if gate.opened.kind is GateKind.BUDGET)
     return [Leave(choice=gate.answer.choice, spent=_spent_by(gate)) for gate in asked if gate.answer is not None]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drumline.core.event import Event
-from drumline.core.ids import NO_DRIVER, Commit, DriverId, Tree
+from drumline.core.ids import NO_DRIVER, NO_TREE, Commit, DriverId, StepId, Tree
 from drumline.core.judge import Touched
+from drumline.core.mutants import Mutation
 from drumline.core.products import tell_ignored
 from drumline.core.proof import Against, Compared
 from drumline.core.testids import Report
@@ -64,15 +65,17 @@ class WorkspaceFailed(Event):
 
 
 class AttemptStarted(Event):
-    """Intent: an agent is asked after `delay` seconds, with the work tree as `tree` says.
+    """Intent: an agent is asked after `delay` seconds, with the work tree as `tree` says, if there is one.
 
-    `agent` is empty where it is the run's own. `session` is the one it goes on with, `new_session` the id chosen for a
-    new one, `budget` the dollars it was given. What a `relayed` one uses is counted by the visit that asked for it.
+    It is made in a visit of a node. `agent` is empty where it is the run's own, or the one that the node names.
+    `session` is the one it goes on with, `new_session` the id chosen for a new one, `budget` the dollars it was given.
+    With `relayed` the visit decides who is asked and counts what that costs, else the step does. `complaint` is what is
+    wrong with the work before it, where no check says so. Who only `reads` changes nothing: what was judged stays so.
     """
 
     node: str
     attempt: int
-    tree: Tree
+    tree: Tree = NO_TREE
     tier: str = "standard"
     delay: float = 0.0
     agent: str = ""
@@ -80,12 +83,19 @@ class AttemptStarted(Event):
     new_session: str = ""
     budget: float | None = None
     relayed: bool = False
+    complaint: str = ""
+    scope: str = ""
+    visit: int = 0
+    reads: bool = False
 
 
 class SessionOpened(Event):
     """The agent at work calls its session by another id than the one chosen for it."""
 
     session: str
+    node: str = ""
+    scope: str = ""
+    visit: int = 0
 
 
 class AttemptUsed(Event):
@@ -93,6 +103,9 @@ class AttemptUsed(Event):
 
     usage: Mapping[str, int | float]
     seconds: float = 0.0
+    node: str = ""
+    scope: str = ""
+    visit: int = 0
 
 
 class AttemptEnded(Event):
@@ -101,12 +114,17 @@ class AttemptEnded(Event):
     `source` says who counted the `usage`. A `question` is for a person and no failure; `resets_at` is when a quota is
     there again. `unchanged` says that the agent called itself done and had changed no file. `touched` are the files
     of the judge that the work has changed by now. `ignored` are files that it made and that do not land
-    because git ignores them.
+    because git ignores them. `permissions` are what the question asks leave for, `login` is what a person types where
+    nobody is logged in.
+
+    With `waits` the visit is not over: it goes on at once, at the time `until`, or when there is an answer, and another
+    agent may act in it. `ran_dry` says that the agent had spent the money it was given, `spent` is the working time of
+    the visit since the event before.
     """
 
     node: str
     attempt: int
-    tree: Tree
+    tree: Tree = NO_TREE
     failure: str = ""
     message: str = ""
     seconds: float = 0.0
@@ -119,11 +137,23 @@ class AttemptEnded(Event):
     notices: tuple[str, ...] = ()
     touched: tuple[Touched, ...] = ()
     ignored: tuple[str, ...] = ()
+    permissions: tuple[str, ...] = ()
+    login: str = ""
+    scope: str = ""
+    visit: int = 0
+    waits: bool = False
+    until: float | None = None
+    ran_dry: bool = False
+    spent: float = 0.0
 
     @property
     def told(self) -> tuple[str, ...]:
         """Everything that was remarkable about it."""
         return (*self.notices, tell_ignored(self.ignored)) if self.ignored else self.notices
+
+
+ATTEMPTS: tuple[type[Event], ...] = (AttemptStarted, SessionOpened, AttemptUsed, AttemptEnded)
+"""What is recorded of an attempt, at a step as in a flow."""
 
 
 class CheckStarted(Event):
@@ -140,7 +170,8 @@ class CheckEnded(Event):
     `failure` is the class of a failing one (`core/checkfailure.py`), `evidence` the line that shows it. `created` are
     files that it left and that were removed, `altered` those that it changed and that were restored: if it passed
     nevertheless, it is void. `left` names processes of it that could not be ended. `report` is what its test runners
-    told, None if there was none that tells.
+    told, None if there was none that tells. `judge` is a digest of the files that decide, `environment` one of what it
+    ran in, `log_digest` one of its log: a proof says what it is.
     """
 
     check: int
@@ -157,6 +188,9 @@ class CheckEnded(Event):
     altered: tuple[str, ...] = ()
     left: str = ""
     report: Report | None = None
+    judge: str = ""
+    environment: str = ""
+    log_digest: str = ""
 
 
 class ComparisonStarted(Event):
@@ -173,8 +207,21 @@ class ComparisonEnded(Event):
     found: tuple[Compared, ...]
 
 
+class MutantsStarted(Event):
+    """Intent: mutants of the work are tried before it lands."""
+
+    tree: Tree
+
+
+class MutantsEnded(Event):
+    """Which mutants of the work its checks did not notice."""
+
+    found: Mutation
+    seconds: float = 0.0
+
+
 class LandingStarted(Event):
-    """Intent: this commit goes onto the run branch, whose head was `head`."""
+    """Intent: this commit goes onto the run branch; `head` is the one that it was judged on."""
 
     commit: Commit
     tree: Tree
@@ -182,20 +229,39 @@ class LandingStarted(Event):
 
 
 class LandingRefused(Event):
-    """The commit could not be landed; both sides are kept. With `retry` it can be once the run branch is settled."""
+    """The commit could not be landed. With `retry` it can be once the run branch is settled.
+
+    `behind` is the head of the run branch if that has moved since the base of the work: nothing is known yet of the
+    work together with what landed meanwhile.
+    """
 
     reason: str
     conflicts: tuple[str, ...] = ()
     retry: bool = False
+    behind: Commit | None = None
 
 
 class StepLanded(Event):
-    """The step's commit is on the run branch."""
+    """The step's commit is on the run branch. Journals of earlier versions say `merged` of one that nobody judged."""
 
     commit: Commit
     tree: Tree
     merged: bool = False
     adopted: bool = False
+
+
+class WorkRebased(Event):
+    """The step's change was put on `base`, the head that the run branch has by now, whose tree is `ready`.
+
+    `tree` is what came of it: no proof is about that yet. `conflicts` are files that both sides changed; they have
+    conflict markers in them. `since` are the steps that landed since the work's former base.
+    """
+
+    base: Commit
+    ready: Tree
+    tree: Tree
+    conflicts: tuple[str, ...] = ()
+    since: tuple[StepId, ...] = ()
 
 
 class WorkChanged(Event):

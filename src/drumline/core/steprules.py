@@ -12,6 +12,7 @@ from __future__ import annotations
 from drumline.core import gates, spending
 from drumline.core.attempts import Again, Rest, follow_up
 from drumline.core.baseline import list_inherited
+from drumline.core.blocked import Reply
 from drumline.core.checkfailure import CheckFailure, explain
 from drumline.core.commands import (
     Attempt,
@@ -20,30 +21,41 @@ from drumline.core.commands import (
     Defer,
     Finish,
     Land,
+    Mutate,
     Park,
     Prepare,
+    Rebase,
     Recheck,
     Release,
     Restart,
     RunCheck,
 )
 from drumline.core.events import AttemptEnded, Event, GateOpened, WorkLost
-from drumline.core.examination import Verdict, examine
+from drumline.core.examination import Verdict, examine, is_untested
+from drumline.core.foul import tell_foul
 from drumline.core.ids import DriverId
 from drumline.core.life import OPEN, Phase
 from drumline.core.orders import Orders
 from drumline.core.plan import Step
+from drumline.core.products import tell_ignored
+from drumline.core.roles import only_reads
 from drumline.core.routing import choose, raise_tier
 from drumline.core.state import Gate, RunState
-from drumline.core.stepstate import StepState, tell_foul
+from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS, RULES, Failure, Reaction
+from drumline.core.words import GateKind, Mutants, StepEnd
 from drumline.record import replace
 
 NODE = "implement"
+NOTHING_DONE = "its agent said that it was done, but no file had changed"
+UNTESTED = "tests are part of this step, and none was added or changed"
 KILLED = CheckFailure.KILLED.value
+MOST_INTEGRATIONS = 2
+"""How many attempts work gets that fails only together with what landed meanwhile."""
+MOST_NAMED = 5
 
-LEAVING = (Park, Defer, Release, Finish)
-"""Commands with which a driver gives a step back."""
+Judging = RunCheck | Compare | Mutate | Park | Finish | Verdict
+"""What a node that judges the work comes to, or does next."""
 
 
 def begin_round(orders: Orders, state: StepState, run: RunState) -> Restart | Recheck | None:
@@ -51,13 +63,14 @@ def begin_round(orders: Orders, state: StepState, run: RunState) -> Restart | Re
 
     It begins from nothing. Work that could not be checked, or about whose judge a person decided, is only checked
     again, unless its task was edited since. What has landed is not landed again, unless it is to be done once more.
+    A walk of the run itself always begins anew: the run branch may be somewhere else by now.
     """
     step = orders.step
     number = run.rounds.get(step.id, 0)
     if state.round >= number or (state.phase is Phase.LANDED and state.round >= run.redone.get(step.id, 0)):
         return None
     hindered = state.hindered is not None or state.kills >= MOST_KILLS or _is_decided(state, step, run)
-    keeps = state.phase is Phase.WORKED and hindered and state.round >= run.rewritten.get(step.id, 0)
+    keeps = state.phase is Phase.WORKED and hindered and state.round >= run.rewritten.get(step.id, 0) and orders.lands
     return Recheck(round=number) if keeps else Restart(round=number)
 
 
@@ -70,10 +83,10 @@ def find_stop(orders: Orders, state: StepState, run: RunState) -> Park | Finish 
     if begin_round(orders, state, run) is not None:
         return Release(reason="another round begins")
     for gate in run.unanswered.values():
-        if gate.opened.kind == "edit" and gate.opened.step == orders.step.id:
+        if gate.opened.kind is GateKind.EDIT and gate.opened.step == orders.step.id:
             return Park(gate=gate.opened.gate)
     if state.kills >= MOST_KILLS:
-        return Finish(state="blocked", reason=explain_kills(state.kills, state.killed), failure=KILLED)
+        return Finish(state=StepEnd.BLOCKED, reason=explain_kills(state.kills, state.killed), failure=KILLED)
     return None
 
 
@@ -81,7 +94,7 @@ def prepare(state: StepState) -> Prepare | Finish | None:
     """The node `workspace`."""
     if state.phase is not Phase.WAITING:
         return None
-    return Finish(state="blocked", reason=state.trouble) if state.trouble else Prepare()
+    return Finish(state=StepEnd.BLOCKED, reason=state.trouble) if state.trouble else Prepare()
 
 
 def work_on(orders: Orders, state: StepState, run: RunState, *, begun: bool, node: str = NODE) -> Command | None:
@@ -108,56 +121,102 @@ def _is_fix(orders: Orders, state: StepState, run: RunState) -> bool:
         return False
     asked = find_approval(orders, state, run)
     revised = asked is not None and asked.answer is not None and asked.answer.choice == gates.REVISE
-    return bool(state.faults()) or revised or bool(tell_foul(state))
+    wrong = bool(state.faults()) or bool(tell_foul(state.judged)) or is_untested(orders, state)
+    return (wrong and state.find_clash() is None) or revised
 
 
-def judge_work(orders: Orders, state: StepState, run: RunState) -> RunCheck | Compare | Park | Finish | Verdict:
+def judge_work(orders: Orders, state: StepState, run: RunState) -> Judging:
     """The node `check` without commands of its own: what is to be run, who is asked, or the verdict."""
     match examine(orders, state, run):
         case Verdict.FAILED if state.hindered is not None:
             hindered = state.hindered
             reason = explain(hindered.failure, command=hindered.command, evidence=hindered.evidence)
-            return Finish(state="blocked", reason=reason, failure=hindered.failure)
+            return Finish(state=StepEnd.BLOCKED, reason=reason, failure=hindered.failure)
         case Verdict.FOUL:
             return _after_foul(orders, state, run)
+        case Verdict.PASSED | Verdict.UNTESTED if is_unchanged(orders, state):
+            return _after_nothing(orders, state, run)
+        case Verdict.PASSED:
+            return _pass(orders, state)
         case found:
             return found
 
 
-def _after_foul(orders: Orders, state: StepState, run: RunState) -> RunCheck | Compare | Park | Finish | Verdict:
+def _pass(orders: Orders, state: StepState) -> Mutate | Verdict:
+    """What follows work that may land: where that is asked for, mutants of it are tried first."""
+    return Mutate() if orders.mutants is Mutants.GATE and state.mutants is None else Verdict.PASSED
+
+
+def _after_foul(orders: Orders, state: StepState, run: RunState) -> Judging:
     """What follows work that passes only because it changed its judge: its agent hears it once, then a person."""
     step = orders.step
-    asked = run.find_gate(gates.JUDGE, step.id, state.attempts)
+    asked = run.find_gate(GateKind.JUDGE, step.id, state.attempts)
     if asked is None and not state.warned and state.fixes < orders.retries:
         return Verdict.FOUL
     if asked is None:
-        before = run.count_asked(gates.JUDGE, step.id)
-        opens = gates.judge(step, state.attempts, asked=before, foul=tell_foul(state))
+        before = run.count_asked(GateKind.JUDGE, step.id)
+        foul = tell_foul(state.judged)
+        opens = gates.judge(step, state.attempts, asked=before, foul=foul)
         if orders.autonomy == "autopilot":
-            return Finish(state="blocked", reason=tell_foul(state), opens=opens)
+            return Finish(state=StepEnd.BLOCKED, reason=foul, opens=opens)
         return Park(gate=opens.gate, opens=opens)
     if asked.answer is None:
         return Park(gate=asked.opened.gate)
     match asked.answer.choice:
         case gates.ALLOW:
             found = examine(orders, state, run, allowed=True)
-            return Verdict.PASSED if isinstance(found, Verdict) else found
+            return _pass(orders, state) if found is Verdict.PASSED else found
         case gates.UNDO:
             return Verdict.FOUL
         case _:
-            return Finish(state="failed", reason=explain_rejection(asked.answer.comment), rejected=True)
+            return Finish(state=StepEnd.FAILED, reason=explain_rejection(asked.answer.comment), rejected=True)
+
+
+def is_unchanged(orders: Orders, state: StepState) -> bool:
+    """Whether a step that should change something has changed nothing."""
+    should = orders.lands and not only_reads(orders.step.role)
+    return should and state.phase is not Phase.LANDED and state.tree == state.ready
+
+
+def _after_nothing(orders: Orders, state: StepState, run: RunState) -> Park | Finish | Verdict:
+    """What follows work that changed nothing, though its checks pass: a person says what that means."""
+    step = orders.step
+    asked = run.find_gate(GateKind.UNCHANGED, step.id, state.attempts)
+    if asked is None:
+        before = run.count_asked(GateKind.UNCHANGED, step.id)
+        ignored = f"; {tell_ignored(state.last.ignored)}" if state.last and state.last.ignored else ""
+        told = f"{tell_verdict(orders, state)}; {NOTHING_DONE}{ignored}"
+        opens = gates.unchanged(step, state.attempts, asked=before, told=told)
+        if orders.autonomy == "autopilot":
+            return Finish(state=StepEnd.BLOCKED, reason=f"{NOTHING_DONE}{ignored}", opens=opens)
+        return Park(gate=opens.gate, opens=opens)
+    if asked.answer is None:
+        return Park(gate=asked.opened.gate)
+    match asked.answer.choice:
+        case gates.ALREADY_DONE:
+            return Verdict.PASSED
+        case gates.RETRY:
+            return Verdict.UNCHANGED
+        case _:
+            return Finish(state=StepEnd.SKIPPED, reason=asked.answer.comment or NOTHING_DONE)
 
 
 def may_fix(orders: Orders, state: StepState, run: RunState) -> bool:
-    """Whether the agent gets another try at work that failed; also if a person wants it to undo something."""
-    asked = run.find_gate(gates.JUDGE, orders.step.id, state.attempts)
-    undo = asked is not None and asked.answer is not None and asked.answer.choice == gates.UNDO
-    return undo or state.fixes < orders.retries
+    """Whether the agent gets another try at work that failed; also if a person wants it to try once more."""
+    wanted = {GateKind.JUDGE: gates.UNDO, GateKind.UNCHANGED: gates.RETRY}
+    left = may_integrate(state) if state.find_clash() is not None else state.fixes < orders.retries
+    return left or any(_said(run, kind, orders.step, state) == again for kind, again in wanted.items())
+
+
+def _said(run: RunState, kind: str, step: Step, state: StepState) -> str:
+    """What a person answered to a question about the last attempt; empty if nothing."""
+    asked = run.find_gate(kind, step.id, state.attempts)
+    return asked.answer.choice if asked is not None and asked.answer is not None else ""
 
 
 def find_approval(orders: Orders, state: StepState, run: RunState) -> Gate | None:
     """The question to a person whether this very work lands; None if it was not asked."""
-    return run.find_gate(gates.APPROVAL, orders.step.id, state.attempts)
+    return run.find_gate(GateKind.APPROVE, orders.step.id, state.attempts)
 
 
 def open_approval(orders: Orders, state: StepState, run: RunState) -> GateOpened:
@@ -165,24 +224,63 @@ def open_approval(orders: Orders, state: StepState, run: RunState) -> GateOpened
     asked = find_approval(orders, state, run)
     if asked is not None:
         return asked.opened
-    before = run.count_asked(gates.APPROVAL, orders.step.id)
+    before = run.count_asked(GateKind.APPROVE, orders.step.id)
     return gates.approval(orders.step, state.attempts, asked=before, verdict=tell_verdict(orders, state))
 
 
-def land(state: StepState) -> Land | Release | Finish | None:
-    """The node `land`, for work that its checks let pass. None if it has landed."""
+def land(orders: Orders, state: StepState, run: RunState) -> Command | Verdict | None:
+    """The node `land`, for work that its checks let pass. None if it has landed.
+
+    Where the head of the run branch has moved since the work's base, the work is put on it and judged there first; a
+    verdict says that it fails only together with what landed meanwhile.
+    """
     if state.phase is Phase.LANDED:
         return None
-    if state.refused is None:
-        return Land()
-    reason = state.refused.reason
-    return Release(reason=reason) if state.refused.retry else Finish(state="blocked", reason=reason)
+    refused = state.refused
+    if refused is not None and refused.behind is not None:
+        return Rebase(onto=refused.behind)
+    if refused is not None and refused.conflicts:
+        return Verdict.FAILED
+    if refused is not None:
+        return Release(reason=refused.reason) if refused.retry else Finish(state=StepEnd.BLOCKED, reason=refused.reason)
+    found = judge_work(orders, state, run) if state.joined else Verdict.PASSED
+    return Land() if found is Verdict.PASSED else found
+
+
+def may_integrate(state: StepState) -> bool:
+    """Whether the agent gets another try at work that fails only together with what landed meanwhile."""
+    return state.integrations < MOST_INTEGRATIONS
+
+
+def tell_integration(state: StepState) -> str:
+    """Why work that passed by itself does not land."""
+    with_what = _tell_since(state)
+    if state.refused is not None:
+        return f"conflict markers are left in {', '.join(state.conflicts[:MOST_NAMED])}"
+    if state.conflicts:
+        return f"its changes conflict {with_what} in {', '.join(state.conflicts[:MOST_NAMED])}"
+    failing = ", ".join(ended.command for ended in state.failing())
+    return f"its checks pass alone and fail together {with_what}: {failing}"
+
+
+def tell_tries(state: StepState) -> str:
+    """How often the agent was asked to put right what fails, in words."""
+    if state.clash is None:
+        return count_noun(state.fixes, "fix", "es")
+    return f"{count_noun(state.integrations, 'attempt')} to let it pass {_tell_since(state)}"
+
+
+def _tell_since(state: StepState) -> str:
+    since = ", ".join(state.moved.since) if state.moved else ""
+    return f"with what landed since its base ({since})" if since else "with what landed since its base"
 
 
 def _is_decided(state: StepState, step: Step, run: RunState) -> bool:
-    """Whether a person has said what is to become of work that changed its judge."""
-    asked = run.find_gate(gates.JUDGE, step.id, state.attempts)
-    return asked is not None and asked.answer is not None and state.refused is None and bool(tell_foul(state))
+    """Whether a person has said what is to become of work that changed its judge, or nothing."""
+    if state.refused is not None:
+        return False
+    judged = bool(_said(run, GateKind.JUDGE, step, state)) and bool(tell_foul(state.judged))
+    return judged or (bool(_said(run, GateKind.UNCHANGED, step, state)) and state.tree == state.ready)
 
 
 def explain_kills(kills: int, what: str) -> str:
@@ -206,6 +304,7 @@ def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 
         comment=_wish(run, orders.step),
         session=state.session if chosen.name == state.agent else "",
         answers=_answers(run, orders.step),
+        complaint=UNTESTED if fixing and not state.faults() and is_untested(orders, state) else "",
     )
 
 
@@ -216,33 +315,33 @@ def _afford(attempt: Attempt, orders: Orders, state: StepState, run: RunState) -
     if left is None or left > 0:
         return replace(attempt, budget=left)
     if spending.is_refused(run):
-        return Finish(state="blocked", reason="the budget is spent; a person said not to proceed")
+        return Finish(state=StepEnd.BLOCKED, reason="the budget is spent; a person said not to proceed")
     spent = spending.count_spent(run, step, own)
     asks = gates.budget(spending.count_asked(run) + 1, spent=spent, allowed=spent + left)
     return Park(gate=asks.gate, opens=None if asks.gate in run.gates else asks)
 
 
-def _answers(run: RunState, step: Step) -> tuple[tuple[str, str], ...]:
+def _answers(run: RunState, step: Step) -> tuple[Reply, ...]:
     """What agents asked about the step and a person answered; it holds for every further attempt."""
-    asked = [g for g in run.gates.values() if g.opened.kind == gates.QUESTION and g.opened.step == step.id]
-    return tuple((gate.opened.asks, gate.answer.choice) for gate in asked if gate.answer is not None)
+    asked = [g for g in run.gates.values() if g.opened.kind is GateKind.QUESTION and g.opened.step == step.id]
+    return tuple(reply for gate in asked if (reply := gate.reply) is not None)
 
 
 def _wish(run: RunState, step: Step) -> str:
     """The change a person asked for last; it holds for every further attempt, also after one that was lost."""
-    asked = [
-        gate.answer for gate in run.gates.values() if gate.opened.kind == gates.APPROVAL and gate.opened.step == step.id
-    ]
-    return next((a.comment for a in reversed(asked) if a is not None and a.choice == gates.REVISE), "")
+    kinds = (GateKind.APPROVE, GateKind.UNCHANGED)
+    asked = [g.answer for g in run.gates.values() if g.opened.kind in kinds and g.opened.step == step.id]
+    wanted = (gates.REVISE, gates.RETRY)
+    return next((a.comment for a in reversed(asked) if a is not None and a.choice in wanted and a.comment), "")
 
 
 def _after_question(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:
     """Wait for the answer, then go on with it. Nothing has failed."""
     step = orders.step
-    asked = run.find_gate(gates.QUESTION, step.id, last.attempt)
+    asked = run.find_gate(GateKind.QUESTION, step.id, last.attempt)
     if asked is None:
-        before = run.count_asked(gates.QUESTION, step.id)
-        opens = gates.question(step, last.attempt, last.question, asked=before)
+        before = run.count_asked(GateKind.QUESTION, step.id)
+        opens = gates.question(step, last.attempt, last.question, asked=before, permissions=last.permissions)
         return Park(gate=opens.gate, opens=opens)
     return Park(gate=asked.opened.gate) if asked.answer is None else _attempt(orders, state, run)
 
@@ -266,15 +365,17 @@ def _without_other(orders: Orders, state: StepState, run: RunState, last: Attemp
     match rule.reaction:
         case Reaction.WAIT:
             reason = f"{rule.means}, {state.waits} times in a row: {message}"
-            return Finish(state="blocked", reason=reason)
+            return Finish(state=StepEnd.BLOCKED, reason=reason)
         case Reaction.FIX if state.fixes < orders.retries:
             return _attempt(orders, state, run, fixing=True)
         case Reaction.FIX:
-            return Finish(state="blocked", reason=f"the agent failed {count_noun(state.fixes + 1, 'time')}: {message}")
+            return Finish(
+                state=StepEnd.BLOCKED, reason=f"the agent failed {count_noun(state.fixes + 1, 'time')}: {message}"
+            )
         case Reaction.BLOCK:
-            return Finish(state="blocked", reason=f"{rule.means}: {message}")
+            return Finish(state=StepEnd.BLOCKED, reason=f"{rule.means}: {message}", login=last.login)
         case Reaction.FAIL:
-            return Finish(state="failed", reason=message or rule.means)
+            return Finish(state=StepEnd.FAILED, reason=message or rule.means)
 
 
 def count_noun(number: int, noun: str, ending: str = "s") -> str:
@@ -285,7 +386,8 @@ def tell_verdict(orders: Orders, state: StepState) -> str:
     """What the checks say about the work, for who decides whether it lands."""
     if not orders.checks:
         return "has no checks: nothing proves it"
-    inherited = ", ".join(orders.checks[number].command for number in list_inherited(orders.checks, state))
+    found = list_inherited(orders.checks, state, last=orders.last)
+    inherited = ", ".join(orders.checks[number].command for number in found)
     if inherited:
         return f"breaks nothing, but fails what failed before ({inherited})"
     void = ", ".join(ended.command for ended in state.void())

@@ -33,12 +33,20 @@ class Report(Record):
 
 class Difference(Record):
     """How the tests of a check differ from those on another tree: `lost` ran there and do not run here, `broken` fail
-    here and did not fail there. Of many only the first are named, all are counted."""
+    here and did not fail there, `fewer` is how many less run here. Of many the first are named, all are counted."""
 
     lost: tuple[str, ...] = ()
     lost_total: int = 0
+    fewer: int = 0
     broken: tuple[str, ...] = ()
     broken_total: int = 0
+
+    def tell_lost(self) -> str:
+        """The tests that do not run here; where none may be named, how many."""
+        more = self.lost_total - len(self.lost)
+        if not self.lost:
+            return f"{more} of them"
+        return ", ".join(self.lost) + (f" and {more} more" if more > 0 else "")
 
 
 class Gained(Record):
@@ -63,13 +71,13 @@ def sum_up(outcomes: Mapping[str, str], *, complete: bool) -> Report:
 
 def compare(there: Mapping[str, str], here: Mapping[str, str]) -> Difference:
     """What became of the tests of another tree here."""
-    running = {_cut(name) for name, outcome in here.items() if outcome != SKIPPED}
-    ran = {_cut(name) for name, outcome in there.items() if outcome != SKIPPED}
-    lost = sorted(name for name in ran - running if not name.startswith(_STAND_INS))
+    running, ran = _list_running(here), _list_running(there)
+    lost = sorted(ran - running)
     broken = sorted(name for name, outcome in here.items() if outcome == FAILED and there.get(name) != FAILED)
     return Difference(
         lost=tuple(lost[:MOST_NAMED]),
         lost_total=len(lost),
+        fewer=max(0, len(ran) - len(running)),
         broken=tuple(broken[:MOST_NAMED]),
         broken_total=len(broken),
     )
@@ -87,6 +95,12 @@ def count_gained(there: Mapping[str, str], here: Mapping[str, str]) -> Gained:
 def name_file(path: str) -> str:
     """The id that stands for a file of tests that could not be read, or has none."""
     return f"{_FILE}{path}"
+
+
+def _list_running(tests: Mapping[str, str]) -> set[str]:
+    """The tests that were not skipped, without what stands in for files."""
+    running = {_cut(name) for name, outcome in tests.items() if outcome != SKIPPED}
+    return {name for name in running if not name.startswith(_STAND_INS)}
 
 
 def _cut(name: str) -> str:

@@ -86,12 +86,6 @@ class Play:
         self._git("log", "--oneline", "--graph", f"main..{branch}")
         tell("", "The checkout was not touched, except that the plan's files say what is done:")
         self._git("diff", "--stat", "--", PLAN)
-        merged = [str(step["id"]) for step in status.steps if not step["proved"]]
-        if merged:
-            tell(
-                "", f"{' and '.join(merged)} landed by a merge, because another step had landed meanwhile. Their checks"
-            )
-            tell("ran on the tree before the merge; Drumline says so instead of calling them proved.")
         if self.kept:
             self._suggest(branch)
 

@@ -12,6 +12,7 @@ from drumline.core.taxonomy import Failure
 from drumline.engine.kit import OpenAgent, Price, Worker
 from drumline.engine.metering import Keep, Meter, add_price
 from drumline.errors import InvalidInput
+from drumline.isolation.happenings import keep_happenings
 from drumline.ports.agents import Agent, Assignment, Happening, Outcome
 from drumline.record import Record, replace
 
@@ -63,13 +64,15 @@ class AgentCall(Record):
         known = {assignment.session, assignment.new_session, ""}
 
         async def hear(happening: Happening) -> None:
+            keep(happening)
             await meter.hear(happening)
             if happening.kind == "session" and happening.text not in known:
                 known.add(happening.text)
                 await self.name_session(happening.text)
 
-        async with meter.guard():
-            outcome = await self.agent.work(replace(assignment, report=hear))
+        with keep_happenings(assignment.log, self.now) as keep:
+            async with meter.guard():
+                outcome = await self.agent.work(replace(assignment, report=hear))
         usage = await add_price(self.price, outcome.model or self.model, outcome.usage)
         return replace(outcome, usage=usage)
 

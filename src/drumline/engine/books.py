@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from drumline.core import events as ev
 from drumline.core.ids import StepId
+from drumline.core.needs import settled
 from drumline.core.recorded import Recorded
-from drumline.core.schedule import settled
 from drumline.core.state import RunState
-from drumline.engine.outbox import iso
+from drumline.core.words import StepEnd
 from drumline.ports.planfiles import Account, StepAccount, StepFailure
 from drumline.record import replace
+from drumline.walltimes import write_iso
 
 
 class Failures:
@@ -35,7 +36,7 @@ class Failures:
                 self._add(entry.at, f"check failed: {command}")
             case ev.LandingRefused(reason=reason):
                 self._add(entry.at, reason)
-            case ev.AttemptStarted():
+            case ev.AttemptStarted(reads=False):
                 self._retry()
             case _:
                 return
@@ -43,7 +44,7 @@ class Failures:
     def close(self, at: float, reason: str) -> None:
         """The step is over; `reason` says why it is not done, if it is not."""
         if reason:
-            self.over.append(StepFailure(at=iso(at), message=reason))
+            self.over.append(StepFailure(at=write_iso(at), message=reason))
         self._open = []
 
     def _add(self, at: float, message: str) -> None:
@@ -54,7 +55,7 @@ class Failures:
     def _retry(self) -> None:
         """Another attempt follows: on what failed just now, or on what had ended the step before it was reopened."""
         if self._open:
-            self.over.append(StepFailure(at=iso(self._at), message="; ".join(self._open)))
+            self.over.append(StepFailure(at=write_iso(self._at), message="; ".join(self._open)))
             self._open = []
         if self.over and not self.over[-1].retried:
             self.over[-1] = replace(self.over[-1], retried=True)
@@ -94,7 +95,7 @@ class Books:
         touched = [step.id for step in run.plan.steps if step.id in run.working or settled(run, step.id)]
         state = run.ended.state if run.ended else "parked" if run.parked else "running"
         steps = [self._step(run, step) for step in touched if step not in run.declared]
-        return Account(run=run.id, state=state, mode=run.mode, now=iso(now), steps=steps)
+        return Account(run=run.id, state=state, mode=run.mode, now=write_iso(now), steps=steps)
 
     def _step(self, run: RunState, step: StepId) -> StepAccount:
         started = self._started.get(step)
@@ -104,18 +105,18 @@ class Books:
             return StepAccount(
                 step=step,
                 state="running",
-                started=iso(started) if started else "",
+                started=write_iso(started) if started else "",
                 retries=failures.retries,
                 failures=tuple(failures.over),
             )
         ended = self._finished.get(step)
-        landed = finished.state == "done"
+        landed = finished.state is StepEnd.DONE
         gone = {*finished.created, *finished.deleted}
         return StepAccount(
             step=step,
             state=finished.state,
-            started=iso(started) if started else "",
-            finished=iso(ended) if ended else "",
+            started=write_iso(started) if started else "",
+            finished=write_iso(ended) if ended else "",
             created=finished.created if landed else (),
             modified=tuple(path for path in finished.files if path not in gone) if landed else (),
             deleted=finished.deleted if landed else (),

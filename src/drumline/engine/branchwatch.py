@@ -13,6 +13,7 @@ from drumline.core.branch import Branch, landings
 from drumline.core.commands import Adopt, SettleBranch
 from drumline.core.proof import Level, Reason
 from drumline.core.state import RunState
+from drumline.core.words import StepEnd
 from drumline.engine.kills import repeat_killed
 from drumline.ports.clock import Clock
 from drumline.ports.workspaces import Workspaces
@@ -69,7 +70,7 @@ def record_adoption(command: Adopt) -> ev.StepFinished:
     """A landing that only git knew; what proved it is not known any more."""
     return ev.StepFinished(
         step=command.step,
-        state="done",
+        state=StepEnd.DONE,
         reason=ADOPTED,
         commit=command.commit,
         tree=command.tree,

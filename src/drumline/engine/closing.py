@@ -29,7 +29,7 @@ async def close_open(work: StepWork, state: StepState, owner: DriverId, recover:
     landing = await repeat_killed(find, work.kit.clock)
     if landing is None or landing.commit is None or landing.tree is None:
         return lost
-    return [ev.StepLanded(commit=landing.commit, tree=landing.tree, merged=landing.merged, adopted=True)]
+    return [ev.StepLanded(commit=landing.commit, tree=landing.tree, adopted=True)]
 
 
 async def restore_workspace(work: StepWork, state: StepState, token: Token) -> None:
@@ -41,4 +41,4 @@ async def restore_workspace(work: StepWork, state: StepState, token: Token) -> N
         found = await read_work(workspaces, step, base=state.base)
         if found.tree not in (state.tree, state.ready):
             await workspaces.keep(step, f"lost-{token}", found.tree, base=state.base)
-    await workspaces.restore(step, state.tree)
+    await workspaces.restore(step, state.tree, base=state.base)

@@ -19,14 +19,19 @@ from drumline.core import events as ev
 from drumline.core.decide import decide, resume
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
 from drumline.core.plan import Step
+from drumline.core.runfold import fold_run
+from drumline.core.runlife import check_events
 from drumline.core.schedule import Surroundings, is_claimable, is_guarded
-from drumline.core.state import RunState, fold_run
+from drumline.core.state import RunState
+from drumline.core.words import Mode, RunEnd
 from drumline.engine.branchwatch import record_adoption
 from drumline.engine.figures import complete
+from drumline.engine.finishing import write_healed
 from drumline.engine.kit import Observer
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import calls_back, outcome_of
 from drumline.engine.refusals import explain_stuck, find_sole, telling_refusals
+from drumline.engine.trials import Afterwards, Trials
 from drumline.engine.upkeep import StepWalk, Upkeep
 from drumline.engine.wakeup import POLL, Wakeup
 from drumline.errors import Conflict, GitError, StaleToken
@@ -56,6 +61,7 @@ class Driver:
         self._wakeup = Wakeup(clock=self.upkeep.clock, position=lambda: self._store.position())
         self._waiting = ""
         self._stuck: list[DriverId] = []
+        self._trials = Trials(began=self.upkeep.clock.now(), ended=self._wakeup.call)
         self._me: DriverId
 
     async def drive(self, *, resuming: bool = False) -> RunState:
@@ -102,6 +108,7 @@ class Driver:
             self._sync()
             if self.stopping or self.run.cancel is not None:
                 await self._stop_walks()
+                await self._trials.stop()
             if self.stopping:
                 await self._mirror_all()
                 return
@@ -136,6 +143,11 @@ class Driver:
         around = await self.upkeep.look(self.run, claimed | frozenset(self._walks))
         commands = decide(self.run, around, slots=self.jobs - len(self._walks))
         self._wakeup.alarm = None
+        if any(isinstance(command, cmd.ParkRun | cmd.EndRun) for command in commands):
+            self._wakeup.alarm = self._trials.hold_up(self.upkeep.clock.now())
+            if self._wakeup.alarm is not None:
+                return False
+            await self._trials.stop()
         acted = False
         for command in commands:
             acted = await self._carry_out(command, tasks, around) or acted
@@ -184,7 +196,7 @@ class Driver:
             if gone[claim.driver]:
                 await self._clear_away(step, claim.token)
                 self._store.release(self.run_id, step, claim.token)
-            else:
+            elif step not in self.run.finished:  # of one that is done, what is left holds up nobody
                 live.append(step)
         self._stuck = [one for one in gone if not gone[one] and self._roster.standing(one) is Standing.DEAD]
         return live
@@ -195,9 +207,10 @@ class Driver:
         A landing that reached git is recorded; a workspace that is not needed any more is removed.
         """
         self._sync()
-        if step in self.run.plan.by_id and step not in self.run.finished:
+        definition = self.run.find_step(step)
+        if definition is not None and step not in self.run.finished:
             with contextlib.suppress(GitError, StaleToken, Conflict):
-                await self.upkeep.open_walk(self.run, self.run.plan.by_id[step], token).conclude_landing()
+                await self.upkeep.open_walk(self.run, definition, token).conclude_landing()
             self._sync()
         await self.upkeep.clear_away(self.run, step)
 
@@ -258,6 +271,8 @@ class Driver:
                     step=command.step, state=command.state, reason=command.reason, rejected=command.rejected
                 )
                 await self._append(complete(self._store, self.run_id, [finished]))
+            case cmd.Heal():
+                await self._append(complete(self._store, self.run_id, [write_healed(command, self.run)]))
             case cmd.ParkRun(gates=gates, until=until, reason=reason):
                 if await self.upkeep.confirm_end(self.run, PARKED):
                     quiet = self.upkeep.is_quiet()
@@ -266,12 +281,12 @@ class Driver:
                 await self._append([record_adoption(command)])
             case cmd.SettleBranch():
                 await self._settle_branch(command)
-            case cmd.EndRun(state=state, reason=reason):
+            case cmd.EndRun(state=state, reason=reason, step=step):
                 if await self.upkeep.confirm_end(self.run, state):
                     # Before a cancelled run ends, the branch is not looked at once more.
-                    quiet = self.upkeep.is_quiet() and state != "cancelled"
-                    await self._append([ev.RunEnded(state=state, reason=reason, quiet=quiet)])
-            case cmd.Linger(reason=reason, until=until):
+                    quiet = self.upkeep.is_quiet() and state is not RunEnd.CANCELLED
+                    await self._append([ev.RunEnded(state=state, reason=reason, quiet=quiet, step=step)])
+            case cmd.Wait(reason=reason, until=until):
                 self._tell_waiting(explain_stuck(self._stuck) or reason)
                 self._wakeup.alarm = until
                 return False
@@ -282,7 +297,7 @@ class Driver:
     async def _settle_branch(self, command: cmd.SettleBranch) -> None:
         await self._append([self.upkeep.describe_branch(command)])
         if refusal := await self.upkeep.settle_branch(self.run, command):
-            await self._append([ev.RunEnded(state="blocked", reason=refusal)])
+            await self._append([ev.RunEnded(state=RunEnd.BLOCKED, reason=refusal)])
 
     def _tell_waiting(self, reason: str) -> None:
         """Say once why this driver does nothing, if it really does nothing."""
@@ -292,9 +307,10 @@ class Driver:
 
     async def _claim(self, step: StepId, tasks: TaskGroup, around: Surroundings) -> bool:
         """Take a step in the store, then in its file; somebody else's mark in the file wins."""
-        definition = self.run.plan.by_id[step]
-        at_most = 1 if self.run.mode == "sequential" else None
-        seen = around.claimed | frozenset(self._walks) if is_guarded(self.run, definition) else None
+        definition = self.run.define(step)
+        done = frozenset(self._store.held(self.run_id)) & self.run.finished.keys()
+        at_most = 1 + len(done) if self.run.mode is Mode.SEQUENTIAL else None
+        seen = around.claimed | frozenset(self._walks) | done if is_guarded(self.run, definition) else None
         token = self._store.take(self.run_id, step, self._me, at_most=at_most, seen=seen)
         if token is None:
             return False
@@ -312,7 +328,7 @@ class Driver:
             return late
         walk = self.upkeep.open_walk(self.run, definition, token)
         self._walks[step] = (walk, anyio.CancelScope())
-        tasks.start_soon(self._walk, walk, [*opening, *self._starting(definition)], name=step)
+        tasks.start_soon(self._walk, walk, [*opening, *self._starting(definition)], tasks, name=step)
         return True
 
     def _starting(self, step: Step) -> list[ev.Event]:
@@ -322,17 +338,26 @@ class Driver:
         known = self.run.working.get(step.id) == number and not left
         return [] if known else [ev.StepStarted(step=step.id, round=number)]
 
-    async def _walk(self, walk: StepWalk, opening: list[ev.Event]) -> None:
+    async def _walk(self, walk: StepWalk, opening: list[ev.Event], tasks: TaskGroup) -> None:
         try:
             with self._walks[walk.step][1]:
                 await walk.go(opening)
         except StaleToken:
             pass  # the claim was taken over: whoever has it now records what happens
         finally:
-            self._store.release(self.run_id, walk.step, walk.token)
             self.upkeep.end_walk(walk)
             del self._walks[walk.step]
-            self._wakeup.call()
+            if walk.afterwards is None:
+                self._store.release(self.run_id, walk.step, walk.token)
+                self._wakeup.call()
+            else:
+                self._trials.start(tasks, walk.step, partial(self._finish_up, walk, walk.afterwards))
+
+    async def _finish_up(self, walk: StepWalk, work: Afterwards) -> None:
+        try:
+            await work(lambda event: self._append([event], any_version=True))
+        finally:
+            self._store.release(self.run_id, walk.step, walk.token)
 
     async def _stop_walks(self) -> None:
         for _, scope in list(self._walks.values()):
@@ -342,6 +367,7 @@ class Driver:
         self._sync()
 
     async def _append(self, events: list[ev.Event], *, settles: Sequence[int] = (), any_version: bool = False) -> None:
+        check_events(self.run, events)
         expected = None if any_version else self.run.version
         addition = Addition(events=events, expected=expected)
         await self._store.append({Stream(self.run_id): addition}, settles=settles)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from drumline.core import events as ev
 from drumline.core.ids import RunId, Stream
-from drumline.core.stepstate import StepState, fold_step
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import StepState
 from drumline.ports.journal import Journal
 from drumline.record import replace
 
@@ -15,7 +16,7 @@ def add_figures(finished: ev.StepFinished, state: StepState) -> ev.StepFinished:
     """The end of a step with what its stream counted."""
     return replace(
         finished,
-        attempts=state.reached,
+        attempts=state.tried,
         fixes=state.all_fixes,
         lost=state.lost,
         usage=state.usage,

@@ -7,14 +7,19 @@ import contextlib
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import gates
-from drumline.core.baseline import list_counting, list_inherited, list_overruled, look_up
+from drumline.core.baseline import SHARED, list_counting, list_inherited, look_up
+from drumline.core.foul import changes_tests
+from drumline.core.heldout import SHOWN
+from drumline.core.judge import list_edited
+from drumline.core.mutants import Mutation
 from drumline.core.orders import Orders
 from drumline.core.plan import Step
 from drumline.core.products import is_productless
 from drumline.core.proof import Colour, Facts, settle
-from drumline.core.roles import find_role
+from drumline.core.roles import only_reads
 from drumline.core.state import RunState
-from drumline.core.stepstate import StepState, list_silenced
+from drumline.core.stepstate import StepState
+from drumline.core.words import GateKind, StepEnd
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.products import Missing, find_missing, spell_path
 from drumline.errors import GitError
@@ -27,7 +32,7 @@ async def write_end(
 ) -> ev.StepFinished:
     """The event that a step finishes with, but for its figures."""
     files, unchanged = await _list_changes(state, workspaces)
-    landed = state.landed if command.state == "done" else None
+    landed = state.landed if command.state is StepEnd.DONE else None
     ignored = state.last.ignored if state.last and landed else ()
     missing = await find_missing(workspaces, orders.step, state, files) if landed else Missing()
     hidden = (*missing.ignored, *missing.removed)
@@ -40,6 +45,7 @@ async def write_end(
         rejected=command.rejected,
         commit=landed.commit if landed else None,
         tree=landed.tree if landed else None,
+        base=state.base if landed else None,
         level=proof.level if proof else None,
         why=proof.why if proof else (),
         checks_passed=facts.passed,
@@ -48,25 +54,71 @@ async def write_end(
         created=tuple(path for path, kind in files.items() if kind == "created"),
         deleted=tuple(path for path, kind in files.items() if kind == "deleted"),
         failure=command.failure,
+        login=command.login,
         unchanged=bool(landed and unchanged),
         void=tuple(ended.command for ended in state.void()),
         hidden=hidden,
         removed=missing.removed,
         ignored=ignored,
+        tests=tuple(spell_path(path) for path in list_edited(state.touched)) if landed else (),
+        mutants=state.mutants or Mutation(),
     )
+
+
+def write_healed(command: cmd.Heal, run: RunState) -> ev.StepFinished:
+    """The end of a step whose corrective step did its work: as well proved as that one is."""
+    by = run.finished[command.by]
+    checks = len(run.plan.by_id[command.step].checks)
+    return ev.StepFinished(
+        step=command.step,
+        state=StepEnd.DONE,
+        reason=f"landed by {command.by}",
+        level=by.level,
+        why=by.why,
+        checks_passed=checks,
+        checks_total=checks,
+        landed_by=command.by,
+    )
+
+
+def write_run_end(command: cmd.Finish, state: StepState, orders: Orders) -> ev.StepFinished:
+    """The end of a walk of the run itself: nothing lands, so that there is nothing to prove."""
+    return ev.StepFinished(
+        step=orders.step.id,
+        state=command.state,
+        reason=command.reason[:MOST_MESSAGE],
+        rejected=command.rejected,
+        failure=command.failure,
+        login=command.login,
+        checks_passed=sum(1 for number in state.verdicts if state.proves(number)),
+        checks_total=len(state.verdicts),
+        superseded=_list_superseded(state, orders) if command.state is StepEnd.DONE else (),
+    )
+
+
+def _list_superseded(state: StepState, orders: Orders) -> tuple[str, ...]:
+    """The steps' own checks that fail on what the run leaves behind."""
+    own = (
+        check for number, check in enumerate(orders.checks) if check.source not in SHARED and number in state.verdicts
+    )
+    failing = {ended.command for ended in state.failing()}
+    return tuple(check.command for check in own if check.command in failing)
 
 
 def _gather(state: StepState, orders: Orders, run: RunState, *, unchanged: bool) -> Facts:
     checks = orders.checks
+    shown = sum(1 for check in checks if check.source == SHOWN)
     before = [look_up(number, check, state, run) or Colour.UNKNOWN for number, check in enumerate(checks)]
     return Facts(
-        total=len(checks) + len(orders.step.not_run),
+        total=len(checks) + len(orders.step.not_run) if len(checks) > shown else len(orders.step.not_run),
         passed=sum(1 for number in range(len(checks)) if state.proves(number)),
-        inherited=len(list_inherited(checks, state)),
+        inherited=len(list_inherited(checks, state, last=orders.last)),
         same_tree=state.landed is not None and state.landed.tree == state.tree,
         unchanged=unchanged,
-        read_only=_is_read_only(orders.step),
-        tests_changed=bool(list_overruled(state) or list_silenced(state)) and not _is_reviewed(state, orders.step, run),
+        read_only=only_reads(orders.step.role),
+        declared=_is_declared(state, orders.step, run),
+        tests_changed=changes_tests(state.judged) and not _is_reviewed(state, orders.step, run),
+        survivors=state.mutants is not None and bool(state.mutants.survivors),
         before=tuple(before[number] for number in list_counting(checks)),
         red_first=tuple(colour for colour, check in zip(before, checks, strict=True) if check.red_first),
     )
@@ -74,15 +126,15 @@ def _gather(state: StepState, orders: Orders, run: RunState, *, unchanged: bool)
 
 def _is_reviewed(state: StepState, step: Step, run: RunState) -> bool:
     """Whether a person has said yes to the work with the tests it changed."""
-    asked = [run.find_gate(kind, step.id, state.attempts) for kind in (gates.APPROVAL, gates.JUDGE)]
+    asked = [run.find_gate(kind, step.id, state.attempts) for kind in (GateKind.APPROVE, GateKind.JUDGE)]
     given = [gate.answer.choice for gate in asked if gate is not None and gate.answer is not None]
     return gates.APPROVE in given or gates.ALLOW in given
 
 
-def _is_read_only(step: Step) -> bool:
-    """Whether the step's role may change no file."""
-    role = find_role(step.role)
-    return role is not None and not role.capability.writes
+def _is_declared(state: StepState, step: Step, run: RunState) -> bool:
+    """Whether a person has said that there was nothing left to do."""
+    asked = run.find_gate(GateKind.UNCHANGED, step.id, state.attempts)
+    return asked is not None and asked.answer is not None and asked.answer.choice == gates.ALREADY_DONE
 
 
 async def _list_changes(state: StepState, workspaces: Workspaces) -> tuple[dict[str, str], bool]:

@@ -7,8 +7,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from drumline.core.ids import DriverId, StepId
-from drumline.core.plan import Step
+from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.redaction import Redaction
+from drumline.engine.baseruns import BaseRuns
 from drumline.engine.checkslots import CheckSlots
 from drumline.engine.nodes.leftovers import NoWatch, Watch
 from drumline.isolation.transcripts import OWN, begin_log
@@ -50,7 +51,7 @@ def know_no_price(model: str, usage: Mapping[str, float]) -> float | None:
 
 class Tools(Record):
     """What belongs to one driver: everything it starts through these ends with it. `checks` says how these are held,
-    and `slots` how many of them run at the same time.
+    `slots` how many of them run at the same time, and `bases` is what they say about trees without work.
     """
 
     processes: Processes
@@ -58,6 +59,7 @@ class Tools(Record):
     open_models: Callable[[], Models]
     checks: Hold = NO_HOLD
     slots: CheckSlots = field(default_factory=CheckSlots)
+    bases: BaseRuns = field(default_factory=BaseRuns)
 
 
 class FlowServices(Record):
@@ -112,6 +114,8 @@ class Kit(Record):
 
     def read_pinned(self, step: Step) -> str:
         """The text of a step as it was when work on it began: an edit in mid-work counts only after its gate."""
+        if step.id in RUN_WALKS:
+            return step.text
         folder = self.logs / step.id
         name = blake2b(step.text_digest.encode(), digest_size=4).hexdigest()
         kept = folder / f"step-{name}.md"

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from drumline.core import checkpoint
 from drumline.core.ids import RunId, Stream
 from drumline.core.recorded import Recorded
-from drumline.core.state import RunState, fold_run
+from drumline.core.runfold import fold_run
+from drumline.core.state import RunState
 from drumline.garbage import uncollected
 from drumline.ports.journal import Checkpoint, Journal
 from drumline.record import Record

@@ -6,16 +6,18 @@ from collections.abc import Collection
 
 from drumline.core import events as ev
 from drumline.core.decide import is_hindered
-from drumline.core.gates import BUDGET, JUDGE, check_reply, read_reply
+from drumline.core.gates import check_reply, read_reply
 from drumline.core.ids import FLOW, GateId, StepId
-from drumline.core.schedule import settled
+from drumline.core.needs import settled
+from drumline.core.plan import RUN_WALKS
 from drumline.core.spending import COST, sum_run
 from drumline.core.state import RunState
+from drumline.core.words import GateKind, Mode, StepEnd
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.record import replace
 
-MODES = ("parallel", "sequential")
+MODES = tuple(Mode)
 
 
 def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> list[ev.Event] | None:
@@ -28,17 +30,17 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
         case "cancel":
             return [] if run.cancel or run.ended else [ev.CancelRequested(by=message.by, reason=message.comment)]
         case "mode" if message.value in MODES and message.value != run.mode and not run.plan.express:
-            return [ev.ModeChanged(mode=message.value)]
+            return [ev.ModeChanged(mode=Mode(message.value))]
         case "retry" if run.flow is not None:
             return None if is_open(run, FLOW) else []  # which visits wait is known to the walk only
-        case "retry" if step in run.plan.by_id and (step not in run.working or _rests(run, step, claimed)):
+        case "retry" if _is_known(run, step) and (step not in run.working or _rests(run, step, claimed)):
             return [] if _landed(run, step) else [ev.StepReopened(step=step, reason=message.comment, by=message.by)]
         case "skip" if step in run.plan.by_id and not settled(run, step):
             if step in claimed:
                 return None
-            return [ev.StepFinished(step=step, state="skipped", reason=message.comment)]
-        case "skip" if step in run.finished and not _landed(run, step):
-            return [ev.StepFinished(step=step, state="skipped", reason=message.comment)]
+            return [ev.StepFinished(step=step, state=StepEnd.SKIPPED, reason=message.comment)]
+        case "skip" if step in run.finished and step not in RUN_WALKS and not _landed(run, step):
+            return [ev.StepFinished(step=step, state=StepEnd.SKIPPED, reason=message.comment)]
         case _:
             return []
 
@@ -47,7 +49,8 @@ def _reopen(run: RunState, answered: ev.GateAnswered) -> list[ev.Event]:
     """A step that is blocked by the very question that is answered goes on with the answer."""
     step = run.gates[answered.gate].opened.step
     finished = run.finished.get(step) if step is not None else None
-    if finished is None or finished.state != "blocked" or run.gates[answered.gate].opened.kind != JUDGE:
+    kind = run.gates[answered.gate].opened.kind
+    if finished is None or finished.state is not StepEnd.BLOCKED or kind not in (GateKind.JUDGE, GateKind.UNCHANGED):
         return []
     return [ev.StepReopened(step=finished.step, reason=f"gate {answered.gate} is answered", by=answered.by)]
 
@@ -64,7 +67,7 @@ def take_answer(run: RunState, message: Message) -> ev.GateAnswered | None:
         return None
     choice, comment = read_reply(opened, message.value, message.comment)
     answered = ev.GateAnswered(gate=gate, choice=choice, comment=comment, by=message.by, channel=message.channel)
-    return replace(answered, spent=sum_run(run).get(COST, 0.0)) if opened.kind == BUDGET else answered
+    return replace(answered, spent=sum_run(run).get(COST, 0.0)) if opened.kind is GateKind.BUDGET else answered
 
 
 def calls_back(run: RunState, message: Message, claimed: Collection[StepId]) -> bool:
@@ -79,6 +82,11 @@ def is_open(run: RunState, step: StepId) -> bool:
     return finished is None or is_hindered(finished)
 
 
+def _is_known(run: RunState, step: StepId) -> bool:
+    """Whether the run has the step, or has begun that walk of its own."""
+    return step in run.plan.by_id or (step in RUN_WALKS and run.has_begun(step))
+
+
 def _rests(run: RunState, step: StepId, claimed: Collection[StepId]) -> bool:
     """Whether the step waits for a quota, and nobody has taken it up again."""
     return step in run.deferred and step not in claimed
@@ -86,4 +94,4 @@ def _rests(run: RunState, step: StepId, claimed: Collection[StepId]) -> bool:
 
 def _landed(run: RunState, step: StepId) -> bool:
     finished = run.finished.get(step)
-    return finished is not None and finished.state == "done"
+    return finished is not None and finished.state is StepEnd.DONE

@@ -1,134 +1,186 @@
-"""Tries mutants of a change against a check, in a copy of the workspace that is thrown away.
+"""Tries mutants of a change against checks, in the workspace that has the change.
 
-The rule: only lines that the check executes are changed, the sample takes at most eight times as long as the check and
-never more than a minute, and whatever goes wrong leaves a mutant untried: no mutant fails a step.
+The rule: only lines that the checks execute are changed, the sample takes at most eight times as long as the checks, or
+some seconds, and never more than a minute, and whatever goes wrong leaves a mutant untried: no mutant fails a step. The
+workspace has its files again afterwards.
 """
 
 from __future__ import annotations
 
-import shutil
+import os
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-import anyio.to_thread
-
-from drumline.core.checkfailure import is_work
-from drumline.core.mutants import Mutant, Mutation, Survivor, list_mutants, spread
+from drumline.core.checkfailure import CheckFailure, is_work
+from drumline.core.mutants import Mutant, Mutation, Survivor, choose_mutants, list_expectations, list_mutants
+from drumline.engine.checkslots import CheckSlots, Urgency
 from drumline.engine.nodes.check import Checked, run_check
+from drumline.errors import InvalidInput
 from drumline.isolation.containment import contain
-from drumline.isolation.scratch import open_scratch
+from drumline.ports.jail import NO_HOLD, Hold
 from drumline.ports.processes import Processes
-from drumline.record import Record, replace
+from drumline.record import Record, field
 
-LONGEST = 60.0
+LONGEST, SHORTEST = 60.0, 5.0
 MOST_TIMES = 8
-"""How much longer than the check itself all of its mutants may take, and how many seconds at most."""
-LINES = "DRUMLINE_LINES"
+"""How much longer than the checks all of their mutants may take; how many seconds at most, and in any case."""
+SLOWER = 3.0
+"""How many times as long as a check its run with a mutant may take: one that takes longer loops, and is noticed."""
+LEAST = 1.0
+"""Seconds that such a run is given in any case."""
 MUTABLE = ".py"
 """The files of which there are mutants."""
+MOST_BYTES = 1_000_000
+"""How large a file may be of which there are mutants."""
 
 
 class Sample(Record):
-    """A check that passed on the tree in `folder`, in so many `seconds`, and the lines that the work changed.
+    """Checks that passed on the tree in `folder`, each with the seconds it took, and the lines that the work changed.
 
-    `changed` has paths relative to the folder. `log` is where the check's output goes; a folder beside it takes the
-    copy.
+    `changed` and `tests`, files with tests that ran, have paths relative to the folder. `log` is where the output
+    of a run goes. `files` are those that the work is about.
     """
 
-    command: str
+    checks: Mapping[str, float]
     folder: Path
-    seconds: float
     changed: Mapping[str, Collection[int]]
     log: Path
-    files: tuple[str, ...] = ()
+    tests: Sequence[str] = ()
+    files: Sequence[str] = ()
     longest: float = LONGEST
+    hold: Hold = NO_HOLD
+    slots: CheckSlots = field(default_factory=CheckSlots)
 
 
-async def try_mutants(sample: Sample, processes: Processes) -> Mutation:
-    """Which mutants of the change the check does not notice."""
-    changed = {path: lines for path, lines in sample.changed.items() if path.endswith(MUTABLE)}
-    if not changed:
-        return Mutation()
-    with open_scratch(sample.log.with_name(f"{sample.log.stem}-mutants.tmp")) as scratch:
-        place = scratch / "place"
-        await anyio.to_thread.run_sync(_copy, sample.folder, place)
-        trial = _Trial(sample=replace(sample, changed=changed), processes=processes, scratch=scratch, place=place)
-        return await trial.run()
+class Trial:
+    """One sample; what is known by now can be asked for at any time."""
 
+    def __init__(self, sample: Sample, processes: Processes) -> None:
+        self._sample, self._processes = sample, processes
+        self._tried = 0
+        self._survivors: list[Survivor] = []
+        self._ends = 0.0
 
-def _copy(folder: Path, place: Path) -> None:
-    """A copy without git, so that nothing in it reaches the repository."""
-    shutil.copytree(folder, place, symlinks=True, ignore=shutil.ignore_patterns(".git", "__pycache__"))
-
-
-class _Trial(Record):
-    """One sample in its copy."""
-
-    sample: Sample
-    processes: Processes
-    scratch: Path
-    place: Path
+    @property
+    def result(self) -> Mutation:
+        """How many mutants were tried, and which the checks did not notice."""
+        return Mutation(tried=self._tried, survivors=tuple(self._survivors))
 
     async def run(self) -> Mutation:
-        ends = time.monotonic() + min(self.sample.longest, MOST_TIMES * self.sample.seconds)
-        executed = await self._record_lines(ends)
-        texts = {path: text for path in executed if (text := _read(self.place / path)) is not None}
-        found = {path: list_mutants(text, executed[path]) for path, text in texts.items()}
-        tried, survivors = 0, []
-        for path, mutant in spread(found):
-            if time.monotonic() >= ends:
+        """Try the mutants of the sample."""
+        sample = self._sample
+        total = sum(sample.checks.values())
+        paths = [path for path in sample.changed if path.endswith(MUTABLE)]
+        if not paths or not sample.checks or total > sample.longest:
+            return self.result
+        self._ends = time.monotonic() + min(sample.longest, max(SHORTEST, MOST_TIMES * total))
+        executed = await self._record_lines([*paths, *(path for path in sample.tests if path not in paths)])
+        for path, mutant in choose_mutants(*self._list(paths, executed)):
+            if time.monotonic() >= self._ends or not await self._try(path, mutant):
                 break
-            checked = await self._try(path, mutant, texts[path], ends)
-            if checked.cause is not None and not is_work(checked.cause.failure.value):
-                break
-            tried += 1
-            if checked.exit_code == 0:
-                survivors.append(Survivor(path=path, line=mutant.line, before=mutant.before, after=mutant.after))
-        return Mutation(tried=tried, survivors=tuple(survivors))
+        return self.result
 
-    async def _record_lines(self, ends: float) -> dict[str, set[int]]:
-        """The changed lines that the check executes; none if it does not pass here."""
-        folder = self.scratch / "lines"
-        folder.mkdir()
-        real = {str(contain(self.place, path)): path for path in self.sample.changed}
-        (folder / "files").write_text("\n".join(real), encoding="utf-8")
-        checked = await self._check("lines", ends, {LINES: str(folder)})
+    def _list(
+        self, paths: Sequence[str], executed: Mapping[str, Collection[int]]
+    ) -> tuple[dict[str, list[Mutant]], dict[str, list[Mutant]]]:
+        """The mutants of changed lines, and those of what tests expect; none if no changed line is executed."""
+        sample = self._sample
+        lines = {path: {*executed.get(path, ())} & {*sample.changed[path]} for path in paths}
+        if not any(lines.values()):
+            return {}, {}
+        texts = {path: text for path in executed if (text := _read(sample.folder, path)) is not None}
+        changed = {path: list_mutants(texts[path], lines[path]) for path in paths if path in texts}
+        tests = [path for path in sample.tests if path in texts]
+        return changed, {path: list_expectations(texts[path], executed[path]) for path in tests}
+
+    async def _record_lines(self, paths: Sequence[str]) -> dict[str, set[int]]:
+        """The lines that the checks execute; none of a check that does not pass here."""
+        real = {str(place): path for path in paths if (place := _find(self._sample.folder, path)) is not None}
         found: dict[str, set[int]] = {}
-        if checked.exit_code != 0:
-            return found
-        for file in sorted(folder.glob("*.lines")):
-            for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-                path, _, number = line.rpartition(":")
-                if path in real and number.isdigit() and int(number) in self.sample.changed[real[path]]:
-                    found.setdefault(real[path], set()).add(int(number))
+        for command in self._sample.checks:
+            checked = await self._check(command, lines=[*real], limit=None)
+            if checked is None or checked.exit_code != 0:
+                return {}
+            for name, lines in checked.lines.items():
+                found.setdefault(real[name], set()).update(lines)
         return found
 
-    async def _try(self, path: str, mutant: Mutant, text: str, ends: float) -> Checked:
-        file = self.place / path
-        file.write_text(mutant.source, encoding="utf-8", newline="")
-        try:
-            return await self._check(f"{mutant.line}-{mutant.kind.value}", ends, {})
-        finally:
-            file.write_text(text, encoding="utf-8", newline="")
+    async def _try(self, path: str, mutant: Mutant) -> bool:
+        """Try one mutant; whether others are worth trying."""
+        with _write(self._sample.folder, path, mutant, number=self._tried + 1) as written:
+            if not written:
+                return True
+            for command, seconds in self._sample.checks.items():
+                checked = await self._check(command, limit=max(LEAST, SLOWER * seconds))
+                if checked is None:
+                    return False
+                cause = checked.cause
+                if cause is not None and cause.failure is not CheckFailure.TIMEOUT and not is_work(cause.failure.value):
+                    return False
+                if checked.exit_code != 0:
+                    self._tried += 1
+                    return True
+        self._tried += 1
+        self._survivors.append(Survivor(path=path, line=mutant.line, before=mutant.before, after=mutant.after))
+        return True
 
-    async def _check(self, name: str, ends: float, env: Mapping[str, str]) -> Checked:
-        """Run the check in the copy; what Python compiled of another mutant is not found."""
-        own = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": str(self.scratch / "compiled")}
-        return await run_check(
-            self.sample.command,
-            self.processes,
-            folder=self.place,
-            log=self.scratch / f"{name}.log",
-            timeout=max(0.1, ends - time.monotonic()),
-            files=self.sample.files,
-            env={**own, **env},
-        )
+    async def _check(self, command: str, *, limit: float | None, lines: Sequence[str] = ()) -> Checked | None:
+        """Run a check where a slot is free, within the time that is left; None if there is none."""
+        sample = self._sample
+        async with sample.slots.take(Urgency.MUTANT):
+            left = self._ends - time.monotonic()
+            if left <= 0:
+                return None
+            return await run_check(
+                command,
+                self._processes,
+                folder=sample.folder,
+                log=sample.log,
+                timeout=min(one for one in (left, limit) if one is not None),
+                files=sample.files,
+                env={"PYTHONDONTWRITEBYTECODE": "1"},
+                hold=sample.hold,
+                lines=lines,
+            )
 
 
-def _read(file: Path) -> str | None:
+@contextmanager
+def _write(folder: Path, path: str, mutant: Mutant, *, number: int) -> Iterator[bool]:
+    """The file with the mutant in it, for the time of the block; whether that can be.
+
+    Its time is none that the file has had before: else Python would take what it compiled of it then.
+    """
+    place = _find(folder, path)
+    if place is None:
+        yield False
+        return
+    before = place.stat()
+    raw = place.read_bytes()
     try:
-        with file.open(encoding="utf-8", newline="") as opened:
-            return opened.read()
+        place.write_bytes(mutant.source.encode("utf-8"))
+        os.utime(place, (before.st_atime, before.st_mtime - 10 * number))
+        yield True
+    finally:
+        place.write_bytes(raw)
+        os.utime(place, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _find(folder: Path, path: str) -> Path | None:
+    """Where a file is; None for a link, and for what leads out of the folder."""
+    try:
+        place = contain(folder, path)
+    except InvalidInput:
+        return None
+    return place if place == folder.resolve() / path and place.is_file() else None
+
+
+def _read(folder: Path, path: str) -> str | None:
+    place = _find(folder, path)
+    try:
+        if place is None or place.stat().st_size > MOST_BYTES:
+            return None
+        return place.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return None

@@ -7,17 +7,17 @@ that agents, checks and landings of other steps go on.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 
 import anyio
 
-from drumline.core.events import PlanMirrored, StepFinished
+from drumline.core.events import DocumentWritten, FileWritten, PlanMirrored, StepFinished
 from drumline.core.ids import RunId, StepId, Stream, Token
 from drumline.core.mirror import Wanted, expected_marks, outstanding, wanted
 from drumline.core.plan import Marks, Problem, Status, Step
 from drumline.core.schedule import Surroundings, assignee
 from drumline.core.state import RunState
+from drumline.core.words import StepEnd
 from drumline.engine.figures import complete
 from drumline.engine.kit import Kit
 from drumline.engine.refusals import explain_refusal
@@ -25,26 +25,13 @@ from drumline.errors import InvalidInput, NotNow
 from drumline.ports.journal import Addition
 from drumline.ports.planfiles import Account
 from drumline.record import Record, field, replace
+from drumline.walltimes import parse_iso, write_iso
 
 DONE = Marks(status=Status.DONE)
 REFUSED = "refused"
 """The code of a problem that is not the plan's: its files cannot be written."""
 RENEWALS = 4
 """A held claim's time is renewed this many times before it could be taken for stale."""
-
-
-def iso(seconds: float) -> str:
-    """A wall time as the plan's files write it."""
-    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def parse_iso(text: str) -> float | None:
-    """The wall time of a claim; a date alone means its beginning; None if it says nothing usable."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 class Outbox(Record):
@@ -65,7 +52,7 @@ class Outbox(Record):
 
     async def claim(self, run: RunState, step: Step, *, replacing: Marks) -> PlanMirrored | None:
         """Mark a step as ours in place of the given marks; None if others stand there by now."""
-        marks = Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=iso(self.kit.clock.now()))
+        marks = Marks(status=Status.CLAIMED, assignee=assignee(run), claimed_at=write_iso(self.kit.clock.now()))
         return await self._write(step, Wanted(marks=marks), replacing=replacing)
 
     async def mirror(self, run: RunState, step: Step, *, claimed: bool) -> PlanMirrored | None:
@@ -79,6 +66,21 @@ class Outbox(Record):
         except OSError as error:
             self.complain(error)
             return None
+
+    async def deliver(self, run: RunState, wanted: DocumentWritten) -> FileWritten | None:
+        """Put a document in its place; None if that cannot be for now, or if somebody else's stands there."""
+        put = partial(self.kit.planfiles.put, wanted.path, wanted.text, before=run.documents.get(wanted.path, ""))
+        try:
+            if await anyio.to_thread.run_sync(put):
+                return FileWritten(step=wanted.step, path=wanted.path, digest=wanted.digest)
+            self._report("somebody else's file stands where a document belongs; it is left alone", where=wanted.path)
+        except NotNow as late:
+            self._report(f"{late}; the next start of the run writes it", where=wanted.path)
+        except InvalidInput as error:
+            self._report(str(error), where=wanted.path)
+        except OSError as error:
+            self.complain(error)
+        return None
 
     async def account(self, account: Account) -> None:
         """Bring the plan's books up to date; what is unreadable or refused for now is booked with the next change."""
@@ -119,7 +121,7 @@ class Outbox(Record):
             return False
         if self._over.get(step.id) == (step, finished, last):
             return True
-        plain = finished.state == "done" and last.marks == DONE and not finished.reason
+        plain = finished.state is StepEnd.DONE and last.marks == DONE and not finished.reason
         if plain and last.ticked == tuple([check.line for check in step.checks if check.line]):
             return True  # nearly all of a long run, told apart without further ado
         over = not outstanding(run, step, wanted(run, step, last.marks, claimed_at=""))
@@ -150,7 +152,7 @@ class Outbox(Record):
             since = parse_iso(shown)
             if since is not None and now - since < self.kit.stale_claim / RENEWALS:
                 return shown
-        return iso(now)
+        return write_iso(now)
 
     async def _write(self, step: Step, want: Wanted, *, replacing: Marks) -> PlanMirrored | None:
         write = partial(self.kit.planfiles.write, step, want.marks, ticked=want.ticked, unless=replacing)
@@ -169,7 +171,7 @@ class Outbox(Record):
 async def block_unmarked(kit: Kit, run: RunId, step: StepId, *, token: Token, error: OSError) -> None:
     """Block a claimed step whose file the machine does not let us mark, and give its claim back."""
     reason = f"its file cannot be marked: {explain_refusal(error)}"
-    finished = StepFinished(step=step, state="blocked", reason=reason)
+    finished = StepFinished(step=step, state=StepEnd.BLOCKED, reason=reason)
     try:
         await kit.store.append({Stream(run): Addition(events=complete(kit.store, run, [finished]))})
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drumline.core import commands as cmd
 from drumline.core.stepstate import StepState
-from drumline.engine.nodes import attempt, check, compare, land, workspace
+from drumline.engine.nodes import attempt, check, compare, land, mutate, workspace
 from drumline.engine.nodes.stepwork import Note, StepWork
 from drumline.record import Record
 
@@ -30,8 +30,12 @@ class StepPerformer(Record):
                 return check.intend(command, state)
             case cmd.Compare():
                 return compare.intend(command)
+            case cmd.Mutate():
+                return mutate.intend(state)
             case cmd.Land():
                 return await land.intend(self.work, state)
+            case cmd.Rebase():
+                return Note()  # until it is recorded, a takeover brings the workspace back to the former base
             case _:
                 raise AssertionError(f"{command!r} is not an act of a step")
 
@@ -46,7 +50,11 @@ class StepPerformer(Record):
                 return await check.act(self.work, command, state)
             case cmd.Compare():
                 return await compare.act(self.work, command, state)
+            case cmd.Mutate():
+                return await mutate.act(self.work, state)
             case cmd.Land():
                 return await land.act(self.work, state)
+            case cmd.Rebase(onto=onto):
+                return await land.rebase(self.work, state, onto)
             case _:
                 return Note()

@@ -13,25 +13,29 @@ from drumline.core import events as ev
 from drumline.core.commands import SettleBranch
 from drumline.core.ids import DriverId, RunId, StepId, Token
 from drumline.core.orders import orders_for
-from drumline.core.plan import Marks, Problem, Severity, Step
+from drumline.core.plan import RUN_WALKS, Marks, Problem, Severity, Step
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
 from drumline.core.steprules import recover
+from drumline.core.words import StepEnd
 from drumline.engine.books import Books
 from drumline.engine.branchwatch import BranchWatch
 from drumline.engine.closing import Recover
 from drumline.engine.driver import Driver
+from drumline.engine.flow.runwalks import RunWalks
 from drumline.engine.flow.stepflow import USUAL_FLOW, open_step_walk
 from drumline.engine.kills import repeat_killed
 from drumline.engine.kit import FlowServices, Kit, Observer, Tools
+from drumline.engine.nodes.plan import file_correction
 from drumline.engine.nodes.stepwork import StepWork
-from drumline.engine.outbox import Outbox, block_unmarked, parse_iso
+from drumline.engine.outbox import Outbox, block_unmarked
 from drumline.engine.planwatch import OtherRuns, PlanWatch
 from drumline.engine.tidying import tidy_up
 from drumline.engine.upkeep import StepWalk
 from drumline.engine.vetting import Vetting
 from drumline.errors import GitError
 from drumline.ports.journal import Claim, Recorded
+from drumline.walltimes import parse_iso
 
 Complain = Callable[[Sequence[Problem]], None]
 
@@ -55,6 +59,7 @@ class PlanUpkeep:
         self._branch = BranchWatch(workspaces=kit.workspaces)
         self._booked = 0
         self._flows: FlowServices | None = None
+        self._run_walks = RunWalks(open_flows=self._open_flows)
         self._me: DriverId
         self._tools: Tools
 
@@ -66,11 +71,12 @@ class PlanUpkeep:
     def open_walk(self, run: RunState, step: Step, token: Token) -> StepWalk:
         """The walk of the flow that a step names, or of the shipped one."""
         work = StepWork(kit=self.kit, tools=self._tools, orders=orders_for(run, step), run=run)
+        flows, name = self._open_flows(), run.flow_of(step) or USUAL_FLOW
+        return open_step_walk(work, flows, name, driver=self._me, token=token, warn=self._warn, recover=self.recover)
+
+    def _open_flows(self) -> FlowServices:
         self._flows = self._flows or self.kit.open_flows()
-        name = run.flow_of(step) or USUAL_FLOW
-        return open_step_walk(
-            work, self._flows, name, driver=self._me, token=token, warn=self._warn, recover=self.recover
-        )
+        return self._flows
 
     def _warn(self, text: str) -> None:
         self.complain([Problem(code="flow", message=text, where="", severity=Severity.WARNING)])
@@ -89,6 +95,12 @@ class PlanUpkeep:
         """Bring the files of all steps up to date that no other driver is working on, unless the plan is gone."""
         if self._plan.gone is not None:
             return
+        for planned in [run.corrections[name] for name in sorted(run.unfiled)]:
+            if planned.origin not in held:  # who planned it has died, or was let go, before it was written
+                yield await file_correction(self.kit.planfiles, run, planned)
+        for wanted in list(run.unwritten.values()):
+            if (delivered := await self._outbox.deliver(run, wanted)) is not None:
+                yield delivered
         for step in self._outbox.overdue(run, self._plan.known(run).marks, held):
             held = self.store.held(run.id)  # the write before may have waited seconds for a git of the user's
             if step.id in held and not (step.id in walks and self._outbox.is_claimed(run, step.id)):
@@ -118,14 +130,17 @@ class PlanUpkeep:
             unmerged=unmerged,
             branch=self._branch.branch,
             quiet=self._branch.quiet,
+            pending=self._run_walks.find_pending(run),
         )
 
     def look_again(self, step: Step, around: Surroundings) -> Surroundings:
         """With what the step's file says now."""
-        return self._outbox.look(step, around)
+        return around if step.id in RUN_WALKS else self._outbox.look(step, around)
 
     async def claim(self, run: RunState, step: Step, around: Surroundings) -> list[ev.Event] | None:
-        """Mark the step as ours in its file; somebody else's mark in it wins."""
+        """Mark the step as ours in its file; somebody else's mark in it wins. A walk of the run itself has no file."""
+        if step.id in RUN_WALKS:
+            return []
         mirrored = await self._outbox.claim(run, step, replacing=around.marks.get(step.id, Marks()))
         return None if mirrored is None else [mirrored]
 
@@ -156,11 +171,11 @@ class PlanUpkeep:
         self._branch.due = self._branch.due or walk.was_refused
 
     async def clear_away(self, run: RunState, step: StepId) -> None:
-        """Remove the workspace of a step that is done."""
+        """Leave the workspace of a step that is done to the next one."""
         finished = run.finished.get(step)
-        if finished is not None and finished.state == "done":
+        if finished is not None and finished.state is StepEnd.DONE:
             with contextlib.suppress(GitError, OSError):
-                await self.kit.workspaces.remove(step)
+                await self.kit.workspaces.release(step)
 
     async def leave(self, run: RunState, driver: DriverId) -> None:
         """Remove workspaces that nobody needs any more."""

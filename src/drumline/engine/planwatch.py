@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from drumline.core import events as ev
 from drumline.core.edits import compare
 from drumline.core.ids import StepId
+from drumline.core.needs import settled
 from drumline.core.plan import Marks, Problem, Reading, Status
-from drumline.core.schedule import settled
 from drumline.core.state import RunState
 from drumline.core.task import is_task
 from drumline.engine.loading import load_run
@@ -112,4 +112,4 @@ class OtherRuns(Record):
     def _list_live(self, run: RunState) -> list[RunState]:
         live = [other for other in self.store.runs() if other != run.id and self.roster.drivers(other)]
         states = [load_run(self.store, other).state for other in live]
-        return [state for state in states if state.flow is None and state.begun.plan == run.begun.plan]
+        return [state for state in states if state.begun.plan == run.begun.plan]

@@ -64,6 +64,7 @@ class RedactedAgent(Record):
             outcome,
             message=hide(outcome.message),
             question=hide(outcome.question),
+            permissions=tuple(map(hide, outcome.permissions)),
             structured=self.redaction.hide_value(outcome.structured),
             notices=tuple(hide(notice) for notice in outcome.notices),
         )

@@ -6,13 +6,16 @@ The rule: the report lies outside of the workspace, and a check runs the same if
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from drumline.core.testids import FAILED, PASSED, SKIPPED, name_file
 from drumline.record import Record, field
 
 MOST_BYTES = 64_000_000
+LINES = "lines"
+WATCHED = "DRUMLINE_LINES"
 _WORST = {PASSED: 0, SKIPPED: 1, FAILED: 2}
 
 
@@ -47,6 +50,30 @@ def find_outcomes(log: Path) -> Mapping[str, str] | None:
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def watch_lines(folder: Path, files: Sequence[str]) -> dict[str, str]:
+    """The variables by which Python tells which lines of these files it executes; none if nobody asks."""
+    if not files:
+        return {}
+    place = folder / LINES
+    place.mkdir()
+    (place / "files").write_text("\n".join(files), encoding="utf-8")
+    return {WATCHED: str(place)}
+
+
+def read_lines(folder: Path, files: Sequence[str]) -> dict[str, list[int]]:
+    """What was executed of the files that were asked about."""
+    told: list[str] = []
+    for file in sorted((folder / LINES).glob("*.lines")) if files else ():
+        with suppress(OSError):
+            told += file.read_bytes()[:MOST_BYTES].decode("utf-8", "surrogateescape").splitlines()
+    found: dict[str, set[int]] = {}
+    for line in told:
+        path, _, number = line.rpartition(":")
+        if path in files and number.isdecimal():
+            found.setdefault(path, set()).add(int(number))
+    return {path: sorted(lines) for path, lines in found.items()}
 
 
 def _name(log: Path) -> Path:

@@ -20,7 +20,10 @@ OVER = frozenset({"done", SKIPPED})
 
 
 async def tidy_up(kit: Kit, run: RunState, driver: DriverId) -> None:
-    """Remove the workspaces of steps that are done, skipped or cancelled with the run, and take dead drivers off."""
+    """Remove the workspaces of steps that are skipped or cancelled with the run, and those that no step has.
+
+    Another driver of the run makes new ones. Dead drivers are taken off.
+    """
     for step in [step for step in {*run.finished, *run.working} if not needs_workspace(run, step)]:
         token = kit.store.take(run.id, step, driver) if kit.workspaces.path(step).exists() else None
         if token is None:
@@ -30,6 +33,8 @@ async def tidy_up(kit: Kit, run: RunState, driver: DriverId) -> None:
                 await kit.workspaces.retire(step, choose_label(run, step))
         finally:
             kit.store.release(run.id, step, token)
+    with contextlib.suppress(GitError, OSError):
+        await kit.workspaces.drop_released()
     # A dead driver's supervisors may need a moment to end.
     await anyio.to_thread.run_sync(kit.roster.clear_dead)
 

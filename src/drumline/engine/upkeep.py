@@ -15,6 +15,7 @@ from drumline.core.ids import DriverId, RunId, StepId, Token
 from drumline.core.plan import Step
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
+from drumline.engine.trials import Afterwards
 from drumline.ports.clock import Clock
 from drumline.ports.journal import Claim, Recorded, Store
 from drumline.ports.roster import Roster
@@ -31,6 +32,11 @@ class StepWalk(Protocol):
     @property
     def token(self) -> Token:
         """The claim's token."""
+        ...
+
+    @property
+    def afterwards(self) -> Afterwards | None:
+        """What is left to do once the step is done; None if there is nothing, or if it is not done."""
         ...
 
     @property

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from drumline.core import gates
 from drumline.core.ids import StepId
+from drumline.core.needs import settled
 from drumline.core.plan import Step
-from drumline.core.schedule import settled
 from drumline.core.state import RunState
 from drumline.core.trust import Brought
 from drumline.engine.brought import list_step_commands

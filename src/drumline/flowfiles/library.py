@@ -21,7 +21,7 @@ from drumline.core.flow.model import Flow
 from drumline.errors import InvalidFlow, InvalidInput
 from drumline.flowfiles.reading import FlowReading, check_flow, read_copy, read_flow
 from drumline.ports.library import Callee
-from drumline.profiles import DEFAULT, PLACE, Profiles
+from drumline.profiles import DEFAULT, OTHER, PLACE, Profiles
 from drumline.record import Record, field
 
 SHIPPED = Path(drumline.__file__).parent / "flows"
@@ -56,7 +56,7 @@ class FlowLibrary(Record):
 
         A guess is the default agent; its warning says how to choose another, the same words for the same name.
         """
-        if name == DEFAULT:
+        if name in (DEFAULT, OTHER):
             return Callee(agent=self._find_default(name))
         if ":" in name:
             return Callee(agent=self.override or name)

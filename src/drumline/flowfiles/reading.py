@@ -13,8 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from drumline.core.flow.edges import Place
-from drumline.core.flow.fields import FLOW_FIELDS, KINDS, NODE_FIELDS, KindRule
+from drumline.core.flow.fields import FLOW_FIELDS, NODE_FIELDS, KindRule
 from drumline.core.flow.inspection import Locate, Surroundings
+from drumline.core.flow.kinds import KINDS
 from drumline.core.flow.model import VERSION, Flow, Node, NodeId
 from drumline.core.flow.validation import validate
 from drumline.core.plan import Problem, Severity

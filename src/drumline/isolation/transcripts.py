@@ -17,8 +17,14 @@ from drumline.core.redaction import Redaction
 
 OWN = 0o700
 """Mode of a folder of logs: what is in it is for its owner alone, whoever makes the files."""
+HAPPENINGS = ".happenings"
 SMALL = 64 * 1024
 """Bytes that are looked through faster than another thread begins to."""
+
+
+def name_happenings(log: Path) -> Path:
+    """Where it is kept what an agent did that has this log; it is redacted and set aside with the log."""
+    return log.with_name(f"{log.name}{HAPPENINGS}")
 
 
 def begin_log(path: Path) -> Path:
@@ -26,8 +32,11 @@ def begin_log(path: Path) -> Path:
     path.parent.mkdir(mode=OWN, parents=True, exist_ok=True)
     if path.exists():
         literal = path.stem.replace("[", "[[]")
-        aside = sum(1 for _ in path.parent.glob(f"{literal}.lost-*"))
-        path.rename(path.with_name(f"{path.stem}.lost-{aside + 1}{path.suffix}"))
+        aside = sum(1 for _ in path.parent.glob(f"{literal}.lost-*{path.suffix}"))
+        lost = path.with_name(f"{path.stem}.lost-{aside + 1}{path.suffix}")
+        path.rename(lost)
+        with suppress(FileNotFoundError):
+            name_happenings(path).rename(name_happenings(lost))
     return path
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from drumline.core.ids import StepId
 from drumline.core.taxonomy import Failure
 from drumline.errors import InvalidInput
 from drumline.models.guard import GuardedAgent
@@ -16,9 +15,6 @@ from drumline.models.toolbox import WRITING, choose_tools
 from drumline.ports.agents import Agent, Assignment, Outcome
 from drumline.ports.models import Answer, Question
 from drumline.record import Record, replace
-
-STEP = StepId("flow")
-"""What stands for the step where there is none, in scripts and in an agent's environment."""
 
 
 class ScriptedModels(Record):
@@ -64,7 +60,7 @@ def assign(question: Question, *, attempt: int, read_only: bool) -> Assignment:
     prompt = "\n\n".join(part for part in (question.instructions, *skills, question.prompt) if part)
     return Assignment(
         run=question.run,
-        step=STEP,
+        step=question.step,
         node=question.node,
         attempt=attempt,
         prompt=prompt,

@@ -62,7 +62,7 @@ class BuiltinAgent(Record):
         return assignment.model or self.model or self.tiers.get(tier) or find_default(tier, self.environ)
 
     async def _work(self, assignment: Assignment, model: str) -> Outcome:
-        from drumline.models.errand import Equipment, Errand
+        from drumline.models.builtin_session import BuiltinSession, Equipment
 
         secrets = find_secrets(self.environ, *(server.env.values() for server in self.servers.values()))
         equipment = Equipment(
@@ -73,22 +73,22 @@ class BuiltinAgent(Record):
             loan=self.loan,
             servers=self.servers,
         )
-        errand = Errand(assignment, equipment)
+        session = BuiltinSession(assignment, equipment)
         found: list[Outcome] = []
         silent = False
         async with anyio.create_task_group() as tasks:
 
             async def watch() -> None:
                 nonlocal silent
-                await errand.wait_silence()
+                await session.wait_silence()
                 silent = True
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(watch)
             with anyio.move_on_after(assignment.timeout):
-                found.append(await errand.run())
+                found.append(await session.run())
             tasks.cancel_scope.cancel()
-        return found[0] if found else errand.explain_stop(silent=silent)
+        return found[0] if found else session.explain_stop(silent=silent)
 
 
 def _check_provider(name: str) -> None:

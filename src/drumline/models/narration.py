@@ -63,17 +63,19 @@ class Narration:
             case ToolReturnPart():
                 said = part.model_response_str()
                 self.write(f"{part.tool_name} says", said)
-                if (path := self._edits.pop(part.tool_call_id, "")) and not said.startswith("error:"):
-                    yield Happening(kind="edit", text=path)
+                failed, call = said.startswith("error:"), part.tool_call_id
+                if (path := self._edits.pop(call, "")) and not failed:
+                    yield Happening(kind="edit", text=path, call=call)
+                yield Happening(kind="result", call=call, failed=failed, detail=self._secrets.hide(said))
             case RetryPromptPart():
                 self.write("told to try again", part.model_response())
 
     def _read_call(self, part: ToolCallPart) -> Iterator[Happening]:
         given = part.args_as_dict()
-        path = str(given.get("path", ""))
+        path, call = str(given.get("path", "")), part.tool_call_id
         if part.tool_name == "exec":
-            yield Happening(kind="command", text=self._secrets.hide(str(given.get("command", ""))))
+            yield Happening(kind="command", text=self._secrets.hide(str(given.get("command", ""))), call=call)
         elif part.tool_name in EDITORS:
-            self._edits[part.tool_call_id] = path
+            self._edits[call] = path
         else:
-            yield Happening(kind="tool", text=f"{part.tool_name} {path}".strip())
+            yield Happening(kind="tool", text=f"{part.tool_name} {path}".strip(), call=call)

@@ -6,7 +6,7 @@ It is asked last: what another format would recognise is never taken for a mere 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from drumline.core.ids import StepId
@@ -46,7 +46,7 @@ class ChecklistGrammar:
 
     def order(self, tasks: TaskList, outline: Outline, path: str) -> Order:
         """Each needs the one before it."""
-        steps = [(task.id, task.entry) for task in tasks.tasks]
+        steps = [(task.id, task.entry) for task in tasks.tasks if not task.skipped]
         return Order(needs=chain(tasks.tasks), manual=assign_criteria(tasks.criteria, outline, steps))
 
 
@@ -69,6 +69,14 @@ def chain(tasks: Sequence[Task]) -> list[tuple[StepId, ...]]:
     before: list[tuple[StepId, ...]] = [()]
     before += [(task.id,) for task in tasks]
     return before[: len(tasks)]
+
+
+def find_list(place: Path, *, beside: Collection[str]) -> Path:
+    """The tasks.md of a tool that keeps other documents `beside` it; its folder and those documents stand for it."""
+    if place.is_dir():
+        return find_file(place, NAMES[:1])
+    tasks = place.with_name(NAMES[0])
+    return tasks if place.name in beside and tasks.is_file() else place
 
 
 def find_file(place: Path, names: Sequence[str]) -> Path:

@@ -134,6 +134,10 @@ _NOT_COMMANDS = (
     (re.compile(r"^(?:const|let|var|def|class|return|interface|func|fn|async|await)\s"), "a line of code"),
     (re.compile(r"^(?:from\s+\S+\s+import\s|import\s+(?:[{*]|\w+\s+from\s))"), "a line of code"),
     (re.compile(r"^[\\<@#%&*=>|)\]},:;+?-]"), "not written as a command"),
+    (
+        re.compile(r"^(?:(?:ba|da|k|z)?sh|node|ruby|perl|python[\d.]*)(?:\s+-[A-Za-z]+)+(?<![-\s][cemV])$"),
+        "an interpreter without a file",
+    ),
     (re.compile(r"^[A-Z][A-Za-z]*(?:\s+(?:&|[A-Za-z]+))+[.!]?$"), "a sentence"),
     (
         re.compile(r"^(?:the|a|an|all|no|each|every|it|is|should|must|when|that|verify|ensure|confirm)\s", re.I),

@@ -18,6 +18,7 @@ from drumline.errors import InvalidInput
 from drumline.planfiles.correction import native_file
 from drumline.planfiles.folder import Beside, Contents, FolderFiles, Overview, list_names
 from drumline.planfiles.linear import LinearFiles
+from drumline.planfiles.preamble import read_preamble
 from drumline.planfiles.rootfile import add_row, compare, read_root
 from drumline.planfiles.rootmarks import show_marks
 from drumline.planfiles.stepfile import NATIVE, Form, StepFile, parse_step
@@ -78,7 +79,14 @@ class DagLayout:
             return Overview(problems=() if ROOT in contents.unreadable else (missing,))
         root = read_root(text, path)
         problems = (*root.problems, *compare(root, path, contents.steps, contents.marks))
-        return Overview(title=root.title, autonomy=root.autonomy, flow=root.flow, problems=problems)
+        return Overview(
+            title=root.title,
+            autonomy=root.autonomy,
+            flow=root.flow,
+            require=root.require,
+            preamble=read_preamble(text),
+            problems=problems,
+        )
 
     def supplement(self, _beside: Beside) -> str:
         """Nothing: a step's file is whole."""

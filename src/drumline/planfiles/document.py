@@ -17,6 +17,7 @@ from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
 from drumline.planfiles.drafts import PlanLock, put_file, until_settled
+from drumline.planfiles.placing import Placeless
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, decode, digest, escape_glob, read_bytes
 from drumline.planfiles.stepfile import replace_spans
 from drumline.ports.planfiles import Account, Correction
@@ -42,9 +43,11 @@ class Parsed(Record):
     title: str = ""
     ticket: str = ""
     autonomy: str = ""
+    require: str = ""
     complexity: str = ""
     express: bool = False
     acceptance: tuple[Acceptance, ...] = ()
+    preamble: str = ""
 
 
 class Dialect(Protocol):
@@ -73,7 +76,7 @@ class Dialect(Protocol):
         ...
 
 
-class DocumentFiles:
+class DocumentFiles(Placeless):
     """One plan in one file. `file` and `repo` are real paths; all drivers of a plan must name the same `locks`."""
 
     def __init__(self, file: Path, dialect: Dialect, *, repo: Path, locks: Path | None = None) -> None:
@@ -182,9 +185,11 @@ class DocumentFiles:
             format=self._dialect.name,
             title=parsed.title or self._name,
             autonomy=parsed.autonomy,
+            require=parsed.require,
             ticket=parsed.ticket,
             complexity=parsed.complexity,
             express=parsed.express,
+            preamble=parsed.preamble,
             steps=parsed.steps,
         )
 

@@ -7,6 +7,7 @@ A drawing with a node that names no step is not judged, for it may show anything
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -36,7 +37,7 @@ class Drawing(Record):
 
     def differs(self, steps: Sequence[Step]) -> str:
         """How the drawing and the steps disagree, in a sentence; "" if they agree or cannot be compared."""
-        known = {_key(step.id): str(step.id) for step in steps}
+        known = _spell([str(step.id) for step in steps])
         named = {name: _find_step(name, label, known) for name, label in self.labels.items()}
         strange = next((name for name, step in named.items() if not step and _STEP.fullmatch(name)), "")
         if strange and any(named.values()):
@@ -98,7 +99,14 @@ def _nodes(part: str) -> Iterator[tuple[str, str]]:
 def _find_step(name: str, label: str, known: dict[str, str]) -> str:
     """The step a node stands for: by its name, or by the first word of its label."""
     word = re.split(r"[\s:<,(]", label.strip(), maxsplit=1)[0]
-    return known.get(_key(name)) or known.get(_key(word)) or ""
+    spellings = (name, word, _key(name), _key(word))
+    return next((known[each] for each in spellings if each in known), "")
+
+
+def _spell(ids: Sequence[str]) -> dict[str, str]:
+    """The steps by their ids, and without dots and dashes where that is the spelling of one id alone."""
+    keys = Counter(map(_key, ids))
+    return {_key(each): each for each in ids if keys[_key(each)] == 1} | {each: each for each in ids}
 
 
 def _key(text: str) -> str:

@@ -24,6 +24,7 @@ from drumline.planfiles.correction import add_need, newline_of, require_legal
 from drumline.planfiles.drafts import PlanLock, Seen, put_file, until_settled
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.known import Known
+from drumline.planfiles.placing import Placeless
 from drumline.planfiles.source import BOM, NEWLINE, decode, digest, escape_glob, read_bytes
 from drumline.planfiles.stamps import Stamps
 from drumline.planfiles.stepfile import Form, StepFile, parse_marks
@@ -55,6 +56,8 @@ class Overview(Record):
     title: str = ""
     autonomy: str = ""
     flow: str = ""
+    require: str = ""
+    preamble: str = ""
     problems: tuple[Problem, ...] = ()
 
 
@@ -134,7 +137,7 @@ class _Scan:
     problems: list[Problem] = field(default_factory=list)
 
 
-class FolderFiles:
+class FolderFiles(Placeless):
     """One plan directory. `root` and `repo` are real paths; all drivers of a plan must name the same `locks`."""
 
     keeps_books = False
@@ -315,7 +318,7 @@ class FolderFiles:
 
     def _plan(self, words: Overview) -> Plan:
         plan = Plan(name=self._name, path=self._path, format=self._layout.format, title=words.title or self._name)
-        return replace(plan, autonomy=words.autonomy, flow=words.flow)
+        return replace(plan, autonomy=words.autonomy, flow=words.flow, require=words.require, preamble=words.preamble)
 
     def _judge(self, plan: Plan, lines: Mapping[str, int], unread: Collection[StepId]) -> Sequence[Problem]:
         """What is wrong with the steps together; found anew only if more than marks has changed since the last time."""

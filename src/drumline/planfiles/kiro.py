@@ -12,7 +12,7 @@ from pathlib import Path
 
 from drumline.core.outlook import todo
 from drumline.core.plan import Acceptance, Problem, Reading, Status, Step
-from drumline.planfiles.checklist import chain, find_file
+from drumline.planfiles.checklist import chain, find_list
 from drumline.planfiles.document import Parsed
 from drumline.planfiles.kiro_graph import read_graph
 from drumline.planfiles.outline import Entry, Outline, read_outline
@@ -25,6 +25,8 @@ from drumline.record import replace
 
 FILE = "tasks.md"
 REQUIREMENTS = "requirements.md"
+BESIDE = (REQUIREMENTS, "design.md")
+"""Documents that belong to the same spec."""
 IDS = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,4}){0,4}[a-z]?(?=[.):*\s])")
 _NAMED = re.compile(
     r"(?<![A-Za-z])Requirements?\s*:?\s*((?:[0-9]+(?:\.[0-9]+)?[a-z]?(?:\s*(?:,|-|–|and|&)\s*)?)+)", re.IGNORECASE
@@ -63,12 +65,12 @@ class KiroFiles(TaskListFiles):
     """One tasks.md, given as the file or as the folder of its spec."""
 
     def __init__(self, place: Path, *, repo: Path, locks: Path | None = None) -> None:
-        super().__init__(find_file(place, (FILE,)), KiroGrammar(), repo=repo, locks=locks)
+        super().__init__(find_list(place, beside=BESIDE), KiroGrammar(), repo=repo, locks=locks)
 
     @staticmethod
     def recognise(place: Path) -> bool:
         """Whether it lies where Kiro keeps its specs, or names requirements as Kiro does."""
-        file = place / FILE if place.is_dir() else place
+        file = place / FILE if place.is_dir() else find_list(place, beside=BESIDE)
         text = read_document(file)
         if not _SIGN.search(text):
             return False

@@ -20,11 +20,12 @@ from drumline.planfiles.tasklist import TaskList, warning
 from drumline.record import Record
 
 _HEADING = re.compile(r"\b(?:dependenc(?:y|ies)|execution)\b.*\b(?:graph|waves?|order)\b|\bwaves\b", re.IGNORECASE)
-_ARROW = re.compile(r"\s*(?:-+>|=+>|→|⇒|-\.->)\s*(?:\|[^|]*\|)?")
-_LABEL = re.compile(r"\[[^\]\n]*\]|\([^)\n]*\)|\{[^}\n]*\}|\"[^\"\n]*\"")
+_ARROW = re.compile(r"(?:-{1,9}>|={1,9}>|→|⇒|-\.->)\s{0,9}(?:\|[^|>→⇒]*\|)?")
+_LABEL = re.compile(r"\[[^\[\]\n]*\]|\([^()\n]*\)|\{[^{}\n]*\}|\"[^\"\n]*\"")
 _TASK = re.compile(r"(?:\bTasks?\s+|\bT|\b)([0-9]+(?:[._][0-9]+)*[a-z]?)\b")
 _WAVE_LINE = re.compile(
-    r"^[\W_]*(?:wave|batch|level|phase)\s*#?[0-9]+[^:\n→>]{0,60}:[*_\s]*(.*)$", re.IGNORECASE | re.MULTILINE
+    r"^(?:[^\w\n]|_){0,40}(?:wave|batch|level|phase)\s*#?[0-9]+[^:\n→>]{0,60}:[*_\s]*(.*)$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _TELLS = re.compile(r"\b(?:depends on|blocked by|requires|after|before|wave)\b.*[0-9]|[0-9]\s*(?:-+>|→)", re.IGNORECASE)
 _WAVES = ("waves", "batches", "levels", "phases")

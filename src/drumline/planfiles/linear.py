@@ -21,6 +21,7 @@ from drumline.planfiles.correction import code_span, escape_heading, newline_of,
 from drumline.planfiles.document import Parsed, Span
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import Body, Bucket, parse_blocks, read_body
+from drumline.planfiles.preamble import read_preamble
 from drumline.planfiles.rootfile import read_root
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import (
@@ -99,7 +100,9 @@ class LinearDialect:
             texts={phase.id: NEWLINE.sub("\n", text[phase.start : phase.end]) for phase in phases},
             problems=tuple(problems),
             title=root.title,
+            preamble=read_preamble(text, steps=frozenset(phase.start for phase in phases)),
             autonomy=root.autonomy,
+            require=root.require,
             boxed=frozenset(phase.id for phase in phases if phase.boxes()),
         )
 

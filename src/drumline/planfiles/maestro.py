@@ -32,6 +32,7 @@ from drumline.planfiles.maestro_markdown import Section, read_drafts, read_secti
 from drumline.planfiles.maestro_phases import WORDS, count_problem, find_phases, to_steps, word_for
 from drumline.planfiles.maestro_sections import insert_section, tick_boxes
 from drumline.planfiles.markdown import read_body
+from drumline.planfiles.preamble import read_preamble
 from drumline.planfiles.sidecar import SUFFIX, Added, Sidecar
 from drumline.planfiles.source import (
     BOM,
@@ -165,6 +166,7 @@ class PlanDialect(_Phases):
             texts={StepId(draft.id): NEWLINE.sub("\n", draft.text) for draft in drafts},
             problems=(*front_problems, *problems, *agent_problems, *count_problem(drafts, complexity, f"{path}:1")),
             title=title or read_body(text, body, 0).title,
+            preamble=read_preamble(text, until=sections[0].start if sections else None),
             complexity=complexity,
         )
 

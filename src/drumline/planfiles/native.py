@@ -76,11 +76,14 @@ def _head(step: Step, marks: Marks) -> Iterable[str]:
         yield f"red_first: {yaml_list(red_first)}"
     tier = "" if step.tier == "standard" and not step.role else step.tier
     named = {"tier": tier, "agent": step.agent, "review": step.review, "role": step.role, "flow": step.flow}
+    named["require"] = step.require
     for key, value in named.items():
         if value:
             yield f"{key}: {yaml_text(value)}"
     if step.alone:
         yield "alone: true"
+    if step.tests:
+        yield "tests: true"
     if step.ordered and step.needs:
         yield "ordered: true"
     if step.estimate != 1.0:
@@ -106,6 +109,7 @@ def _root(plan: Plan, marks: Sequence[Marks], *, date: str) -> str:
             f"status: {'completed' if done else 'in-progress'}",
             *([f"autonomy: {plan.autonomy}"] if plan.autonomy else []),
             *([f"flow: {yaml_text(plan.flow)}"] if plan.flow else []),
+            *([f"require: {plan.require}"] if plan.require else []),
             "---",
             "",
             f"# {escape_heading(plan.title or plan.name)}",

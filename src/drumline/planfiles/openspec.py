@@ -11,16 +11,18 @@ from pathlib import Path
 
 from drumline.core.outlook import todo
 from drumline.core.plan import Acceptance, Problem, Reading, Step
-from drumline.planfiles.checklist import ChecklistGrammar, find_file
+from drumline.planfiles.checklist import ChecklistGrammar, find_list
 from drumline.planfiles.document import Parsed
 from drumline.planfiles.outline import read_outline
 from drumline.planfiles.sidecar import Sidecar
 from drumline.planfiles.source import NEWLINE, decode, read_bytes
-from drumline.planfiles.tasklist_files import TaskListFiles
+from drumline.planfiles.tasklist_files import TaskListFiles, TasksParsed
 from drumline.planfiles.tasklist_names import shorten
 from drumline.record import Record, replace
 
 FILE = "tasks.md"
+BESIDE = ("proposal.md", "design.md")
+"""Documents that belong to the same change."""
 SPECS = "specs/*/spec.md"
 MOST_ITEM = 300
 """Letters of a scenario where a person verifies it."""
@@ -50,12 +52,12 @@ class OpenspecFiles(TaskListFiles):
     """One tasks.md, given as the file or as the folder of its change."""
 
     def __init__(self, place: Path, *, repo: Path, locks: Path | None = None) -> None:
-        super().__init__(find_file(place, (FILE,)), OpenspecGrammar(), repo=repo, locks=locks)
+        super().__init__(find_list(place, beside=BESIDE), OpenspecGrammar(), repo=repo, locks=locks)
 
     @staticmethod
     def recognise(place: Path) -> bool:
         """Whether it lies in a change, or beside the proposal of one."""
-        file = place / FILE if place.is_dir() else place
+        file = place / FILE if place.is_dir() else find_list(place, beside=BESIDE)
         if file.name != FILE or not file.is_file():
             return False
         inside = "/openspec/changes/" in f"{file.parent.as_posix()}/"
@@ -76,8 +78,10 @@ class OpenspecFiles(TaskListFiles):
         if not doc.steps or not scenarios:
             return super()._reading(doc, notes, digests)
         items = tuple(f"Scenario {one.name}: {shorten(one.words, most=MOST_ITEM)}" for one in scenarios)
-        last = replace(doc.steps[-1], manual=(*doc.steps[-1].manual, *items))
-        reading = super()._reading(replace(doc, steps=(*doc.steps[:-1], last)), notes, digests)
+        skipped = doc.skipped if isinstance(doc, TasksParsed) else {}
+        last = next((step.id for step in reversed(doc.steps) if step.id not in skipped), doc.steps[-1].id)
+        steps = [replace(step, manual=(*step.manual, *items)) if step.id == last else step for step in doc.steps]
+        reading = super()._reading(replace(doc, steps=tuple(steps)), notes, digests)
         left = todo(reading)
         if not left:
             return reading

@@ -26,12 +26,16 @@ from pathlib import Path
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
 from drumline.core.validation import normal_path
+from drumline.core.words import DocumentKind
 from drumline.errors import InvalidInput
 from drumline.planfiles.correction import NOTHING, code_span, inherited, quote, split_needs, yaml_list, yaml_text
+from drumline.planfiles.drafts import until_settled
 from drumline.planfiles.folder import Beside, Contents, FolderFiles, Overview, list_names
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.markdown import Body, Bucket, read_body
-from drumline.planfiles.source import BOM, NEWLINE
+from drumline.planfiles.placing import put_document
+from drumline.planfiles.preamble import read_preamble
+from drumline.planfiles.source import BOM, NEWLINE, decode, read_bytes
 from drumline.planfiles.stepfile import Fields, Form, StepFile, neutral_digest, not_run, step_checks
 from drumline.ports.planfiles import Correction
 from drumline.record import replace
@@ -138,7 +142,8 @@ class PhasedLayout:
         """The title from the overview, and where handoffs disagree with the steps."""
         text = contents.beside.get(PLAN)
         title = "" if text is None else read_body(text, len(BOM) if text.startswith(BOM) else 0, 0).title
-        return Overview(title=title, problems=tuple(_handoff_problems(contents)))
+        preamble = read_preamble(text or "")
+        return Overview(title=title, preamble=preamble, problems=tuple(_handoff_problems(contents)))
 
     def supplement(self, beside: Beside) -> str:
         """The plan's notes, the newest if they are long."""
@@ -177,6 +182,25 @@ class PhasedFiles(FolderFiles):
             message = f"{place.name!r} is not a plan: give the directory that holds {STEPS}/, or its {PLAN}"
             raise InvalidInput(message, hint=f"drumline validate {place.parent.relative_to(repo)}")
         super().__init__(root, PhasedLayout(), repo=repo, locks=locks)
+
+    def place(self, kind: DocumentKind, step: Step) -> str:
+        """A handoff has the name of its step's file."""
+        return f"{self._prefix}{HANDOFFS}/{step.path.rpartition('/')[2]}" if kind is DocumentKind.HANDOFF else ""
+
+    def read_document(self, kind: DocumentKind, step: Step) -> str:
+        """The handoff in its place; one that cannot be read is a problem of the plan, and missing here."""
+        path = self.place(kind, step)
+        found = read_bytes(self._root / path.removeprefix(self._prefix), path) if path else None
+        text = decode(found, path) if isinstance(found, bytes) else None
+        return text.removeprefix(BOM) if isinstance(text, str) else ""
+
+    def put(self, path: str, text: str, *, before: str = "") -> str:
+        """Put a handoff in its place; see the port for the promise."""
+        folder, _, name = path.removeprefix(self._prefix).partition("/")
+        if folder != HANDOFFS or not _NAME.fullmatch(name) or (self._root / folder).is_symlink():
+            raise InvalidInput(f"{path!r} is no place of a handoff", hint=f"drumline validate {self._path}")
+        with self._lock.hold():
+            return until_settled(lambda: put_document(self._root / folder / name, text, before=before))
 
     @staticmethod
     def recognise(place: Path) -> bool:

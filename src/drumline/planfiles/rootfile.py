@@ -18,7 +18,7 @@ from drumline.planfiles.drawing import Drawing, read_drawing
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
 from drumline.planfiles.markdown import find_title
 from drumline.planfiles.source import BOM, line_starts
-from drumline.planfiles.stepfile import STATUSES
+from drumline.planfiles.stepfile import REQUIRED, STATUSES
 from drumline.ports.planfiles import Correction
 from drumline.record import Record, field
 
@@ -63,6 +63,7 @@ class RootFile(Record):
     title: str = ""
     autonomy: str = ""
     flow: str = ""
+    require: str = ""
     table: Table | None = None
     drawing: Drawing | None = None
     problems: tuple[Problem, ...] = field(default=())
@@ -74,17 +75,19 @@ def read_root(text: str, path: str) -> RootFile:
     front = read_frontmatter(text, path)
     if isinstance(front, Problem):
         start, first, problems = len(BOM) if text.startswith(BOM) else 0, 0, _milder(front)
-        autonomy = flow = ""
+        autonomy = flow = require = ""
     else:
         start, first = front.body, front.body_line
         problems = list(front.problems)
         autonomy = _read_autonomy(front, path, problems)
         flow = (front.text("flow") or "").strip()
+        require = _read_require(front, path, problems)
     tokens = _blocks().parse(text[start:])
     return RootFile(
         title=find_title(tokens),
         autonomy=autonomy,
         flow=flow,
+        require=require,
         table=next(_tables(tokens, first), None),
         drawing=read_drawing(tokens, first),
         problems=tuple(problems),
@@ -125,6 +128,16 @@ def _read_autonomy(front: Frontmatter, path: str, problems: list[Problem]) -> st
     where = f"{path}:{front.line('autonomy')}"
     problems.append(Problem(code="bad_autonomy", message=message, where=where, severity=Severity.WARNING))
     return MOST_ASKED
+
+
+def _read_require(front: Frontmatter, path: str, problems: list[Problem]) -> str:
+    require = front.text("require")
+    if require is not None and require.strip() in ("", *REQUIRED):
+        return require.strip()
+    message = f"the level {require!r} is not one of {', '.join(REQUIRED)}; read as {REQUIRED[-1]}, which asks most"
+    where = f"{path}:{front.line('require')}"
+    problems.append(Problem(code="bad_require", message=message, where=where, severity=Severity.WARNING))
+    return REQUIRED[-1]
 
 
 def _milder(problem: Problem) -> list[Problem]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Status
-from drumline.planfiles.checklist import find_file
+from drumline.planfiles.checklist import find_list
 from drumline.planfiles.outline import Entry, Kind, Outline, read_outline
 from drumline.planfiles.speckit_phases import Phase, find_phases
 from drumline.planfiles.speckit_prose import add_prose
@@ -20,8 +20,12 @@ from drumline.planfiles.tasklist_files import TaskListFiles, read_document
 from drumline.planfiles.tasklist_names import Named, take_name
 
 FILE = "tasks.md"
+BESIDE = ("plan.md", "spec.md", "research.md", "data-model.md", "quickstart.md")
+"""Documents that belong to the same feature."""
 IDS = re.compile(r"[A-Z]{1,3}[0-9]{3,4}[a-z]?(?:[.-][0-9]{1,2})?\b")
-_CHECKPOINT = re.compile(r"[\W_]{0,4}(?P<what>Checkpoint|Independent Test)[*_:\s]{0,8}(?P<words>.*)", re.IGNORECASE)
+_CHECKPOINT = re.compile(
+    r"[\W_]{0,4}(?P<what>Checkpoint|Independent Test)(?: criteria)?[*_:\s]{0,8}(?P<words>.*)", re.IGNORECASE
+)
 _SIGN = re.compile(r"\[P\]|\[US[0-9]+\]|^##+\s+Phase\s", re.MULTILINE)
 
 
@@ -58,12 +62,12 @@ class SpeckitFiles(TaskListFiles):
     """One tasks.md, given as the file or as the folder of its feature."""
 
     def __init__(self, place: Path, *, repo: Path, locks: Path | None = None) -> None:
-        super().__init__(find_file(place, (FILE,)), SpeckitGrammar(), repo=repo, locks=locks)
+        super().__init__(find_list(place, beside=BESIDE), SpeckitGrammar(), repo=repo, locks=locks)
 
     @staticmethod
     def recognise(place: Path) -> bool:
         """Whether it has boxes with ids, and phases, stories or `[P]`."""
-        text = read_document(place / FILE if place.is_dir() else place)
+        text = read_document(place / FILE if place.is_dir() else find_list(place, beside=BESIDE))
         if not _SIGN.search(text):
             return False
         boxes = [entry.words for entry in read_outline(text).entries if entry.box >= 0]
@@ -80,8 +84,9 @@ def _find_checkpoints(phases: Sequence[Phase], outline: Outline) -> Iterator[tup
     for phase in phases:
         headings = dict.fromkeys(number for task in phase.tasks for number in outline.around(task.entry.heading))
         items = [item for number in headings for item in told.pop(number, ())]
-        if items:
-            yield phase.tasks[-1].id, tuple(sorted(items, reverse=True))
+        last = next((task.id for task in reversed(phase.tasks) if not task.skipped), None)
+        if items and last is not None:
+            yield last, tuple(sorted(items, reverse=True))
 
 
 def _order_phases(phases: Sequence[Phase]) -> dict[StepId, list[StepId]]:

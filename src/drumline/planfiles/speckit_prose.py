@@ -19,16 +19,25 @@ from drumline.planfiles.tasklist import Task, warning
 _TOKEN = re.compile(
     r"(?P<not>\b(?:no|not|independent(?:ly)?|without|parallel with|parallel to)\b)"
     r"|(?P<needs>\b(?:depends?|depending|relies|builds?) (?:up)?on\b|\brequires?\b|\bneeds?\b|\bafter\b|\bblocked by\b)"
-    r"|(?P<before>\bbefore\b|\bblocks?\b|\bprecedes?\b|→|-{1,2}>|⇒)"
-    r"|(?P<phase>\bphases?\s+(?P<phase_no>[A-Z]?[0-9]+(?:\.[0-9]+)*))"
+    r"|(?P<before>\bbefore\b|\bblocks?\b|\bprecedes?\b|(?P<arrow>→|-{1,2}>|⇒))"
+    r"|(?P<phase>\bphases?\s+(?P<phase_no>[A-Z]?[0-9]+(?:\.[0-9]+)*)(?:\s*[-–]\s*(?P<last_no>[0-9]+)\b)?)"
     r"|(?P<story>\b(?:user\s+)?story\s+(?P<story_no>[0-9]+)|\bUS\s?-?(?P<us_no>[0-9]+)\b)"
     r"|(?P<task>\b[A-Z]{1,3}[0-9]{3,4}[a-z]?(?:[.-][0-9]{1,2})?\b)"
-    r"|(?P<to>\s*(?:-|–|—|\.\.|\bto\b|\bthrough\b)\s*)"
-    r"|(?P<stop>[.;](?:\s|$))|(?P<colon>:)",
+    r"|(?P<stop>[.;](?:\s|$)|\s—\s)"
+    r"|(?P<to>-|–|—|\.\.|\bto\b|\bthrough\b)|(?P<colon>[:|])",
     re.IGNORECASE,
 )
-_JOINT = re.compile(r"[\s,&+/()*_]*(?:and|or)?[\s,&+/()*_]*", re.IGNORECASE)
+_JOINTS = ("", "and", "or")
+"""What may stand between references that are one, beside signs."""
+_SIGNS = " \t,&+/()*_"
+_NEXT = re.compile(r"[\s*_`(\[–-]*")
+"""What may stand between an arrow and what it leads to."""
+MOST_WORDS = 8
+"""How many words may stand between a word such as after and what it is about: after completion of Phase 2."""
 _ABOUT = re.compile(r"depend|order|sequence|critical path", re.IGNORECASE)
+
+
+_REFERENCES = ("phase", "story", "task")
 
 
 class Relation(NamedTuple):
@@ -45,6 +54,7 @@ class _Names:
     def __init__(self, phases: Sequence[Phase], tasks: Sequence[Task]) -> None:
         self.order = {task.id: number for number, task in enumerate(tasks)}
         self._ids = [task.id for task in tasks]
+        self._numbers = [phase.number.upper() for phase in phases if phase.number]
         self._phases = {phase.number.upper(): tuple(t.id for t in phase.tasks) for phase in phases if phase.number}
         self._stories: dict[str, tuple[StepId, ...]] = {}
         for phase in phases:
@@ -53,11 +63,19 @@ class _Names:
 
     def find(self, token: re.Match[str]) -> tuple[StepId, ...]:
         if token["phase"]:
-            return self._phases.get(token["phase_no"].upper(), ())
+            return tuple(step for number in self._span_phases(token) for step in self._phases[number])
         if token["story"]:
             return self._stories.get(token["story_no"] or token["us_no"], ())
         found = StepId(token["task"])
         return (found,) if found in self.order else ()
+
+    def _span_phases(self, token: re.Match[str]) -> list[str]:
+        """The numbers of the phases that are named: one, or those from the first to the last."""
+        first, last = token["phase_no"].upper(), (token["last_no"] or token["phase_no"]).upper()
+        if first not in self._phases:
+            return []
+        end = self._numbers.index(last) if last in self._phases else -1
+        return self._numbers[self._numbers.index(first) : end + 1] or [first]
 
     def span(self, first: StepId, last: StepId) -> tuple[StepId, ...]:
         return tuple(self._ids[self.order[first] : self.order[last] + 1])
@@ -98,26 +116,32 @@ def _relations(tasks: Sequence[Task], outline: Outline, names: _Names) -> Iterat
 def _read_line(line: str, number: int, names: _Names, step: StepId | None) -> Iterator[Relation]:
     """Relations between the references of one line; in a task's own words the task is what they are about.
 
-    What a line is about stands before its colon, else directly before the word; what is meant, directly behind it.
+    What a line is about stands before its colon, else directly before the word, as do parts of it: the tasks of a phase
+    in a line about the phase. What is meant follows the word.
     """
     about: list[StepId] = [step] if step else []
     subject: list[StepId] = about
+    latest: list[StepId] = []
     objects: list[StepId] | None = None
     relation = ""
     denied = False
-    for kind, found in _read_tokens(line, names):
-        if kind == "reference" and relation:
+    for kind, found, near in _read_tokens(line, names):
+        if kind == "reference":
+            latest = found
+        if kind == "reference" and relation and near:
             objects = found if objects is None else objects
-        elif kind == "reference":
-            subject = about or found
+        elif kind == "reference" and objects is None:
+            relation = ""
+            subject = found if not about or {*found} < {*about} else about
         elif kind == "colon":
             about = about or subject
-        else:
+        elif kind != "reference":
             yield from _relate(relation, subject, objects or [], number)
-            subject = objects or [] if relation == kind == "before" else subject
             denied = kind == "not" or (denied and kind == "needs")
-            relation = "" if kind in ("stop", "not") or denied else kind
-            objects = None
+            chained = latest and (kind == "arrow" or relation == kind == "before")
+            subject = latest if chained else about or subject if kind == "stop" else subject
+            relation = "" if kind in ("stop", "not") or denied else "before" if kind == "arrow" else kind
+            objects, latest = None, []
     yield from _relate(relation, subject, objects or [], number)
 
 
@@ -128,28 +152,44 @@ def _relate(relation: str, subject: Sequence[StepId], objects: Sequence[StepId],
     yield Relation(one, other, line) if relation == "needs" else Relation(other, one, line)
 
 
-def _read_tokens(line: str, names: _Names) -> Iterator[tuple[str, list[StepId]]]:
-    """Known words and references, from left to right. References with no words between them are one."""
+def _read_tokens(line: str, names: _Names) -> Iterator[tuple[str, list[StepId], bool]]:
+    """Known words and references, from left to right, and whether a reference is near the word before it.
+
+    References of one kind with no words between them are one.
+    """
     group: list[StepId] | None = None
-    end, ranging = 0, False
+    near = ranging = False
+    last: re.Match[str] | None = None
     for token in _TOKEN.finditer(line):
+        end = last.end() if last else 0
         if token["to"]:
             ranging = bool(group) and not line[end : token.start()].strip()
             continue
-        reference = token["task"] or token["phase"] or token["story"]
-        joined = ranging or bool(_JOINT.fullmatch(line, end, token.start()))
+        kind = token.lastgroup or ""
+        reference = kind in _REFERENCES
+        alike = last is not None and kind == last.lastgroup
+        between = line[end : token.start()]
+        joined = (ranging and alike) or (between.strip(_SIGNS).casefold() in _JOINTS and (alike or ")" not in between))
         if group is not None and not (reference and joined):
-            yield "reference", group
+            yield "reference", group, near
             group = None
         if reference:
             found = names.find(token)
             whole = names.span(group[-1], found[0])[1:] if ranging and token["task"] and group and found else found
-            group = [*(group or []), *whole]
+            near = near if group is not None else _is_near(last, between)
+            group = [*(group if group and (alike or "(" not in between) else []), *whole]
         else:
-            yield token.lastgroup or "", []
-        end, ranging = token.end(), False
+            yield "arrow" if token["arrow"] else kind, [], False
+        last, ranging = token, False
     if group is not None:
-        yield "reference", group
+        yield "reference", group, near
+
+
+def _is_near(word: re.Match[str] | None, between: str) -> bool:
+    """Whether what stands between a word and a reference lets the word be about it."""
+    if word is not None and word["arrow"]:
+        return _NEXT.fullmatch(between) is not None
+    return len(between.split()) <= MOST_WORDS
 
 
 def _ends(steps: Sequence[StepId], needs: Mapping[StepId, Sequence[StepId]], *, first: bool) -> list[StepId]:

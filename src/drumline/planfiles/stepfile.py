@@ -12,6 +12,7 @@ import yaml
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
+from drumline.core.proof import Require
 from drumline.core.roles import Role, find_role
 from drumline.core.validation import normal_path
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
@@ -19,6 +20,7 @@ from drumline.planfiles.markdown import BUCKETS, Body, Bucket, read_body
 from drumline.planfiles.source import digest
 from drumline.record import Record, replace
 
+REQUIRED = tuple(level.value for level in Require)
 ENGINE_KEYS = ("status", "assignee", "claimed_at", "reason")
 
 _NO_ITEM = re.compile(r"(?:none|n/?a|nothing|not applicable|[-–—])(?:\s*[(:;,.–—-].*)?", re.IGNORECASE | re.DOTALL)
@@ -118,6 +120,14 @@ class Fields:
         if value not in ("", "true", "false"):
             self.refuse(key, "bad_value", f"{key!r} must be true or false")
         return value == "true"
+
+    def require(self) -> str:
+        """The level that the key `require` names."""
+        value = self.text("require").strip()
+        if value and value not in REQUIRED:
+            self.refuse("require", "bad_value", f"'require' must be one of {', '.join(REQUIRED)}")
+            return ""
+        return value
 
     def role(self) -> Role | None:
         """The shipped profile that the key `role` names."""
@@ -230,6 +240,8 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         agent=fields.text("agent"),
         review=fields.text("review"),
         flow=fields.text("flow").strip(),
+        require=fields.require(),
+        tests=fields.flag("tests"),
         role=role.name if role else "",
         alone=fields.flag("alone"),
         ordered=fields.flag("ordered"),

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 
 from drumline.core.plan import Check, Problem
+from drumline.planfiles.acting import acts
 from drumline.planfiles.correction import code_span
 from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.outline import Block, Entry, Kind
@@ -47,19 +48,18 @@ _NO_PASS = re.compile(
     r"|\b[1-9][0-9]*\s+(?:\w+\s+)?fail(?:s|ed|ures?|ing)?\b",
     re.IGNORECASE,
 )
-_ACTS = re.compile(
-    r"(?:sudo\s+)?(?:git|ls|cat|echo|printf|mkdir|touch|rm|cp|mv|head|tail|wc|open|code|source|export|cd|pwd|which|chmod|ln"
-    r"|tree|sleep|kill)\b"
-    r"(?!.*(?:&&|;)\s*(?!git\b))"
-    r"|(?:npm|pnpm|yarn|bun)\s+(?:i|install|add|ci|create|init|dlx|link|(?:run\s+)?(?:dev|start))\b|npx\s+create-"
-    r"|(?:uv|poetry)\s+(?:sync|add|lock|install|remove|pip)|pip3?\s+install|cargo\s+(?:add|new|init|run)"
-    r"|go\s+(?:get|mod|run)|brew\s|apt(?:-get)?\s|docker(?:[ -]compose)?\s+(?:up|down|pull|start|stop|logs|ps)"
-    r"|bundle\s+install|composer\s+(?:install|require)",
-)
-"""Commands that do something, or show something to a person, rather than judge."""
-_SHORTENED = re.compile(r"\s*(?:2>&1)?\s*\|\s*(?:tail|head)(?:\s+-n)?(?:\s+-?[0-9]+)?\s*$")
+_SHORTENED = re.compile(r"\|\s*(?:tail|head)(?:\s+-n)?(?:\s+-?[0-9]+)?\s*$")
 _LEAVES = re.compile(r"(?:^|[;&|(]|\n)\s*(?:cd|pushd)\s+[\"']?(?:/|~|\$HOME)")
 _SHELLS = frozenset({"", "bash", "sh", "shell", "zsh", "console", "powershell", "terminal"})
+
+
+_STOPS = "set -e"
+_COMPOUND = re.compile(
+    r"[;\\]|(?<![&>])&(?![&>])|<<|(?:&&|\|)\s*$"
+    r"|^\s*(?:for|while|until|if|elif|else|then|do|done|fi|case|esac|function|set|export|source|\.|[{}()]|\w+=\S*)(?:\s|$)"
+)
+"""What makes a line more than one command by itself: such a block stays a script."""
+MOST_SHOWN = 80
 
 
 class Verdict(Enum):
@@ -101,7 +101,8 @@ def read_checks(blocks: Sequence[Block], boxes: Sequence[Entry], path: str) -> F
         elif run.fault or run.verdict is Verdict.UNCLEAR:
             why = run.fault or f"what is expected of it is neither to pass nor to fail: {run.expected[:60]!r}"
             not_run.append(" ".join(run.command.split()))
-            problems.append(warning("check_not_command", f"{run.command[:80]!r} is not run: {why}", path, run.line))
+            message = f"{_shorten(run.command)!r} is not run: {why}"
+            problems.append(warning("check_not_command", message, path, run.line))
         else:
             red = run.command in failing
             checks.setdefault(run.command, Check(command=run.command, line=run.box, red_first=red))
@@ -163,8 +164,8 @@ def _read_commands(rest: str, blocks: Sequence[Block], number: int) -> Iterator[
     spans = code_spans(rest)
     label = rest.partition("`")[0]
     if spans and _RUN_LABEL.fullmatch(label):
-        command = _SHORTENED.sub("", spans[0].strip())
-        if not _ACTS.match(command):
+        command = _unshorten(spans[0].strip())
+        if not acts(command):
             yield command, read_criterion(f"Run: {code_span(command)}").fault
         return
     following = blocks[number + 1] if number + 1 < len(blocks) else None
@@ -182,10 +183,23 @@ def _script(content: str) -> str:
     A pipe into `tail` or `head` is left out: it shortens what a person reads, and with it no command could fail.
     """
     lines = [line.removeprefix("$ ") for line in content.strip("\n").split("\n")]
-    told = [_SHORTENED.sub("", line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
-    if not told or all(_ACTS.match(line.strip()) for line in told):
+    told = [_unshorten(line) for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if not told or all(acts(line.strip()) for line in told):
         return ""
-    return told[0].strip() if len(told) == 1 else "\n".join(["set -e", *told])
+    simple = not any(_COMPOUND.search(line) for line in told)
+    return " && ".join(line.strip() for line in told) if simple else "\n".join([_STOPS, *told])
+
+
+def _unshorten(line: str) -> str:
+    """The command without a pipe into `tail` or `head`."""
+    found = _SHORTENED.search(line)
+    return line if found is None else line[: found.start()].rstrip().removesuffix("2>&1").rstrip()
+
+
+def _shorten(command: str) -> str:
+    """The command as a person recognises it: the beginning of its first line."""
+    first, _, more = command.removeprefix(f"{_STOPS}\n").partition("\n")
+    return first if len(first) <= MOST_SHOWN and not more else f"{first[:MOST_SHOWN].rstrip()} …"
 
 
 def _judge(rest: Sequence[str], following: Sequence[Block], box: str) -> tuple[str, Verdict]:

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Plan, Reading, Step
 from drumline.errors import InvalidInput
+from drumline.planfiles.placing import Placeless
 from drumline.ports.planfiles import Account, Correction
 
 HELP = "drumline do --help"
 
 
-class TaskFiles:
+class TaskFiles(Placeless):
     """Keeps the promises of the port for a plan that nobody can edit: the claims in the journal decide alone."""
 
     keeps_books = False

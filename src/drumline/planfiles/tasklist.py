@@ -13,6 +13,7 @@ from typing import Protocol
 from drumline.core.ids import StepId
 from drumline.core.plan import Problem, Severity, Status
 from drumline.planfiles.criteria import find_criteria
+from drumline.planfiles.deferral import find_deferred
 from drumline.planfiles.outline import Entry, Outline
 from drumline.planfiles.tasklist_names import Named, make_slug
 from drumline.record import Record, field
@@ -23,14 +24,18 @@ DONE_MARK = "x"
 
 
 class Task(Record):
-    """A box that is a step: the number of its list item, what its words say, its groups from the outside in."""
+    """A box that is a step: the number of its list item, what its words say, its groups from the outside in.
+
+    `skipped` says why it is not done, "" if it is; `deferred` that this holds for work that was begun, too.
+    """
 
     id: StepId
     number: int
     entry: Entry
     named: Named
     groups: tuple[int, ...] = ()
-    optional: bool = False
+    skipped: str = ""
+    deferred: bool = False
 
 
 class TaskList(Record):
@@ -81,7 +86,9 @@ class Grammar(Protocol):
 
 def find_tasks(outline: Outline, grammar: Grammar, path: str) -> TaskList:
     """The tasks of a document; boxes that are none of it, and marks nobody knows, are named."""
+    deferred = find_deferred(outline)
     criteria = find_criteria(outline) if grammar.judges else {}
+    criteria = {number: heading for number, heading in criteria.items() if number not in deferred}
     named = _find_boxes(outline, grammar, criteria)
     named = _add_siblings(outline, named, grammar)
     groups = _find_groups(outline, named)
@@ -96,15 +103,21 @@ def find_tasks(outline: Outline, grammar: Grammar, path: str) -> TaskList:
             entry=outline.entries[number],
             named=named[number],
             groups=tuple(reversed(list(_groups_of(number, outline, named, heads)))),
-            optional=grammar.stars and (outline.entries[number].star or named[number].star),
+            skipped=deferred.get(number) or _read_star(outline.entries[number], named[number], grammar),
+            deferred=number in deferred,
         )
         for number in steps
     )
     kept = {number: named[number] for number in groups}
     problems += _name_strays(outline, {*named, *criteria}, path)
-    problems += _name_marks(outline, [*steps, *groups], grammar, path)
+    problems += _name_marks(outline, [number for number in named if number not in deferred], grammar, path)
+    problems += _name_deferred(tasks, path)
     problems += _name_ticked(outline, tasks, groups, grammar, path=path)
     return TaskList(tasks=tasks, groups=kept, criteria=criteria, problems=tuple(problems))
+
+
+def _read_star(entry: Entry, named: Named, grammar: Grammar) -> str:
+    return "an asterisk says that it is optional" if grammar.stars and (entry.star or named.star) else ""
 
 
 def read_mark(mark: str, grammar: Grammar) -> Status:
@@ -231,7 +244,7 @@ def _name_ticked(
     left: dict[int, list[str]] = {}
     for task in tasks:
         done = read_mark(task.entry.mark, grammar) is Status.DONE
-        for number in task.groups if not done and not task.optional else ():
+        for number in task.groups if not done and not task.skipped else ():
             left.setdefault(number, []).append(task.id)
         open_items = [outline.entries[number] for number in outline.inside(task.number)] if done else []
         words = [item.words for item in open_items if item.box >= 0 and item.mark.isspace()]
@@ -243,6 +256,18 @@ def _name_ticked(
         if number in left and read_mark(entry.mark, grammar) is Status.DONE:
             message = f"{entry.words[:60]!r} is ticked, but {', '.join(left[number][:5])} in it is open and will be run"
             yield warning("parent_ticked", message, path, entry.line)
+
+
+def _name_deferred(tasks: Sequence[Task], path: str) -> Iterator[Problem]:
+    """Tasks that are not run, one warning for each reason."""
+    told: dict[str, list[Task]] = {}
+    for task in tasks:
+        if task.deferred and task.entry.mark not in DONE_MARKS:
+            told.setdefault(task.skipped, []).append(task)
+    for reason, found in told.items():
+        count = "1 task is" if len(found) == 1 else f"{len(found)} tasks are"
+        message = f"{count} not run: {reason} ({', '.join(task.id for task in found[:3])}{', …' if found[3:] else ''})"
+        yield warning("deferred", message, path, found[0].entry.line)
 
 
 def _name_marks(outline: Outline, numbers: Sequence[int], grammar: Grammar, path: str) -> Iterator[Problem]:

@@ -1,12 +1,12 @@
 """Plans that are lists of tasks in one markdown file: read, and ticked by changing the character in a box.
 
 A box says done or not, in some formats also in work. Everything else is kept in the sidecar, and so are corrective
-steps. A task that its format calls optional counts as skipped while its box is open.
+steps. A task that is optional in its format, or deferred, counts as skipped while its box is not ticked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,15 +24,15 @@ from drumline.planfiles.tasklist_text import Texts, find_checks, find_files, fin
 from drumline.planfiles.weaving import weave_beside
 from drumline.planfiles.writing import match_checks
 from drumline.ports.planfiles import Account, Correction
-from drumline.record import replace
+from drumline.record import field, replace
 
 SUFFIXES = (".md", ".markdown")
 
 
 class TasksParsed(Parsed):
-    """What the document says, and which steps it calls optional."""
+    """What the document says, and the tasks that are not done by what it says."""
 
-    optional: frozenset[StepId] = frozenset()
+    skipped: Mapping[StepId, Task] = field(default_factory=dict)
 
 
 class TaskListDialect:
@@ -62,7 +62,7 @@ class TaskListDialect:
             texts=Texts(text, outline, tasks),
             problems=(*tasks.problems, *order.problems, *unchecked),
             title=outline.title(),
-            optional=frozenset(task.id for task in tasks.tasks if task.optional),
+            skipped={task.id: task for task in tasks.tasks if task.skipped},
         )
 
     def edit(self, text: str, step: Step, marks: Marks, ticked: Sequence[int]) -> list[Span]:
@@ -101,11 +101,12 @@ class TaskListDialect:
         return outline, find_tasks(outline, self.grammar, path)
 
     def _marks(self, task: Task) -> Marks:
-        status = read_mark(task.entry.mark, self.grammar)
-        return Marks(status=Status.SKIPPED if task.optional and status is Status.READY else status)
+        return skip(task, Marks(status=read_mark(task.entry.mark, self.grammar)))
 
     def _own_spans(self, task: Task, marks: Marks, outline: Outline) -> Iterator[Span]:
         entry = task.entry
+        if marks.status is Status.SKIPPED and self._marks(task).status is Status.SKIPPED:
+            return
         wanted = Marks(status=Status.READY) if marks.status is Status.SKIPPED else marks
         if read_mark(entry.mark, self.grammar) is not wanted.status:
             yield entry.box, entry.box + 1, self._mark(wanted.status)
@@ -146,13 +147,19 @@ class TaskListFiles(AnnotatedFiles):
         return self._shows
 
     def _shown(self, step: StepId, marks: Marks) -> Marks:
-        """A corrective step shows nothing; an optional task whose box is open shows that it is skipped."""
+        """A corrective step shows nothing; a task that is not to be done shows that it is skipped."""
         if step not in self._shows.marks:
             return Marks()
         shown = self._frugal.shown(marks)
-        optional = isinstance(self._shows, TasksParsed) and step in self._shows.optional
-        open_box = shown.status is Status.READY and optional
-        return Marks(status=Status.SKIPPED) if open_box else shown
+        task = self._shows.skipped.get(step) if isinstance(self._shows, TasksParsed) else None
+        return shown if task is None else skip(task, shown)
+
+
+def skip(task: Task, marks: Marks) -> Marks:
+    """The marks of a task; skipped if it is not to be done and is not done."""
+    begun = marks.status is Status.CLAIMED and not task.deferred
+    kept = not task.skipped or begun or marks.status is Status.DONE
+    return marks if kept else Marks(status=Status.SKIPPED, reason=task.skipped)
 
 
 def read_document(place: Path) -> str:
@@ -170,7 +177,7 @@ def _find_groups(tasks: TaskList, outline: Outline) -> list[Group]:
     members: dict[int, list[StepId]] = {number: [] for number in checks}
     for task in tasks.tasks:
         for number in task.groups:
-            if number in members and not task.optional:
+            if number in members and not task.skipped:
                 members[number].append(task.id)
     return [
         Group(

@@ -16,7 +16,7 @@ from drumline.record import Record, replace
 
 
 class Group(Record):
-    """A group that names checks: what it is called, its steps without optional ones, and where it stands."""
+    """A group that names checks: what it is called, its steps without those that are skipped, and where it stands."""
 
     name: str
     members: tuple[StepId, ...]

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from drumline.core.ids import StepId
 from drumline.core.plan import Check
 from drumline.core.validation import normal_path
+from drumline.planfiles.acting import reaches_out
 from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.outline import Entry, Heading, Outline
 from drumline.planfiles.source import NEWLINE
@@ -31,6 +32,7 @@ _PASSES = re.compile(
 )
 _PATH = re.compile(r"(?<![\w/.@:$%#-])(?:\.{0,2}[\w@+.-]+/)+[\w@+.\[\]-]*\.?[\w]+")
 _LONE_FILE = re.compile(r"[\w@+-][\w@+.-]*\.[A-Za-z][A-Za-z0-9]{0,7}")
+_ADDRESS = re.compile(r"\b\w+://\S+")
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}$")
 
 
@@ -66,14 +68,15 @@ def label_command(words: str) -> str:
     codes = [number for number, piece in enumerate(pieces) if piece.code]
     if codes != [0] or not _PASSES.fullmatch("".join(piece.text for piece in pieces[1:])):
         return ""
-    return read_criterion(words[label.end() :]).command
+    command = read_criterion(words[label.end() :]).command
+    return "" if reaches_out(command) else command
 
 
 def find_files(words: str) -> tuple[str, ...]:
     """Paths that the words name, as hints: those with a folder, and file names in backticks."""
     found: dict[str, None] = {}
     for piece in split_spans(words):
-        text = re.sub(r"\w+://\S+", " ", piece.text)
+        text = _ADDRESS.sub(" ", piece.text)
         for match in _PATH.findall(text):
             path = normal_path(match.rstrip("."))
             if path and _EXTENSION.search(path) and not path.startswith("."):

@@ -117,6 +117,7 @@ class _Reader:
             ),
             tier=self._tier(chunk),
             review="strong" if value.get("opusReview") is True else "",
+            tests=value.get("tests") is True,
             path=self._path,
             line=self._source.line(*chunk.place),
             text_digest=digest(canonical.encode()),

@@ -54,7 +54,11 @@ CHUNK_FIELDS = (
     FieldRule(name="scope", kind=Kind.TEXT, about="What is to be done.", required=True),
     FieldRule(name="files", kind=Kind.TEXTS, about="Paths and globs that the chunk owns; disjoint within a wave."),
     FieldRule(name="model", kind=Kind.TEXT, about="haiku, sonnet or opus: the tiers fast, standard and strong."),
-    FieldRule(name="tests", kind=Kind.FLAG, about="Whether the chunk must write or adapt tests."),
+    FieldRule(
+        name="tests",
+        kind=Kind.FLAG,
+        about="Whether tests are part of the chunk: at least one has to be added or changed.",
+    ),
     FieldRule(name="testScope", kind=Kind.TEXT, about="What those tests should cover."),
     FieldRule(name="opusReview", kind=Kind.FLAG, about="Whether a strong reviewer looks at it."),
     FieldRule(name="checks", kind=Kind.TEXTS, about="Commands that must succeed; read by Drumline only."),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Check, Step
+from drumline.core.plan import ACCEPTED, Check, Step
 from drumline.core.validation import normal_path
 from drumline.planfiles.document import Parsed
 from drumline.planfiles.sidecar import EVERY, Added
@@ -38,7 +38,7 @@ def _checked(step: Step, checks: Mapping[StepId, Sequence[str]]) -> Step:
         return step
     return replace(
         step,
-        checks=(*step.checks, *(Check(command=command) for command in added)),
+        checks=(*step.checks, *(Check(command=command, source=ACCEPTED) for command in added)),
         text_digest=digest("\0".join([step.text_digest, *added]).encode("utf-8", "replace")),
     )
 

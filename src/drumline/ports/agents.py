@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol
 
+from drumline.core.blocked import Reply
 from drumline.core.flow.model import Json
 from drumline.core.ids import RunId, StepId
 from drumline.record import Record, field
@@ -16,11 +17,15 @@ class Happening(Record):
 
     `text` is what it said, the tool it called, the file it edited, the command it ran, the notice, the id of its
     session, or, of its usage, the model if that is known; `usage` counts what was spent so far, all of it, not the
-    difference. It is also told when the work is cut short.
+    difference. It is also told when the work is cut short. `call` names one use of a tool; its
+    result has the same and says whether it `failed`. `detail` is what came back, or the lines that an edit changed.
     """
 
-    kind: Literal["text", "tool", "edit", "command", "usage", "notice", "session"]
+    kind: Literal["text", "tool", "edit", "command", "result", "usage", "notice", "session"]
     text: str = ""
+    call: str = ""
+    failed: bool = False
+    detail: str = ""
     usage: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -67,7 +72,7 @@ class Assignment(Record):
     idle: float | None = None
     budget: float | None = None
     writable: tuple[Path, ...] = ()
-    answers: tuple[tuple[str, str], ...] = ()
+    answers: tuple[Reply, ...] = ()
     self_report: bool = True
     report: Report = ignore
     ours: tuple[str, ...] = ()
@@ -81,7 +86,8 @@ class Outcome(Record):
     `usage` has `input`, `output`, `cached` tokens and `cost_usd` if that is known: without it the work is unpriced;
     `source` says who counted, `model` which model did the work, where that is known. `resets_at` is when a quota is
     there again, in seconds since the epoch. `question` is what a person has to answer before the agent can go on: then
-    it is blocked, which is no failure. `unchanged` says that somebody looked and that no file had changed.
+    it is blocked, which is no failure. `permissions` are what that question asks leave for. `unchanged` says that
+    somebody looked and that no file had changed. `login` is what a person types where nobody is logged in.
     """
 
     failure: str = ""
@@ -95,6 +101,8 @@ class Outcome(Record):
     question: str = ""
     notices: tuple[str, ...] = ()
     unchanged: bool = False
+    permissions: tuple[str, ...] = ()
+    login: str = ""
 
 
 class Agent(Protocol):

@@ -18,7 +18,8 @@ class Bounds(Record):
     of `places`, it finds the value, and writes there. So it does with `layers`, which are copies of which nothing is
     kept: what is hidden stays hidden in them. `readable` stays visible where a jail shows an empty folder, for example
     below `/tmp`. A hidden path that is writable or readable here is lent on purpose and is visible. Not shown either is
-    what `hidden` names, unless it lies in what the command writes to.
+    what `hidden` names, unless it lies in what the command writes to. Where it looks for a key of `provided`, it finds
+    the value, and can only read it.
     """
 
     writable: Sequence[Path] = ()
@@ -27,6 +28,7 @@ class Bounds(Record):
     layers: Mapping[Path, Path] = field(default_factory=dict)
     readable: Sequence[Path] = ()
     hidden: Sequence[Path] = ()
+    provided: Mapping[Path, Path] = field(default_factory=dict)
 
 
 class Wrapper(Protocol):
@@ -40,8 +42,8 @@ class Wrapper(Protocol):
 class Hold(Protocol):
     """How checks are held."""
 
-    def hold(self, job: Job, *, scratch: Path) -> AbstractContextManager[Job]:
-        """The job as it may run, until the block is left; it writes to `scratch`, too."""
+    def hold(self, job: Job, *, scratch: Path, shown: Sequence[Path] = ()) -> AbstractContextManager[Job]:
+        """The job as it may run, until the block is left; it writes to `scratch`, too, and can read what is `shown`."""
         ...
 
     def strip(self, job: Job) -> Job:
@@ -52,12 +54,16 @@ class Hold(Protocol):
         """Whether a job that was held did not end by itself."""
         ...
 
+    def links(self) -> bool:
+        """Whether a job finds what is provided in place of what is empty; else it has to be copied."""
+        ...
+
 
 class NoHold:
     """Nothing is held."""
 
     @contextmanager
-    def hold(self, job: Job, *, scratch: Path) -> Iterator[Job]:
+    def hold(self, job: Job, *, scratch: Path, shown: Sequence[Path] = ()) -> Iterator[Job]:
         """The job as it is."""
         yield job
 
@@ -68,6 +74,10 @@ class NoHold:
     def was_killed(self, ended: Ended) -> bool:
         """Whether it says so."""
         return ended.killed
+
+    def links(self) -> bool:
+        """Nothing is shown that is not there."""
+        return False
 
 
 NO_HOLD = NoHold()

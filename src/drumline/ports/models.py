@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from drumline.core.ids import RunId
+from drumline.core.ids import FLOW, RunId, StepId
 from drumline.record import Record, field
 
 
@@ -16,7 +16,7 @@ class Question(Record):
     `model` is `provider:model`, a tier, `scripted:FILE`, or empty for the configured default. `tools` and
     `mcp_servers` are everything it may call; tools see nothing outside `workspace`. `max_iterations` caps its turns.
     `skills` are texts by name; who can offer tools offers `skill_load`, which takes a name and gives the text.
-    `log` takes the transcript. (`scope`, `node`, `visit`, `attempt`) say whose question it is.
+    `log` takes the transcript. (`step`, `scope`, `node`, `visit`, `attempt`) say whose question it is.
     """
 
     run: RunId
@@ -24,6 +24,7 @@ class Question(Record):
     prompt: str
     workspace: Path
     log: Path
+    step: StepId = FLOW
     scope: str = ""
     visit: int = 1
     attempt: int = 1

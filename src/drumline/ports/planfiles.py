@@ -6,22 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from drumline.core.ids import StepId
+from drumline.core.plan import Correction as Correction
 from drumline.core.plan import Marks, Reading, Step
+from drumline.core.words import DocumentKind
 from drumline.record import Record, field
-
-
-class Correction(Record):
-    """A corrective step to be inserted: it inherits the needs of the step it helps, which waits for it from then on.
-
-    Ids follow the field's custom: `3h`, `3h2` for step 3; `R1`, `R1b` for review findings.
-    """
-
-    id: StepId
-    title: str
-    what: str
-    why: str
-    files: tuple[str, ...] = ()
-    test: str = ""
 
 
 class StepFailure(Record):
@@ -99,6 +87,22 @@ class PlanFiles(Protocol):
         """Add a corrective step right after the step it helps, in the format's own words; return its file's path.
 
         Nothing else changes. Inserting the same correction again changes nothing.
+        """
+        ...
+
+    def place(self, kind: DocumentKind, step: Step) -> str:
+        """Where the format keeps such a document of a step, by its path in the repository; "" if it has no place."""
+        ...
+
+    def read_document(self, kind: DocumentKind, step: Step) -> str:
+        """The document that the plan's files have of a step; "" if there is none or the format has no place for it."""
+        ...
+
+    def put(self, path: str, text: str, *, before: str = "") -> str:
+        """Write a document at a place that `place` gave; return the file's digest.
+
+        Atomic, under a file lock; nothing is written when nothing would change. A file that has neither this text nor
+        the digest `before` is somebody else's: it is left alone, and "" is returned. InvalidInput for any other place.
         """
         ...
 

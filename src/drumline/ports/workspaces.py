@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
 
@@ -12,18 +13,26 @@ from drumline.record import Record
 
 
 class Landing(Record):
-    """What became of a landing: `commit` is on the branch, or `conflicts`/`refusal` say why not.
+    """What became of a landing: `commit` is on the branch, or `behind`/`refusal` say why not.
 
+    `behind` is the head of the branch if the commit does not stand on it: other steps have landed meanwhile.
     `moved` says that somebody else has moved or deleted the branch: the landing may be made once that is settled.
     """
 
     commit: Commit | None = None
     tree: Tree | None = None
-    merged: bool = False
     adopted: bool = False
-    conflicts: tuple[str, ...] = ()
+    behind: Commit | None = None
     refusal: str = ""
     moved: bool = False
+
+
+class Merge(Record):
+    """A commit's change put on another commit, whose tree is `onto`; `conflicts` have conflict markers in them."""
+
+    tree: Tree
+    onto: Tree
+    conflicts: tuple[str, ...] = ()
 
 
 class Workspaces(Protocol):
@@ -41,8 +50,38 @@ class Workspaces(Protocol):
         """Where the step's workspace is or will be."""
         ...
 
-    async def prepare(self, step: StepId, base: Commit) -> Tree:
-        """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree."""
+    async def assign(self, step: StepId) -> Path:
+        """Say where the step is worked on from here until it is released or removed, and return that path.
+
+        It may be where another step was whose workspace was released; nothing of that one is left once this one is
+        prepared. Without it a step has a place of its own.
+        """
+        ...
+
+    async def prepare(self, step: StepId, base: Commit, *, setup: str = "") -> Tree:
+        """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree.
+
+        What the `setup` of another step has installed there stays if it is the same.
+        """
+        ...
+
+    def is_set_up(self, step: StepId, setup: str) -> bool:
+        """Whether the dependencies of this setup are in the workspace."""
+        ...
+
+    async def note_setup(self, step: StepId, setup: str) -> None:
+        """Say which setup has installed the dependencies that are in the workspace."""
+        ...
+
+    def lend(self, setup: str) -> AbstractAsyncContextManager[StepId]:
+        """A place for checks in which nobody works, until the block is left; best one that has this setup.
+
+        What is yielded stands for it wherever a step is named: its path, its files, its cleaning.
+        """
+        ...
+
+    async def stage(self, place: StepId, tree: Tree, *, base: Commit, setup: str) -> None:
+        """Bring a place that was lent to exactly `tree`; of ignored files only dependencies of this setup stay."""
         ...
 
     async def reopen(self, step: StepId, label: str, *, base: Commit) -> None:
@@ -61,8 +100,8 @@ class Workspaces(Protocol):
         """The tree of what can be read where a snapshot fails; what cannot be read is as it is in `base`."""
         ...
 
-    async def restore(self, step: StepId, tree: Tree) -> None:
-        """Bring the workspace to exactly `tree` (ignored files stay)."""
+    async def restore(self, step: StepId, tree: Tree, *, base: Commit | None = None) -> None:
+        """Bring the workspace to exactly `tree` (ignored files stay), standing on `base` or where it stood."""
         ...
 
     async def switch(self, step: StepId, tree: Tree, *, tidy: bool, without: Sequence[str] = ()) -> None:
@@ -71,6 +110,17 @@ class Workspaces(Protocol):
         Untracked files stay, unless they are to be removed (`tidy`): then those that `tree` ignores stay. Files that
         it is to be `without` are set aside until the workspace is used again.
         """
+        ...
+
+    async def set_aside(self, step: StepId, paths: Sequence[str]) -> None:
+        """Take these files out of the workspace until they are given back; what is out already stays out.
+
+        They are back, too, once the workspace is restored.
+        """
+        ...
+
+    async def give_back(self, step: StepId) -> None:
+        """Put back what was set aside; it replaces what was made in its place meanwhile."""
         ...
 
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
@@ -95,6 +145,14 @@ class Workspaces(Protocol):
         """The tree with these paths as they are in the other one, or without them where that has none."""
         ...
 
+    async def find_tree(self, commit: Commit) -> Tree:
+        """The tree of a commit."""
+        ...
+
+    async def list_files(self, tree: Tree) -> Mapping[str, str]:
+        """The files of a tree, each with a digest of its content."""
+        ...
+
     async def read_text(self, place: Commit | Tree, path: str) -> str | None:
         """The text of a file in a commit or tree, what is no UTF-8 replaced; None if there is none."""
         ...
@@ -111,8 +169,16 @@ class Workspaces(Protocol):
         """Make the step's commit with plumbing; the same arguments give the same commit."""
         ...
 
+    async def merge(self, commit: Commit, onto: Commit) -> Merge:
+        """Put the change of a commit on another one; nothing is checked out or moved."""
+        ...
+
+    async def find_markers(self, step: StepId, tree: Tree, *, base: Commit) -> Sequence[str]:
+        """Files of the workspace, which has this tree, with conflict markers that the base does not have."""
+        ...
+
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
-        """Bring the commit onto the branch: fast-forward, or a clean merge of trees when the head moved.
+        """Move the branch to the commit, if that stands on its head; exactly this commit lands, or none.
 
         A landing of this step found on the branch above `head` is adopted instead of made again. Moves the branch
         by compare-and-set and never while it is checked out somewhere.
@@ -146,6 +212,18 @@ class Workspaces(Protocol):
 
         What was changed in it is kept under the label first, as the commit that is returned.
         """
+        ...
+
+    async def release(self, step: StepId) -> None:
+        """Leave the workspace to the next step once its work is kept elsewhere; nothing happens if there is none."""
+        ...
+
+    async def drop_released(self) -> None:
+        """Take away what was released and no step has by now."""
+        ...
+
+    def list_places(self) -> Mapping[Path, StepId | None]:
+        """The folders of all workspaces that are there, each with its step; None for one that was released."""
         ...
 
     async def remove(self, step: StepId) -> None:

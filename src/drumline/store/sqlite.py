@@ -5,7 +5,6 @@ Every request of such a group is judged on its own and applied completely or not
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 import time
@@ -76,7 +75,7 @@ class SqliteStore:
         self._listed: set[RunId] = set()
         self._wary = False
         self._alone = 0
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop: object = None
 
     @classmethod
     def open(
@@ -111,6 +110,8 @@ class SqliteStore:
                 self._alone += 1
                 return last
         parts = [Part(s, a.expected, [prepare(e) for e in a.events]) for s, a in batch.items()]
+        import asyncio  # who only reads does without it
+
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # A loop that ended with requests queued took those who awaited them along.
@@ -239,6 +240,8 @@ class SqliteStore:
 
     async def _share_turn(self) -> None:
         """Let everybody who is ready queue up, too; whoever comes back first writes for all."""
+        import asyncio
+
         try:
             await asyncio.sleep(0)
         except asyncio.CancelledError:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
+from drumline.core.documents import digest_document
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Plan, Reading, Step
 from drumline.core.validation import validate
+from drumline.core.words import DocumentKind
 from drumline.errors import InvalidInput
 from drumline.ports.planfiles import Account, Correction
 from drumline.record import replace
@@ -16,7 +18,8 @@ from drumline.record import replace
 class FakePlanFiles:
     """A plan in memory.
 
-    `ticked` holds the lines whose boxes were ticked, `writes` counts real changes, `accounts` is what was booked.
+    `ticked` holds the lines whose boxes were ticked, `writes` counts real changes, `accounts` is what was booked,
+    `documents` what was put in its place.
     """
 
     keeps_books = False
@@ -27,6 +30,7 @@ class FakePlanFiles:
         self.ticked: dict[StepId, set[int]] = {step.id: set() for step in plan.steps}
         self.writes = 0
         self.accounts: list[Account] = []
+        self.documents: dict[str, str] = {}
         self._told: dict[StepId, str] = {}
 
     @property
@@ -90,6 +94,24 @@ class FakePlanFiles:
         others = [step for step in self._plan.steps if step.id != correction.id]
         self._plan = self._plan.with_steps([*others[:place], self._step(correction.id), *others[place:]])
         return path
+
+    def place(self, kind: DocumentKind, step: Step) -> str:
+        """Each step has a place for its handoff."""
+        return f"{self._plan.path}/{step.id}-handoff.md" if kind is DocumentKind.HANDOFF else ""
+
+    def read_document(self, kind: DocumentKind, step: Step) -> str:
+        """What was put in its place."""
+        return self.documents.get(self.place(kind, step), "")
+
+    def put(self, path: str, text: str, *, before: str = "") -> str:
+        """Keep a document, so that a test can look at it; see the port for the promise."""
+        if not path.endswith("-handoff.md"):
+            raise InvalidInput(f"{path!r} is no place of a document", hint=f"drumline validate {self._plan.path}")
+        there = digest_document(self.documents[path]) if path in self.documents else ""
+        if there not in ("", before, digest_document(text)):
+            return ""
+        self.documents[path] = text
+        return digest_document(text)
 
     def keep_checks(self, checks: Mapping[StepId, Sequence[str]]) -> str:
         """Refused: each step has a place for its checks."""

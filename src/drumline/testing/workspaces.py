@@ -6,19 +6,19 @@ The object outlives the driver that uses it, as a repository does: hand it to th
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from drumline.core.branch import Branch
 from drumline.core.ids import NO_STEP, Commit, StepId, Tree
 from drumline.core.leftovers import find_droppings
-from drumline.ports.workspaces import Landing
+from drumline.core.products import is_tool_folder
+from drumline.ports.workspaces import Landing, Merge
 from drumline.record import Record
-
-Files = Mapping[str, bytes]
+from drumline.testing.trees import MARKER, Files, clear_way, digest_value, merge_files
 
 
 class _Record(Record):
@@ -55,6 +55,9 @@ class FakeWorkspaces:
         self._written: Commit | None = None
         self._landings: dict[tuple[StepId, Commit], Commit] = {}
         self._bases: dict[StepId, Commit] = {}
+        self._held: dict[StepId, Files] = {}
+        self._setups: dict[StepId, str] = {}
+        self._lent: dict[StepId, bool] = {}
         content = {path: text.encode() for path, text in (files or {}).items()}
         self.first = self._add(_Record(parent="", tree=self._store(content), message="first", step=NO_STEP))
 
@@ -71,7 +74,50 @@ class FakeWorkspaces:
         """Where the step's workspace is or will be."""
         return self._folder / quote(step, safe="").replace(".", "%2E")
 
-    async def prepare(self, step: StepId, base: Commit) -> Tree:
+    async def assign(self, step: StepId) -> Path:
+        """Where the step is worked on: here every step has a place of its own."""
+        return self.path(step)
+
+    def is_set_up(self, step: StepId, setup: str) -> bool:
+        """Whether the dependencies of this setup are in the workspace."""
+        return self._setups.get(step) == setup
+
+    async def note_setup(self, step: StepId, setup: str) -> None:
+        """Say which setup has installed the dependencies that are in the workspace."""
+        self._setups[step] = setup
+
+    @asynccontextmanager
+    async def lend(self, setup: str) -> AsyncIterator[StepId]:
+        """A place for checks in which nobody works, until the block is left."""
+        free = [place for place in self._lent if not self._lent[place]]
+        suits = [place for place in free if self.is_set_up(place, setup)]
+        chosen = next(iter((*suits, *free)), StepId(f"@verify/{len(self._lent) + 1}"))
+        self._lent[chosen] = True
+        try:
+            yield chosen
+        finally:
+            self._lent[chosen] = False
+
+    async def stage(self, place: StepId, tree: Tree, *, base: Commit, setup: str) -> None:
+        """Bring a place that was lent to exactly `tree`; of ignored files only dependencies of this setup stay."""
+        await self._empty(place, setup)
+        self._bases[place] = base
+        self._fill(place, tree)
+
+    async def _empty(self, step: StepId, setup: str) -> None:
+        """Remove every file but dependencies of this setup."""
+        top, kept = self.path(step), self.is_set_up(step, setup)
+        for file in [file for file in top.rglob("*") if file.is_file()]:
+            if not kept or not is_tool_folder(file.relative_to(top).parent.as_posix()):
+                file.unlink()
+        if not kept:
+            self._setups.pop(step, None)
+
+    async def list_files(self, tree: Tree) -> Mapping[str, str]:
+        """The files of a tree, each with a digest of its content."""
+        return {path: hashlib.sha256(text).hexdigest() for path, text in self._trees[tree].items()}
+
+    async def prepare(self, step: StepId, base: Commit, *, setup: str = "") -> Tree:
         """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree."""
         self._bases[step] = base
         await self.restore(step, self._commits[base].tree)
@@ -85,7 +131,7 @@ class FakeWorkspaces:
         """
         tree = self._read(step, base, whole=False)
         if tidy:
-            await self.restore(step, tree)
+            self._fill(step, tree)
         return tree
 
     async def salvage(self, step: StepId, *, base: Commit) -> Tree:
@@ -99,8 +145,13 @@ class FakeWorkspaces:
         kept = {path: text for path, text in found.items() if path not in dropped}
         return self._store({**kept, **{path: text for path, text in before.items() if self._is_spared(path)}})
 
-    async def restore(self, step: StepId, tree: Tree) -> None:
+    async def restore(self, step: StepId, tree: Tree, *, base: Commit | None = None) -> None:
         """Bring the workspace to exactly `tree` (ignored files stay)."""
+        self._bases[step] = base or self._bases.get(step) or self._head or self.first
+        await self.give_back(step)
+        self._fill(step, tree)
+
+    def _fill(self, step: StepId, tree: Tree) -> None:
         top, wanted = self.path(step), self._trees[tree]
         top.mkdir(parents=True, exist_ok=True)
         for path, file in list(self._walk(top)):
@@ -108,19 +159,33 @@ class FakeWorkspaces:
                 file.unlink()
         for path, content in wanted.items():
             file = top / path
-            _clear_way(top, file)
+            clear_way(top, file)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
 
     async def switch(self, step: StepId, tree: Tree, *, tidy: bool, without: Sequence[str] = ()) -> None:
         """Give a workspace that is prepared the files of `tree`; there are no others here."""
-        await self.restore(step, tree)
+        self._fill(step, tree)
+
+    async def set_aside(self, step: StepId, paths: Sequence[str]) -> None:
+        """Take these files out of the workspace until they are given back."""
+        if step not in self._held:
+            files = {path: self.path(step) / path for path in paths if (self.path(step) / path).is_file()}
+            self._held[step] = {path: file.read_bytes() for path, file in files.items()}
+            for file in files.values():
+                file.unlink()
+
+    async def give_back(self, step: StepId) -> None:
+        """Put back what was set aside."""
+        for path, content in self._held.pop(step, {}).items():
+            (self.path(step) / path).parent.mkdir(parents=True, exist_ok=True)
+            (self.path(step) / path).write_bytes(content)
 
     async def clean(self, step: StepId, tree: Tree, *, base: Commit) -> Mapping[str, str]:
         """Bring the workspace back to `tree`, which it had before; the paths that were not so."""
         found = self._read(step, base, whole=True)
         if found != tree:
-            await self.restore(step, tree)
+            self._fill(step, tree)
         return self._compare(tree, found)
 
     async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
@@ -143,6 +208,10 @@ class FakeWorkspaces:
         kept = {path: text for path, text in self._trees[tree].items() if path not in paths}
         return self._store({**kept, **{path: text for path, text in self._trees[other].items() if path in paths}})
 
+    async def find_tree(self, commit: Commit) -> Tree:
+        """The tree of a commit."""
+        return self._commits[commit].tree
+
     async def read_text(self, place: Commit | Tree, path: str) -> str | None:
         """The text of a file in a commit or tree; None if there is none."""
         tree = self._commits[Commit(place)].tree if place in self._commits else Tree(place)
@@ -160,23 +229,35 @@ class FakeWorkspaces:
         """Make the step's commit; the same arguments give the same commit."""
         return self._add(_Record(parent=base, tree=tree, message=message, step=step))
 
+    async def find_markers(self, step: StepId, tree: Tree, *, base: Commit) -> Sequence[str]:
+        """Files of the workspace, which has this tree, with conflict markers that the base does not have."""
+        before = self._trees[self._commits[base].tree]
+        return sorted(p for p, text in self._trees[tree].items() if MARKER in text and MARKER not in before.get(p, b""))
+
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
-        """Bring the commit onto the branch: adopted, fast-forwarded, or merged file by file."""
+        """Move the branch to the commit, if that stands on its head; a landing above `head` is adopted."""
         if self._head is None:
             return Landing(refusal="the run branch is gone", moved=True)
         above = self._line(self._tip(), until=head)
         found = next((made for made in above if self._commits[made].step == step), None)
         if found:
-            return Landing(commit=found, tree=self._commits[found].tree, merged=found != commit, adopted=True)
+            return Landing(commit=found, tree=self._commits[found].tree, adopted=True)
         if self._head != self._written:
             return Landing(refusal="the run branch was moved by somebody else", moved=True)
-        landing = self._place(commit)
-        if landing.commit is None:
-            return landing
+        made = self._commits[commit]
+        if made.parent != self._head:
+            return Landing(behind=self._head)
         if self.checked_out:
             return Landing(refusal=f"the run branch is checked out at {self.checked_out!r}")
-        self._head = self._written = self._landings[step, commit] = landing.commit
-        return landing
+        self._head = self._written = self._landings[step, commit] = commit
+        return Landing(commit=commit, tree=made.tree)
+
+    async def merge(self, commit: Commit, onto: Commit) -> Merge:
+        """Put the change of a commit on another one, file by file."""
+        made, below = self._commits[commit], self._commits[onto].tree
+        before = self._trees[self._commits[Commit(made.parent)].tree]
+        merged, conflicts = merge_files(before, self._trees[below], self._trees[made.tree])
+        return Merge(tree=self._store(merged), onto=below, conflicts=conflicts)
 
     async def contains(self, tip: Commit, commit: Commit) -> bool:
         """Whether a commit is in the history of another."""
@@ -187,7 +268,7 @@ class FakeWorkspaces:
         landed = self._landings.get((step, commit))
         if landed is None or self._head is None or landed not in self._line(self._head, until=""):
             return None
-        return Landing(commit=landed, tree=self._commits[landed].tree, merged=landed != commit, adopted=True)
+        return Landing(commit=landed, tree=self._commits[landed].tree, adopted=True)
 
     async def look(self, landed: Sequence[Commit]) -> Branch:
         """The run branch beside what the journal says was landed on it."""
@@ -239,6 +320,18 @@ class FakeWorkspaces:
         if (step, label) in self.kept:
             await self.restore(step, self._commits[self.kept[step, label]].tree)
 
+    async def release(self, step: StepId) -> None:
+        """Nobody gets it: here nothing is left for the next step."""
+        await self.remove(step)
+
+    async def drop_released(self) -> None:
+        """Nothing is left when it is released."""
+
+    def list_places(self) -> Mapping[Path, StepId | None]:
+        """The folders of all workspaces that are there, each with its step."""
+        found = sorted(self._folder.iterdir()) if self._folder.is_dir() else []
+        return {path: StepId(unquote(path.name)) for path in found if path.is_dir()}
+
     async def remove(self, step: StepId) -> None:
         """Take the workspace away once its work is kept elsewhere; nothing happens if there is none."""
         shutil.rmtree(self.path(step), ignore_errors=True)
@@ -265,19 +358,6 @@ class FakeWorkspaces:
             raise LookupError("start() comes first: there is no run branch yet")
         return self._head
 
-    def _place(self, commit: Commit) -> Landing:
-        tip, made = self._tip(), self._commits[commit]
-        if made.parent == tip:
-            return Landing(commit=commit, tree=made.tree)
-        base = self._trees[self._commits[Commit(made.parent)].tree]
-        ours, theirs = self._trees[self._commits[tip].tree], self._trees[made.tree]
-        merged, conflicts = _merge(base, ours, theirs)
-        if conflicts:
-            return Landing(conflicts=conflicts)
-        tree = self._store(merged)
-        moved = self._add(_Record(parent=tip, tree=tree, message=made.message, step=made.step))
-        return Landing(commit=moved, tree=tree, merged=True)
-
     def _line(self, tip: str, *, until: str) -> Iterator[Commit]:
         at = tip
         while at not in ("", until):
@@ -295,38 +375,11 @@ class FakeWorkspaces:
 
     def _store(self, files: Files) -> Tree:
         entries = [(path, hashlib.sha256(files[path]).hexdigest()) for path in sorted(files)]
-        tree = Tree(_digest("tree", entries))
+        tree = Tree(digest_value("tree", entries))
         self._trees[tree] = dict(files)
         return tree
 
     def _add(self, record: _Record) -> Commit:
-        commit = Commit(_digest("commit", [record.parent, record.tree, record.message, record.step]))
+        commit = Commit(digest_value("commit", [record.parent, record.tree, record.message, record.step]))
         self._commits[commit] = record
         return commit
-
-
-def _merge(base: Files, ours: Files, theirs: Files) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Merge by file: the side that changed it wins, and both sides changing it differently is a conflict."""
-    merged: dict[str, bytes] = {}
-    conflicts = []
-    for path in sorted({*ours, *theirs}):
-        before, mine, other = base.get(path), ours.get(path), theirs.get(path)
-        if mine != other and before not in (mine, other):
-            conflicts.append(path)
-        chosen = other if before == mine else mine
-        if chosen is not None:
-            merged[path] = chosen
-    return merged, tuple(conflicts)
-
-
-def _clear_way(top: Path, file: Path) -> None:
-    """Remove a folder where a file belongs, and a file where a folder belongs."""
-    if file.is_dir() and not file.is_symlink():
-        shutil.rmtree(file)
-    for parent in file.relative_to(top).parents:
-        if (top / parent).is_file():
-            (top / parent).unlink()
-
-
-def _digest(kind: str, value: Sequence[object]) -> str:
-    return hashlib.sha1(json.dumps([kind, value]).encode(), usedforsecurity=False).hexdigest()

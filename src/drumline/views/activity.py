@@ -50,6 +50,8 @@ def activity(snapshot: Snapshot, step: StepId) -> Activity | None:
             return Activity(node="check", text=_check(snapshot, step), since=since)
         case Phase.COMPARING:
             return Activity(node="check", text="checking the tree before the work", since=since)
+        case Phase.MUTATING:
+            return Activity(node="check", text="trying mutants of the work", since=since)
         case Phase.WORKED:
             return Activity(node="check", text="between checks", since=since)
         case Phase.LANDING | Phase.LANDED:
@@ -71,7 +73,7 @@ def attempts(snapshot: Snapshot, step: StepId) -> int:
     if finished is not None:
         return finished.attempts
     state = snapshot.steps.get(step)
-    return state.reached if state is not None else 0
+    return state.tried if state is not None else 0
 
 
 def fixes(snapshot: Snapshot, step: StepId) -> int:
@@ -93,7 +95,7 @@ def checks(snapshot: Snapshot, step: Step) -> tuple[int, int]:
     finished = snapshot.run.finished.get(step.id)
     if finished is not None and finished.checks_total:
         return finished.checks_passed, finished.checks_total
-    total = len(step.checks) + len(snapshot.run.begun.checks) + len(step.not_run)
+    total = len(orders_for(snapshot.run, step).checks) + len(step.not_run)
     state = snapshot.steps.get(step.id)
     if state is None:
         return 0, total
@@ -123,5 +125,5 @@ def _check(snapshot: Snapshot, step: StepId) -> str:
     entry = snapshot.latest.get(step)
     if entry is None or not isinstance(entry.event, CheckStarted):
         return "checking"
-    total = len(orders_for(snapshot.run, snapshot.run.plan.by_id[step]).checks)
+    total = len(orders_for(snapshot.run, snapshot.run.define(step)).checks)
     return f"check {entry.event.check + 1} of {total}: {flatten(entry.event.command, LONGEST_COMMAND)}"

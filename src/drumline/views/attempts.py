@@ -17,6 +17,7 @@ from drumline.record import Record, field
 from drumline.views.cells import flatten
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
+from drumline.views.mutants import tell_survivors
 
 UNCHANGED = "it called itself done and had changed no file"
 MOST_NOTICES = 5
@@ -116,6 +117,10 @@ def note_step(run: RunState, step: StepId, state: StepState | None) -> tuple[str
     last = state.last if state is not None else None
     if last is not None and last.unchanged:
         told.append(f"after attempt {last.attempt} {UNCHANGED}")
+    finished = run.finished.get(step)
+    if finished is not None and finished.mutants.tried:
+        noticed = f"{finished.mutants.tried} mutants tried, all noticed by its checks"
+        told.append(tell_survivors(finished.mutants) or noticed)
     return (*told, *map(flatten, list_notices(run, step, state)[-MOST_NOTICES:]))
 
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import assert_never
 
 from drumline.core.events import StepFinished
-from drumline.core.ids import StepId
-from drumline.core.plan import Step
+from drumline.core.ids import FINAL, PREFLIGHT, StepId
+from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.proof import Level
+from drumline.core.runwalks import list_begun
+from drumline.core.words import RunStanding, StepStanding
 from drumline.views.activity import activity, checks
 from drumline.views.causes import SHORT_COMMIT, cause
 from drumline.views.cells import Row, cut, fit, flatten, width
@@ -20,7 +23,7 @@ from drumline.views.duration import duration
 from drumline.views.gates import gate_rows
 from drumline.views.proofs import describe_proof, find_proof
 from drumline.views.snapshot import Snapshot
-from drumline.views.states import SPINNER, STEP_STATES, SYMBOLS, elapsed, run_state, step_state
+from drumline.views.states import SPINNER, SYMBOLS, elapsed, run_state, step_state
 from drumline.views.status import step_reason
 from drumline.views.usage import sum_run
 from drumline.views.walkrows import count_words, ending_rows, next_words, path_row, place_rows
@@ -34,7 +37,7 @@ _LOOKS: Mapping[Level, tuple[str, str]] = {
     Level.READ_ONLY: ("✓", "dim"),
 }
 """The symbol and the style of a step that is done."""
-_PRESSING = ("running", "parked", "failed", "blocked")
+_PRESSING = (StepStanding.RUNNING, StepStanding.PARKED, StepStanding.FAILED, StepStanding.BLOCKED)
 _FRAME = 4
 """Lines for the two of the header, the bar and the footer."""
 
@@ -80,27 +83,29 @@ def _header(snapshot: Snapshot, wide: int) -> list[Row]:
     return [[(title, "title"), (" ", ""), (right, state)], [(cut(" · ".join(facts), wide), "dim")]]
 
 
-def _bar(states: Mapping[StepId, str], wide: int) -> Row:
+def _bar(states: Mapping[StepId, StepStanding], wide: int) -> Row:
     total = len(states)
-    done, skipped = (sum(1 for state in states.values() if state == word) for word in ("done", "skipped"))
+    done, skipped = (
+        sum(1 for state in states.values() if state is word) for word in (StepStanding.DONE, StepStanding.SKIPPED)
+    )
     label = f" {done:,}/{total:,}{f', {skipped:,} skipped' if skipped else ''}"
     cells = wide - len(label)
     filled = cells * (done + skipped) // total if total else cells
     return [("█" * filled, "done"), ("░" * (cells - filled), "bar"), (label, "")]
 
 
-def _footer(snapshot: Snapshot, states: Mapping[StepId, str], wide: int) -> Row:
+def _footer(snapshot: Snapshot, states: Mapping[StepId, StepStanding], wide: int) -> Row:
     cost = describe_cost(sum_run(snapshot))
     costs = [cost] if cost else []
     if snapshot.sole is not None:
         return [(cut(" · ".join([*count_words(snapshot.sole), *costs, next_words(snapshot.sole)]), wide), "dim")]
     counts = Counter(states.values())
     branch = flatten(snapshot.run.begun.branch)
-    there = [state for state in reversed(STEP_STATES) if counts[state]]
+    there = [state for state in reversed(StepStanding) if counts[state]]
     words = " · ".join([*(f"{counts[state]:,} {state}" for state in there), *costs, branch])
     if width(words) > wide:
         words = " ".join([*(f"{SYMBOLS[state]}{counts[state]:,}" for state in there), branch])
-    if run_state(snapshot) == "interrupted":
+    if run_state(snapshot) is RunStanding.INTERRUPTED:
         words = f"drumline resume {snapshot.run.id} · {words}"
     return [(cut(words, wide), "dim")]
 
@@ -117,15 +122,20 @@ def _notices(snapshot: Snapshot, wide: int) -> list[Row]:
 # --- steps ------------------------------------------------------------------------------------------------------
 
 
-def _step_rows(snapshot: Snapshot, states: Mapping[StepId, str], wide: int, *, room: int, tick: int) -> list[Row]:
+def _step_rows(
+    snapshot: Snapshot, states: Mapping[StepId, StepStanding], wide: int, *, room: int, tick: int
+) -> list[Row]:
+    own = {step.id: step_state(snapshot, step.id) for step in list_begun(snapshot.run)}
+    room -= len(own)
     shown = list(states) if len(states) <= room else _choose(snapshot, states, room - 1)
-    names = min(max((width(step) for step in shown), default=0), wide // 3)
-    by_id = snapshot.run.plan.by_id
     more = len(states) - len(shown)
     left = room - len(shown) - bool(more)
+    shown = [step for step in (PREFLIGHT, *shown, FINAL) if step in states or step in own]
+    names = min(max((width(step) for step in shown), default=0), wide // 3)
+    states = {**states, **own}
     rows: list[Row] = []
     for step in shown:
-        rows.append(_step(snapshot, by_id[step], states[step], names=names, wide=wide, tick=tick))
+        rows.append(_step(snapshot, snapshot.run.define(step), states[step], names=names, wide=wide, tick=tick))
         opened = _open(snapshot, step, wide, room=left, tick=tick) if states[step] in _PRESSING else []
         rows += opened
         left -= len(opened)
@@ -138,17 +148,21 @@ def _open(snapshot: Snapshot, step: StepId, wide: int, *, room: int, tick: int) 
     return [] if walk is None else [[("  ", ""), *row] for row in place_rows(walk, wide - 2, room=room, tick=tick)]
 
 
-def _choose(snapshot: Snapshot, states: Mapping[StepId, str], room: int) -> list[StepId]:
+def _choose(snapshot: Snapshot, states: Mapping[StepId, StepStanding], room: int) -> list[StepId]:
     """What matters most: in work or in trouble, then the latest done, then what comes next."""
-    pressing = [step for state in _PRESSING for step in states if states[step] == state][: max(0, room)]
+    pressing = [step for state in _PRESSING for step in states if states[step] is state][: max(0, room)]
     left = max(0, room - len(pressing))
-    done = [step for step in reversed(snapshot.run.finished) if states.get(step) in ("done", "skipped")]
-    coming = [step for state in ("ready", "waiting") for step in states if states[step] == state]
+    done = [
+        step
+        for step in reversed(snapshot.run.finished)
+        if states.get(step) in (StepStanding.DONE, StepStanding.SKIPPED)
+    ]
+    coming = [step for state in (StepStanding.READY, StepStanding.WAITING) for step in states if states[step] is state]
     recent = done[: max(left // 3, left - len(coming))]
     return [*pressing, *reversed(recent), *coming[: left - len(recent)]]
 
 
-def _step(snapshot: Snapshot, step: Step, state: str, *, names: int, wide: int, tick: int) -> Row:
+def _step(snapshot: Snapshot, step: Step, state: StepStanding, *, names: int, wide: int, tick: int) -> Row:
     symbol, style = _look(snapshot, step, state, tick=tick)
     space = wide - names - 4
     doing = cut(_doing(snapshot, step, state), space * 3 // 5 if step.title else space)
@@ -157,25 +171,27 @@ def _step(snapshot: Snapshot, step: Step, state: str, *, names: int, wide: int, 
         (f"{symbol} ", style),
         (fit(step.id, names), state if state in _PRESSING else ""),
         (" ", ""),
-        (title, "dim" if state in ("waiting", "skipped") else ""),
+        (title, "dim" if state in (StepStanding.WAITING, StepStanding.SKIPPED) else ""),
         (" ", ""),
         (doing, style),
     ]
 
 
-def _doing(snapshot: Snapshot, step: Step, state: str) -> str:
+def _doing(snapshot: Snapshot, step: Step, state: StepStanding) -> str:
     """The few words at the end of a step's line."""
     match state:
-        case "running":
+        case StepStanding.RUNNING:
             return _at_work(snapshot, step.id)
-        case "done":
+        case StepStanding.DONE:
             return _result(snapshot, step)
-        case "ready":
+        case StepStanding.READY:
             return ""
-        case "parked":
+        case StepStanding.PARKED:
             return _parked(snapshot, step)
-        case _:
+        case StepStanding.WAITING | StepStanding.BLOCKED | StepStanding.FAILED | StepStanding.SKIPPED:
             return flatten(step_reason(snapshot, step.id))
+        case _:
+            assert_never(state)
 
 
 def _parked(snapshot: Snapshot, step: Step) -> str:
@@ -196,6 +212,8 @@ def _result(snapshot: Snapshot, step: Step) -> str:
     if finished is None:
         return "declared"
     passed, total = checks(snapshot, step)
+    if step.id in RUN_WALKS:
+        return f"{passed}/{total}" if total else ""
     commit = finished.commit[:SHORT_COMMIT] if finished.commit else "no commit"
     return f"{_doubt(finished)}{passed}/{total} {commit}"
 
@@ -207,9 +225,9 @@ def _doubt(finished: StepFinished) -> str:
     return "changed nothing " if finished.unchanged else f"{describe_proof(proof)} "
 
 
-def _look(snapshot: Snapshot, step: Step, state: str, *, tick: int) -> tuple[str, str]:
+def _look(snapshot: Snapshot, step: Step, state: StepStanding, *, tick: int) -> tuple[str, str]:
     """The symbol of a step and the word for its style: for one that is done, its level decides."""
-    if state == "running":
+    if state is StepStanding.RUNNING:
         return SPINNER[tick % len(SPINNER)], state
     proof = find_proof(snapshot.run, step.id)
     return _LOOKS[proof.level] if proof else (SYMBOLS[state], state)

@@ -6,16 +6,19 @@ at the step and its needs only, so that a table of ten thousand steps stays line
 
 from __future__ import annotations
 
+import shlex
 from math import inf
+from typing import assert_never
 
 from drumline.core.events import StepFinished
 from drumline.core.ids import FLOW, DriverId, GateId, StepId
-from drumline.core.login import find_login
-from drumline.core.plan import Marks, Step
-from drumline.core.proof import Level, Reason
-from drumline.core.schedule import STUCK, Obstacle, obstacle
+from drumline.core.needs import STUCK
+from drumline.core.plan import RUN_WALKS, Marks, Step
+from drumline.core.proof import Level, Proof, Reason
+from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
 from drumline.core.task import is_task
+from drumline.core.words import Hindrance, Mode, RunStanding, StepEnd
 from drumline.record import Record
 from drumline.views.activity import activity
 from drumline.views.cells import flatten, name_some
@@ -27,13 +30,16 @@ from drumline.views.states import run_state, step_state
 
 OWNER, TIMER, BLOCKER, FINISHED = "owner", "timer", "blocker", "finished"
 SHORT_COMMIT = 9
+MOST_TESTS = 5
 
 
 DOUBTS = {
     Reason.RED_BEFORE: "a configured check fails as it did before the work",
     Reason.GREEN_BEFORE: "its checks pass without the work, too",
     Reason.TESTS_CHANGED: "its checks pass only with the tests that it changed",
+    Reason.SUPERSEDED: "a check of it fails on what the run leaves behind",
     Reason.BASE_UNKNOWN: "it is not known whether its checks failed before the work",
+    Reason.SURVIVORS: "its checks do not notice changes to its work",
 }
 """Why a step that broke nothing is not proved."""
 
@@ -71,6 +77,8 @@ def explain_doubt(finished: StepFinished) -> str:
         return "walked to its end, which proves nothing by itself"
     if proof.level is Level.READ_ONLY:
         return "changed no file, as its role may only read"
+    if proof.level is Level.DECLARED:
+        return "its work changed no file; a person said that it was done already"
     if finished.unchanged and finished.files:
         return f"landed only {name_some(map(flatten, finished.files))}, no product of its own: its checks prove nothing"
     if finished.unchanged:
@@ -80,20 +88,27 @@ def explain_doubt(finished: StepFinished) -> str:
         why = "only a check makes" if finished.removed == finished.hidden else "git ignores"
         return f"landed without {named}, which the plan asks for and {why}: its checks prove nothing"
     if proof.level is Level.KEPT:
-        return f"kept, not proved: {'; '.join(DOUBTS[reason] for reason in proof.why)}"
+        return f"kept, not proved: {'; '.join(DOUBTS[reason] for reason in proof.why)}{_show_tests(finished, proof)}"
     if not finished.checks_total:
         return finished.reason or "landed, but it has no checks that could prove it"
     if finished.checks_passed < finished.checks_total:
         void = f" ({name_some(map(flatten, finished.void))} changes the tree)" if finished.void else ""
         some = f"only {finished.checks_passed}" if finished.checks_passed else "none"
         return f"landed, but {some} of its {finished.checks_total} checks could be run{void}"
-    return "landed by a merge; its checks ran on the tree before it"
+    return "landed with another tree than the one that its checks ran on"
+
+
+def _show_tests(finished: StepFinished, proof: Proof) -> str:
+    """The command that shows how the judge was changed, if that is the doubt."""
+    if Reason.TESTS_CHANGED not in proof.why or not finished.tests or finished.commit is None:
+        return ""
+    return f" (git show {finished.commit[:SHORT_COMMIT]} -- {shlex.join(finished.tests[:MOST_TESTS])})"
 
 
 def round_hint(finished: StepFinished) -> str:
     """The command that gives a step another round, after the login that it failed for."""
-    login = find_login(finished.reason)
-    return f"{login} && drumline retry {finished.step}" if login else f"drumline retry {finished.step}"
+    retry = f"drumline retry {finished.step}"
+    return f"{finished.login} && {retry}" if finished.login else retry
 
 
 def _settled(snapshot: Snapshot, step: Step) -> Cause | None:
@@ -109,17 +124,23 @@ def _settled(snapshot: Snapshot, step: Step) -> Cause | None:
 
 def _finished(finished: StepFinished) -> Cause:
     match finished.state:
-        case "done":
-            landed = f"landed as {finished.commit[:SHORT_COMMIT]}" if finished.commit else "landed"
+        case StepEnd.DONE if finished.step in RUN_WALKS:
+            return Cause(kind=FINISHED, text="walked to its end", hint=f"drumline logs {finished.step}")
+        case StepEnd.DONE:
+            by = f"landed by {finished.landed_by}" if finished.landed_by else "landed"
+            landed = f"landed as {finished.commit[:SHORT_COMMIT]}" if finished.commit else by
             proved = f"{landed}, proved by {finished.checks_passed} of {finished.checks_total} checks"
-            return Cause(kind=FINISHED, text=explain_doubt(finished) or proved, hint=f"drumline logs {finished.step}")
-        case "skipped":
-            text = f"a person skipped it: {flatten(finished.reason) or 'no reason given'}"
+            hint = f"drumline why {finished.landed_by}" if finished.landed_by else f"drumline logs {finished.step}"
+            return Cause(kind=FINISHED, text=explain_doubt(finished) or proved, hint=hint)
+        case StepEnd.SKIPPED:
+            text = flatten(finished.reason) or "no reason given"
             return Cause(kind=FINISHED, text=text, hint=f"drumline retry {finished.step}")
-        case _:
-            kind = BLOCKER if finished.state == "blocked" else FINISHED
+        case StepEnd.BLOCKED | StepEnd.FAILED:
+            kind = BLOCKER if finished.state is StepEnd.BLOCKED else FINISHED
             text = flatten(finished.reason) or "no reason was recorded"
             return Cause(kind=kind, text=text, hint=round_hint(finished))
+        case _:
+            assert_never(finished.state)
 
 
 def _owned(snapshot: Snapshot, step: Step) -> Cause | None:
@@ -138,6 +159,8 @@ def _owned(snapshot: Snapshot, step: Step) -> Cause | None:
 def _outside(snapshot: Snapshot, step: Step) -> Cause | None:
     if step.id in snapshot.selected:
         return None
+    if step.id in RUN_WALKS:
+        return None if snapshot.run.has_begun(step.id) else _without_walk(snapshot, step)
     if step.elsewhere:
         text = f"it is for the repository {flatten(step.elsewhere)} and is not run here"
         status = snapshot.run.marks.get(step.id, Marks()).status
@@ -145,6 +168,12 @@ def _outside(snapshot: Snapshot, step: Step) -> Cause | None:
         return Cause(kind=BLOCKER, text=f"{text}{stuck}", hint=f"drumline validate {snapshot.run.begun.plan}")
     hint = f"drumline run {snapshot.run.begun.plan} --step {step.id}"
     return Cause(kind=BLOCKER, text="not part of this run", hint=hint)
+
+
+def _without_walk(snapshot: Snapshot, step: Step) -> Cause:
+    """A walk of the run itself that nobody has begun: it may have nothing to do, and is shown only if it has."""
+    text = f"this run has not come to it, or its flow {step.flow!r} has nothing to do"
+    return Cause(kind=BLOCKER, text=text, hint=f"drumline flow graph {step.flow}")
 
 
 def _cancelled(snapshot: Snapshot) -> Cause | None:
@@ -157,27 +186,40 @@ def _cancelled(snapshot: Snapshot) -> Cause | None:
 
 
 def _obstructed(snapshot: Snapshot, step: Step) -> Cause | None:
-    found = obstacle(snapshot.run, step, snapshot.around)
+    found = obstacle(snapshot.run, step, snapshot.around, snapshot.horizon)
     if found is None:
         return None
     retry = f"drumline retry {step.id}"
     match found.kind:
-        case "gate":
+        case Hindrance.GATE:
             return _gated(snapshot, found)
-        case "needs":
+        case Hindrance.NEEDS:
             named = name_some(f"{need} ({_need_state(snapshot, need)})" for need in found.steps)
             return Cause(kind=BLOCKER, text=f"needs {named}", hint=f"drumline why {found.steps[0]}", steps=found.steps)
-        case "foreign" if found.until is not None:
+        case Hindrance.FOREIGN if found.until is not None:
             left = duration(found.until - snapshot.now)
             text = f"{flatten(found.text)}; the claim counts for another {left}"
             return Cause(kind=TIMER, text=text, hint=retry, until=found.until)
-        case "quota" if found.until is not None:
+        case Hindrance.QUOTA if found.until is not None:
             return _without_quota(snapshot, step.id, found)
-        case "unowned":
+        case Hindrance.TURN:
+            return Cause(kind=BLOCKER, text=found.text, hint=f"drumline why {found.steps[0]}", steps=found.steps)
+        case Hindrance.UNOWNED:
             hint = "drumline status" if snapshot.live else "drumline resume"
             return Cause(kind=BLOCKER, text=f"{found.text}; a person will be asked about it", hint=hint)
-        case _:
+        case (
+            Hindrance.FOREIGN
+            | Hindrance.QUOTA
+            | Hindrance.BESIDE
+            | Hindrance.MARKED
+            | Hindrance.REFUSED
+            | Hindrance.UNMERGED
+            | Hindrance.UNTRUSTED
+            | Hindrance.WAVE
+        ):
             return Cause(kind=BLOCKER, text=flatten(found.text), hint=retry)
+        case _:
+            assert_never(found.kind)
 
 
 def _without_quota(snapshot: Snapshot, step: StepId, found: Obstacle) -> Cause:
@@ -211,29 +253,31 @@ def _gated(snapshot: Snapshot, found: Obstacle) -> Cause:
 
 
 def _need_state(snapshot: Snapshot, need: StepId) -> str:
-    return step_state(snapshot, need) if need in snapshot.run.plan.by_id else "not in the plan"
+    return step_state(snapshot, need) if snapshot.run.find_step(need) else "not in the plan"
 
 
 def _idle(snapshot: Snapshot) -> Cause:
     """Nothing about the step itself keeps it back: the run is over or undriven, or others are in work."""
     run = snapshot.run
     match run_state(snapshot):
-        case "running":
+        case RunStanding.RUNNING:
             return _in_line(snapshot)
-        case "interrupted":
+        case RunStanding.INTERRUPTED:
             text = "no driver is running: the run was interrupted"
             return Cause(kind=BLOCKER, text=text, hint="drumline resume")
-        case "parked" if run.parked_for:
+        case RunStanding.PARKED if run.parked_for:
             return Cause(kind=BLOCKER, text=f"the run is parked: {run.parked_for}", hint="drumline resume")
-        case "parked":
+        case RunStanding.PARKED:
             first = next(iter(run.unanswered.values()), None)
             resting = find_resting(snapshot)
             onward = retry_command(resting) if resting else "drumline resume"
             hint = answer_command(first.opened, driven=False) if first else onward
             return Cause(kind=BLOCKER, text=f"the run is parked at {_parked_at(run)}", hint=hint)
-        case state:
+        case (RunStanding.DONE | RunStanding.FAILED | RunStanding.BLOCKED | RunStanding.CANCELLED) as state:
             why = f": {flatten(run.ended.reason)}" if run.ended and run.ended.reason else ""
             return Cause(kind=BLOCKER, text=f"the run ended as {state}{why}", hint=_going_on(run))
+        case state:
+            assert_never(state)
 
 
 def _parked_at(run: RunState) -> str:
@@ -247,7 +291,7 @@ def _in_line(snapshot: Snapshot) -> Cause:
         owner = snapshot.live[0]
         text = f"driver {owner} is about to take the next ready step"
         return Cause(kind=OWNER, text=text, hint="drumline status", owner=owner)
-    if snapshot.run.mode == "sequential":
+    if snapshot.run.mode is Mode.SEQUENTIAL:
         return Cause(kind=BLOCKER, text=f"one step at a time, and {busy} is in work", hint="drumline status")
     return Cause(kind=BLOCKER, text=f"no free slot: {busy} in work", hint="drumline status")
 

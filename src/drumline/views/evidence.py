@@ -3,6 +3,7 @@ that was not executed is said to be so."""
 
 from __future__ import annotations
 
+from drumline.core.heldout import HIDDEN, SHOWN
 from drumline.core.orders import orders_for
 from drumline.core.plan import Step
 from drumline.core.proof import Against, Colour, Compared
@@ -20,6 +21,8 @@ _TREES = {
     Against.BASE_JUDGE: "with the tests, configuration and scripts as they were before",
 }
 
+_SOURCES = {HIDDEN: "held out", SHOWN: "held out, not hidden from its agents"}
+
 
 class Evidence(Record):
     """One check of a step: how it ended on the work, None if it has not, and what it says about other trees.
@@ -34,6 +37,10 @@ class Evidence(Record):
     seconds: float = 0.0
     log: str = ""
     report: Report | None = None
+    tree: str = ""
+    judge: str = ""
+    environment: str = ""
+    log_digest: str = ""
     compared: tuple[tuple[Against, Compared], ...] = ()
 
 
@@ -54,6 +61,10 @@ def list_evidence(run: RunState, step: Step, state: StepState | None) -> tuple[E
                 seconds=ended.seconds if ended else 0.0,
                 log=ended.log if ended else "",
                 report=ended.report if ended else None,
+                tree=ended.tree if ended else "",
+                judge=ended.judge if ended else "",
+                environment=ended.environment if ended else "",
+                log_digest=ended.log_digest if ended else "",
                 compared=compared,
             )
         )
@@ -62,13 +73,16 @@ def list_evidence(run: RunState, step: Step, state: StepState | None) -> tuple[E
 
 def evidence_lines(found: Evidence) -> list[str]:
     """The check for people: its command, then a line for each tree that it was executed on."""
-    lines = [f"check ({found.source}): {flatten(found.command)}"]
+    lines = [f"check ({_SOURCES.get(found.source, found.source)}): {flatten(found.command)}"]
     if not found.was_run:
         return [*lines, "  not run"]
     word = "passes" if found.exit_code == 0 else "fails" if found.exit_code is not None else "could not be run"
     lines.append(
         f"  on the work: {word} in {duration(found.seconds)}, {_tell_tests(found.report)}{_tell_log(found.log)}"
     )
+    told = (("tree", found.tree[:12]), ("judge", found.judge), ("environment", found.environment))
+    named = [f"{word} {value}" for word, value in (*told, ("log", found.log_digest)) if value]
+    lines += [f"    {', '.join(named)}"] if found.judge or found.environment else []
     return lines + [
         f"  {_TREES[against]}: {_tell(result)}{_tell_log(result.log)}" for against, result in found.compared
     ]
@@ -84,6 +98,10 @@ def evidence_json(found: Evidence) -> dict[str, object]:
         "seconds": found.seconds,
         "log": found.log or None,
         "tests": _count_tests(found.report),
+        "tree": found.tree or None,
+        "judge": found.judge or None,
+        "environment": found.environment or None,
+        "log_digest": found.log_digest or None,
         "compared": [
             {
                 "tree": against.value,
@@ -116,7 +134,8 @@ def _tell_tests(report: Report | None) -> str:
 def _count_tests(report: Report | None) -> dict[str, object] | None:
     if report is None:
         return None
-    return {"ran": report.ran, "failed": report.failed, "skipped": report.skipped, "complete": report.complete}
+    counts = {"ran": report.ran, "failed": report.failed, "skipped": report.skipped, "complete": report.complete}
+    return {**counts, "ids": report.digest or None}
 
 
 def _tell_log(name: str) -> str:

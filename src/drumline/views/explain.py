@@ -158,8 +158,6 @@ def list_caveats(outlook: Outlook, shape: Profile) -> Iterable[str]:
     """When a step that is counted is not proved after all."""
     if outlook.proved:
         yield "    a check proves a step only if it fails without the step's work; otherwise the step ends as kept"
-    if len(outlook.proved) > 1 and shape.mode == "parallel":
-        yield "    a step that lands by a merge is not proved: side by side that can happen, with --mode sequential not"
 
 
 def _agents(steps: Sequence[Step]) -> Iterable[str]:

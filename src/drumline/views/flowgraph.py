@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drumline.core.flow.edges import Edge, EdgeKind, edges_of
-from drumline.core.flow.ends import DONE, find_status
-from drumline.core.flow.fields import kind_name
+from drumline.core.flow.ends import find_status
+from drumline.core.flow.kinds import kind_name
 from drumline.core.flow.model import EndNode, Flow, Node, NodeId
+from drumline.core.words import WalkEnd
 
 LONGEST_LABEL = 80
 
@@ -91,8 +92,8 @@ def _label(edge: Edge) -> str:
 
 
 def _words(node: Node) -> str:
-    found = find_status(node) if isinstance(node, EndNode) else DONE
-    status = f" ({found})" if found != DONE else ""
+    found = find_status(node) if isinstance(node, EndNode) else WalkEnd.DONE
+    status = f" ({found})" if found is not WalkEnd.DONE else ""
     kind = kind_name(node)
     return f"{node.id}: {kind}{status}" if kind and kind != node.id else f"{node.id}{status}"
 

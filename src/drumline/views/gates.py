@@ -5,8 +5,8 @@ from __future__ import annotations
 from shlex import quote
 
 from drumline.core.events import GateOpened
-from drumline.core.gates import QUESTION
 from drumline.core.state import Gate
+from drumline.core.words import GateKind
 from drumline.views.cells import Row, cut, flatten, width
 from drumline.views.snapshot import RunSnapshot
 
@@ -32,7 +32,7 @@ def list_choices(opened: GateOpened) -> str:
     if opened.free and opened.options:
         words.append("any text")
     elif opened.free:
-        ruled = opened.rule and opened.kind != QUESTION
+        ruled = opened.rule and opened.kind is not GateKind.QUESTION
         words.append(f"any text with {flatten(opened.rule)}" if ruled else "any text")
     return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + "".join(words[-1:])
 
@@ -41,8 +41,14 @@ def tell_gate(opened: GateOpened) -> tuple[str, dict[str, object]]:
     """That a gate was opened, for people and for programs; a driver is there, or it would not have been opened."""
     hint = answer_command(opened, driven=True)
     text = f"gate {opened.gate} asks: {flatten(opened.question, LONGEST)} ({list_choices(opened)}) → {hint}"
-    data = {"gate": opened.gate, "kind": opened.kind, "question": opened.question, "options": list(opened.options)}
-    return text, {**data, "step": opened.step or None, "person_only": opened.person_only, "hint": hint}
+    data: dict[str, object] = {
+        "gate": opened.gate,
+        "kind": opened.kind,
+        "question": opened.question,
+        "options": list(opened.options),
+    }
+    items = _list_items(opened)
+    return text, {**data, "step": opened.step or None, "person_only": opened.person_only, "items": items, "hint": hint}
 
 
 def gate_json(snapshot: RunSnapshot, gate: Gate) -> dict[str, object]:
@@ -55,6 +61,7 @@ def gate_json(snapshot: RunSnapshot, gate: Gate) -> dict[str, object]:
         "step": opened.step or None,
         "kind": opened.kind,
         "person_only": opened.person_only,
+        "items": _list_items(opened),
         "free": opened.free,
         "rule": opened.rule or None,
         "default": opened.default or None,
@@ -62,6 +69,15 @@ def gate_json(snapshot: RunSnapshot, gate: Gate) -> dict[str, object]:
         "answered": snapshot.answers.get(opened.gate),
         "hint": answer_command(opened, driven=bool(snapshot.live)),
     }
+
+
+def _list_items(opened: GateOpened) -> list[dict[str, object]]:
+    """What the question is about, for programs: things to verify by hand, or steps to accept."""
+    by_hand: list[dict[str, object]] = [{"step": item.step, "text": item.text} for item in opened.items]
+    return by_hand + [
+        {"step": doubt.step, "level": doubt.level.value, "why": [reason.value for reason in doubt.why]}
+        for doubt in opened.doubts
+    ]
 
 
 def gate_rows(snapshot: RunSnapshot, wide: int, *, room: int) -> list[Row]:

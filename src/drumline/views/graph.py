@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from drumline.core.graph import topological
 from drumline.core.ids import StepId
 from drumline.core.plan import Plan, Step
+from drumline.core.words import StepStanding
 
 LONGEST_LABEL = 100
 
@@ -53,18 +54,18 @@ def dot(plan: Plan, states: Mapping[StepId, str]) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def tree(plan: Plan, states: Mapping[StepId, str]) -> list[tuple[str, str]]:
+def tree(plan: Plan, states: Mapping[StepId, StepStanding]) -> list[tuple[str, StepStanding]]:
     """The plan as lines with the state of each: a step stands below the need that comes last, others are named."""
     order = {step_id: place for place, step_id in enumerate(topological(plan.steps))}
     below: dict[StepId | None, list[Step]] = {}
     for step in sorted((s for s in plan.by_id.values() if s.id in order), key=lambda s: order[s.id]):
         needs = [need for need in step.needs if need in order]
         below.setdefault(max(needs, key=lambda n: order[n], default=None), []).append(step)
-    lines: list[tuple[str, str]] = []
+    lines: list[tuple[str, StepStanding]] = []
     waiting: list[tuple[Step, str, str]] = [(step, "", "") for step in reversed(below.get(None, []))]
     while waiting:
         step, indent, branch = waiting.pop()
-        lines.append((f"{indent}{branch}{_leaf(step, order)}", states.get(step.id, "")))
+        lines.append((f"{indent}{branch}{_leaf(step, order)}", states.get(step.id, StepStanding.WAITING)))
         deeper = indent + {"": "", "├─ ": "│  ", "└─ ": "   "}[branch]
         children = below.get(step.id, [])
         branches = ["├─ "] * (len(children) - 1) + ["└─ "]

@@ -13,7 +13,8 @@ from drumline.core.flow.questions import find_question_id, question_id
 from drumline.core.flow.scopes import call_scope, parent_scope, split_item
 from drumline.core.flow.state import FlowState, Gathering, Key
 from drumline.core.ids import GateId, StepId
-from drumline.core.plan import Plan
+from drumline.core.plan import RUN_WALKS
+from drumline.core.state import RunState
 from drumline.errors import InvalidInput
 from drumline.record import Record
 from drumline.views.cells import flatten, name_some
@@ -35,19 +36,24 @@ def find_flow_of(walk: Walk, key: Key) -> FlowState | None:
     return walk.flows.get(scope)
 
 
-def split_place(plan: Plan, name: str) -> tuple[StepId, str] | None:
+def split_place(run: RunState, name: str) -> tuple[StepId, str] | None:
     """The step and the place in its walk that a name means; None if there is no such step.
 
     `step-3/implement#2` is a place of step-3. Where a plan is one step that walks a flow, its name can be left out.
+    `@final` is the walk of the run after its last step.
     """
-    alone = plan.steps[0] if len(plan.steps) == 1 and plan.steps[0].flow else None
+    own, _, inner = name.partition("/")
+    if StepId(own) in RUN_WALKS:
+        return StepId(own), inner
+    plan = run.plan
+    alone = plan.steps[0] if len(plan.steps) == 1 and run.names_flow(plan.steps[0].id) else None
     if alone is not None:
         return alone.id, "" if name == alone.id else name.removeprefix(f"{alone.id}/")
     if StepId(name) in plan.by_id:
         return StepId(name), ""
     step, _, place = name.partition("/")
     found = plan.by_id.get(StepId(step))
-    return (found.id, place) if found is not None and found.flow and place else None
+    return (found.id, place) if found is not None and run.names_flow(found.id) and place else None
 
 
 def find_place(walk: Walk, name: str) -> Key:

@@ -18,34 +18,23 @@ from drumline.core.checkfailure import CHECK_RULES, CheckFailure, is_work
 from drumline.core.flow.state import Key
 from drumline.core.ids import FLOW, StepId
 from drumline.core.leftovers import tell_check
-from drumline.core.plan import Marks, Plan, Status
+from drumline.core.needs import is_skipped
+from drumline.core.plan import RUN_WALKS, Marks, Plan, Status
 from drumline.core.recorded import Recorded
 from drumline.core.routing import spell_agent
-from drumline.core.schedule import is_skipped
 from drumline.core.state import RunState
 from drumline.core.taxonomy import RULES, Failure, consumes_fix
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, round_hint
 from drumline.views.cells import count, flatten, name_some
 from drumline.views.duration import duration
 from drumline.views.gates import tell_gate
+from drumline.views.mutants import tell_tried
+from drumline.views.planprogress import tell_change, tell_document, tell_refusal
 from drumline.views.proofs import proof_json
-from drumline.views.told import LONGEST_NOTICE, MOST_NOTICES, Line, Told, tell_notices
-from drumline.views.walkprogress import WALKED, WalkScene
-
-__all__ = ["Line", "Progress"]
+from drumline.views.told import LONGEST_NOTICE, MOST_NOTICES, Line, Told, Track, tell_notices
+from drumline.views.walkprogress import WALKED, WalkScene, tell_run_walk
 
 LONGEST_COMMAND = 80
-
-
-@dataclass(kw_only=True, slots=True)
-class Track:
-    """What has to be remembered of a step to name its next attempt."""
-
-    fixes: int = 0
-    failing: list[str] = dataclasses.field(default_factory=list)
-    failure: str = ""
-    message: str = ""
-    agent: str = ""
 
 
 @dataclass(kw_only=True)
@@ -105,7 +94,11 @@ class Progress:
             over = run.cancel is not None or run.ended is not None
             began = self.began.setdefault(step, {})
             scene = WalkScene(began=began, at=entry.at, over=over, lead="" if step == FLOW else f"{step}: ")
-            return WALKED[kind](scene, entry.event)
+            told = WALKED[kind](scene, entry.event)
+            if told is not None or kind not in ev.ATTEMPTS or step == FLOW:
+                return told
+        if isinstance(entry.event, ev.StepStarted | ev.StepFinished) and entry.event.step in RUN_WALKS:
+            return tell_run_walk(entry.event)
         if kind not in _TELL or (kind in _OF_STEPS and run.plan.format == FLOW):
             return None
         return _TELL[kind](_Scene(self, run, step, entry.at), entry.event)
@@ -125,7 +118,7 @@ class _Scene:
         return self.progress.tracks.setdefault(self.step, Track())
 
     def title(self, step: StepId) -> str:
-        found = self.run.plan.by_id.get(step)
+        found = self.run.find_step(step)
         return flatten(found.title) if found else ""
 
     def settle(self, steps: Iterable[StepId]) -> tuple[int, int]:
@@ -160,14 +153,6 @@ def _declared(scene: _Scene, event: ev.StepsDeclared) -> Told:
     steps = count(len(event.steps), "step")
     text = f"{steps} already done in the plan, not proved by this run: {name_some(event.steps)}"
     return Told(event="declared", text=text, data={"steps": list(event.steps), "done": over, "total": total})
-
-
-def _changed(scene: _Scene, event: ev.PlanChanged) -> Told:
-    changed = [step.id for step in event.changed]
-    words = [f"changed {name_some(changed)}"] if changed else []
-    words += [f"removed {name_some(event.removed)}"] if event.removed else []
-    data = {"changed": changed, "removed": list(event.removed)}
-    return Told(event="plan_changed", text=f"the plan was edited: {'; '.join(words) or 'order only'}", data=data)
 
 
 def _branch_settled(scene: _Scene, event: ev.BranchSettled) -> Told:
@@ -225,7 +210,7 @@ def _cancelled(scene: _Scene, event: ev.CancelRequested) -> Told:
 
 def _ended(scene: _Scene, event: ev.RunEnded) -> Told:
     over, total = scene.settle(())
-    told = any(event.reason.startswith(f"{step}: ") for step in scene.run.finished)  # as that step was finished
+    told = event.step in scene.run.finished  # as that step was finished
     why = f": {flatten(event.reason)}" if event.reason and not told else ""
     skipped = len(scene.progress.skipped)
     data = {"state": event.state, "reason": event.reason, "done": over, "total": total, "skipped": skipped}
@@ -265,7 +250,8 @@ def _finished(scene: _Scene, event: ev.StepFinished) -> Told:
     }
     if event.state != "done":
         return Told(event=event.state, text=_not_done(event), data=data)
-    commit = event.commit[:SHORT_COMMIT] if event.commit else "no commit"
+    healed = f"landed by {event.landed_by}" if event.landed_by else "no commit"
+    commit = event.commit[:SHORT_COMMIT] if event.commit else healed
     checks = f"checks {event.checks_passed}/{event.checks_total}"
     proof = explain_doubt(event) or "proved"
     text = f"step {over:,} of {total:,} done: {event.step} {title} ({commit}, {checks}, {proof})"
@@ -278,7 +264,9 @@ def _not_done(event: ev.StepFinished) -> str:
 
 
 def _deferred(scene: _Scene, event: ev.StepDeferred) -> Told:
-    text = f"{event.step} waits for {duration((event.until or scene.at) - scene.at)}: {flatten(event.reason, 200)}"
+    why = f": {flatten(event.reason, 200)}" if event.reason else ""
+    waits = f"an answer to {', '.join(event.gates)}" if event.until is None else duration(event.until - scene.at)
+    text = f"{event.step} waits for {waits}{why}"
     return Told(event="deferred", text=text, data={"step": event.step, "until": event.until, "reason": event.reason})
 
 
@@ -295,6 +283,9 @@ def _reopened(scene: _Scene, event: ev.StepReopened) -> Told:
 
 def _attempt_started(scene: _Scene, event: ev.AttemptStarted) -> Told | None:
     track = scene.track
+    if event.reads:
+        text = f"{scene.step}: {event.node} started; it only reads"
+        return Told(event="reading", text=text, data={"step": scene.step, "node": event.node})
     failing, failure, message = track.failing, track.failure, flatten(track.message, 200)
     track.failing, track.failure, track.message = [], "", ""
     data: dict[str, object] = {"step": scene.step, "attempt": event.attempt}
@@ -327,9 +318,8 @@ def _attempt_ended(scene: _Scene, event: ev.AttemptEnded) -> Told | None:
     if not notices:
         return None
     more = len(notices) - MOST_NOTICES
-    text = (
-        f"{scene.step}: {tell_notices(notices)}{f'; and {more} more → drumline logs {scene.step}' if more > 0 else ''}"
-    )
+    others = f"; and {more} more → drumline logs {scene.step}" if more > 0 else ""
+    text = f"{scene.step}: {tell_notices(notices)}{others}"
     data = {"step": scene.step, "attempt": event.attempt, "notices": list(notices)}
     return Told(event="notice", text=text, data=data)
 
@@ -376,7 +366,9 @@ _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingPr
         ev.PlanPinned: _pinned,
         ev.ConfigRepinned: _repinned,
         ev.StepsDeclared: _declared,
-        ev.PlanChanged: _changed,
+        ev.PlanChanged: lambda scene, event: tell_change(event),
+        ev.CorrectionRefused: lambda scene, event: tell_refusal(event),
+        ev.DocumentWritten: lambda scene, event: tell_document(event),
         ev.BranchSettled: _branch_settled,
         ev.ModeChanged: _mode,
         ev.GateOpened: _gate,
@@ -387,6 +379,7 @@ _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingPr
         ev.RunEnded: _ended,
         ev.StepStarted: _step_started,
         ev.StepFinished: _finished,
+        ev.MutantsTried: lambda scene, event: tell_tried(event),
         ev.StepDeferred: _deferred,
         ev.StepReopened: _reopened,
         ev.AttemptStarted: _attempt_started,

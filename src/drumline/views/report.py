@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from drumline.core.ids import Commit, RunId, StepId
+from drumline.core.ids import Commit, GateId, RunId, StepId
 from drumline.core.proof import Level, Proof
 from drumline.record import Record
 from drumline.views.activity import attempts, checks
@@ -36,6 +36,7 @@ class StepReport(Record):
     commit: Commit | None
     reason: str
     hint: str
+    gate: GateId | None = None
 
 
 def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
@@ -59,6 +60,7 @@ def step_report(snapshot: Snapshot, step: StepId) -> StepReport:
         commit=finished.commit if finished else None,
         reason=step_reason(snapshot, step),
         hint=answer.hint,
+        gate=answer.gate,
     )
 
 
@@ -76,7 +78,7 @@ def report_lines(report: StepReport) -> list[str]:
         lines.append(f"  used      {describe_usage(report.usage)}")
     lines += _listed("files", report.files)
     lines += _listed("by hand", report.manual)
-    if report.result != "done":
+    if report.result != "done" or report.gate:
         lines.append(f"  next      {report.hint}")
     return lines
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from drumline.core.flow.events import FlowEnded, NodeEnded
 from drumline.core.ids import RunId
+from drumline.core.needs import is_skipped, satisfied
 from drumline.core.recorded import Recorded
-from drumline.core.schedule import is_skipped, satisfied
 from drumline.core.state import RunState
 from drumline.record import Record
 from drumline.views.cells import fit, flatten, width

@@ -14,7 +14,7 @@ from drumline.core.flow.state import FlowState, Key
 from drumline.core.ids import FLOW, DriverId, GateId, StepId
 from drumline.core.plan import Problem
 from drumline.core.recorded import Recorded
-from drumline.core.schedule import Surroundings
+from drumline.core.schedule import Horizon, Surroundings
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.record import Record, field, force_setattr
@@ -115,10 +115,12 @@ class Snapshot(RunSnapshot):
     problems: Sequence[Problem] = ()
     latest: Mapping[StepId, Recorded] = field(default_factory=dict)
     selected: frozenset[StepId] = frozenset()
+    horizon: Horizon | None = None
     walks: Mapping[StepId, Walk] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         force_setattr(self, "selected", frozenset(step.id for step in self.run.selected()))
+        force_setattr(self, "horizon", Horizon(self.run))
 
     @property
     def sole(self) -> Walk | None:

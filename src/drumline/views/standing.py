@@ -7,15 +7,17 @@ is always named.
 from __future__ import annotations
 
 from shlex import quote
+from typing import assert_never
 
 from drumline.core.flow.edges import edges_of
 from drumline.core.flow.model import EndNode, MapNode
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
 from drumline.core.ids import DriverId, GateId, StepId
-from drumline.core.login import find_login
+from drumline.core.mutants import Mutation
 from drumline.core.proof import Proof
 from drumline.core.state import RunState
+from drumline.core.words import RunStanding
 from drumline.record import Record, replace
 from drumline.views.attempts import UNCHANGED
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, TIMER
@@ -42,7 +44,7 @@ from drumline.views.places import (
 )
 from drumline.views.snapshot import Trace, Walk
 from drumline.views.states import run_state
-from drumline.views.status import tell_rest
+from drumline.views.status import tell_rest, tell_wait
 
 LONGEST = 400
 
@@ -51,7 +53,8 @@ class Why(Record):
     """The answer: one sentence about a step, a place of a walk or the run, its kind, and the command to type next.
 
     `chain` leads from a step through unmet needs to the one everything hangs on. `notes` are what else is known of the
-    work on it, `checks` what each of its checks said.
+    work on it, `checks` what each of its checks said, `mutants` those of it that were tried, `worktree` is where it is
+    worked on until it is done.
     """
 
     name: str
@@ -68,6 +71,8 @@ class Why(Record):
     notes: tuple[str, ...] = ()
     proof: Proof | None = None
     checks: tuple[Evidence, ...] = ()
+    mutants: Mutation = Mutation()
+    worktree: str = ""
 
     @property
     def sentence(self) -> str:
@@ -100,21 +105,23 @@ def explain_walk(walk: Walk, reason: str) -> Why:
     run, state = walk.run, run_state(walk)
     said = Why(name=f"run {run.id}", state=state, text=flatten(reason, LONGEST))
     match state:
-        case "running":
+        case RunStanding.RUNNING:
             return _explain_running(walk, said)
-        case "parked" if run.unanswered:
+        case RunStanding.PARKED if run.unanswered:
             gate = next(iter(run.unanswered))
             return replace(said, text=_ask(walk, gate), gate=gate, hint=_how_to_answer(walk, gate))
-        case "parked" if list_rests(walk):
+        case RunStanding.PARKED if list_rests(walk):
             rest = list_rests(walk)[0]
             return replace(said, kind=TIMER, until=rest.until, hint=_go_on_early(walk, rest))
-        case "parked" | "interrupted":
+        case RunStanding.PARKED | RunStanding.INTERRUPTED:
             left = [visit_name(key) for key in walk.began if is_lost(walk, key)]
             verbs = "was at work and is" if len(left) == 1 else "were at work and are"
             lost = f"; {name_some(left)} {verbs} begun again" if left else ""
             return replace(said, text=f"no driver is running{lost}", hint=f"drumline resume {run.id}")
-        case _:
+        case RunStanding.DONE | RunStanding.FAILED | RunStanding.BLOCKED | RunStanding.CANCELLED:
             return _explain_end(walk, said)
+        case _:
+            assert_never(state)
 
 
 def _explain_running(walk: Walk, said: Why) -> Why:
@@ -173,7 +180,7 @@ def _explain_resting(walk: Walk, key: Key) -> Why | None:
     rest = next((rest for rest in list_rests(walk) if rest.key == key), None)
     if rest is None:
         return None
-    text = tell_rest(rest, walk.now).removeprefix(f"{visit_name(key)} ")
+    text = tell_wait(rest, walk.now)
     hint = "drumline status" if walk.live else _go_on_early(walk, rest)
     return Why(name=visit_name(key), state="parked", text=text, kind=TIMER, until=rest.until, hint=hint)
 
@@ -369,11 +376,17 @@ def _is_in(key: Key, called: FlowState) -> bool:
 
 def resume_after_login(run: RunState) -> str:
     """The command that resumes a blocked run, after the login that it is blocked for."""
-    login = find_login(run.ended.reason) if run.ended else ""
+    login = _find_login(run)
     return f"{login} && drumline resume {run.id}" if login else f"drumline resume {run.id}"
 
 
 def begin_after_login(run: RunState) -> str:
     """The command that begins a flow again which failed for want of a login; empty where that is not why."""
-    login = find_login(run.ended.reason) if run.ended else ""
+    login = _find_login(run)
     return f"{login} && drumline flow run {quote(run.begun.plan)}" if login else ""
+
+
+def _find_login(run: RunState) -> str:
+    """What to type before the run goes on, if that is why it ended."""
+    finished = run.finished.get(run.ended.step) if run.ended else None
+    return finished.login if finished is not None else ""

@@ -1,4 +1,4 @@
-"""The one word for how a run or a step is. Run states and step states are closed sets, used by scripts."""
+"""The one word for how a run or a step is; scripts use these words."""
 
 from __future__ import annotations
 
@@ -6,65 +6,72 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from drumline.core.ids import GateId, StepId
-from drumline.core.plan import Marks, Status, Step
+from drumline.core.plan import RUN_WALKS, Marks, Status, Step
 from drumline.core.schedule import Obstacle, obstacle
 from drumline.core.state import RunState
+from drumline.core.words import Hindrance, RunStanding, StepStanding
 from drumline.views.snapshot import RunSnapshot, Snapshot
 
-RUN_STATES = ("running", "parked", "done", "failed", "blocked", "cancelled", "interrupted")
-STEP_STATES = ("waiting", "ready", "running", "parked", "done", "blocked", "failed", "skipped")
-
-EXIT_CODES: Mapping[str, int] = MappingProxyType(
-    {"done": 0, "failed": 1, "cancelled": 1, "parked": 2, "blocked": 2, "interrupted": 130, "running": 0}
+EXIT_CODES: Mapping[RunStanding, int] = MappingProxyType(
+    {
+        RunStanding.DONE: 0,
+        RunStanding.FAILED: 1,
+        RunStanding.CANCELLED: 1,
+        RunStanding.PARKED: 2,
+        RunStanding.BLOCKED: 2,
+        RunStanding.INTERRUPTED: 130,
+        RunStanding.RUNNING: 0,
+    }
 )
 
 SPINNER = "◐◓◑◒"
-SYMBOLS: Mapping[str, str] = {
-    "waiting": "·",
-    "ready": "○",
-    "running": SPINNER[0],
-    "parked": "?",
-    "done": "✓",
-    "blocked": "■",
-    "failed": "✗",
-    "skipped": "–",
+SYMBOLS: Mapping[StepStanding, str] = {
+    StepStanding.WAITING: "·",
+    StepStanding.READY: "○",
+    StepStanding.RUNNING: SPINNER[0],
+    StepStanding.PARKED: "?",
+    StepStanding.DONE: "✓",
+    StepStanding.BLOCKED: "■",
+    StepStanding.FAILED: "✗",
+    StepStanding.SKIPPED: "–",
 }
 
 _MARKED = (Status.BLOCKED, Status.FAILED, Status.SKIPPED)
 
 
-def run_state(snapshot: RunSnapshot) -> str:
-    """One of RUN_STATES."""
+def run_state(snapshot: RunSnapshot) -> RunStanding:
+    """How the run is."""
     return name_state(snapshot.run, live=bool(snapshot.live))
 
 
-def name_state(run: RunState, *, live: bool) -> str:
-    """One of RUN_STATES; an open run that is neither parked nor driven by anybody is interrupted."""
+def name_state(run: RunState, *, live: bool) -> RunStanding:
+    """How a run is; an open run that is neither parked nor driven by anybody is interrupted."""
     if run.ended is not None:
-        return run.ended.state
+        return RunStanding(run.ended.state)
     if run.parked:
-        return "parked"
-    return "running" if live else "interrupted"
+        return RunStanding.PARKED
+    return RunStanding.RUNNING if live else RunStanding.INTERRUPTED
 
 
-def step_state(snapshot: Snapshot, step: StepId) -> str:
-    """One of STEP_STATES."""
+def step_state(snapshot: Snapshot, step: StepId) -> StepStanding:
+    """How the step is."""
     run = snapshot.run
     finished = run.finished.get(step)
     if finished is not None:
-        return finished.state
+        return StepStanding(finished.state)
     if step in run.declared:
-        return "done"
+        return StepStanding.DONE
     if step in snapshot.owners:
-        return "running"
-    if step not in snapshot.selected:
-        return "waiting"
-    return _held_back(snapshot, run.plan.by_id[step])
+        return StepStanding.RUNNING
+    definition = run.find_step(step)
+    if definition is None or (step not in snapshot.selected and step not in RUN_WALKS):
+        return StepStanding.WAITING
+    return _held_back(snapshot, definition)
 
 
 def elapsed(snapshot: RunSnapshot) -> float:
     """Seconds in which the run was driven, up to now or to its last event; waiting and interruptions do not count."""
-    end = snapshot.now if run_state(snapshot) == "running" else snapshot.last_at
+    end = snapshot.now if run_state(snapshot) is RunStanding.RUNNING else snapshot.last_at
     watch = snapshot.stopwatch
     return max(0.0, end - snapshot.started_at) if watch is None else watch.read(end)
 
@@ -74,16 +81,16 @@ def own_gate(snapshot: Snapshot, step: StepId, gate: GateId) -> bool:
     return snapshot.run.gates[gate].opened.step == step
 
 
-def _held_back(snapshot: Snapshot, step: Step) -> str:
-    found = obstacle(snapshot.run, step, snapshot.around)
+def _held_back(snapshot: Snapshot, step: Step) -> StepStanding:
+    found = obstacle(snapshot.run, step, snapshot.around, snapshot.horizon)
     if found is None:
-        return "ready"
+        return StepStanding.READY
     if found.gate is not None:
-        return "parked" if own_gate(snapshot, step.id, found.gate) else "waiting"
-    if found.kind == "quota":
-        return "parked"
-    return "blocked" if _is_marked(snapshot, step.id, found) else "waiting"
+        return StepStanding.PARKED if own_gate(snapshot, step.id, found.gate) else StepStanding.WAITING
+    if found.kind is Hindrance.QUOTA:
+        return StepStanding.PARKED
+    return StepStanding.BLOCKED if _is_marked(snapshot, step.id, found) else StepStanding.WAITING
 
 
 def _is_marked(snapshot: Snapshot, step: StepId, found: Obstacle) -> bool:
-    return found.kind == "marked" and snapshot.around.marks.get(step, Marks()).status in _MARKED
+    return found.kind is Hindrance.MARKED and snapshot.around.marks.get(step, Marks()).status in _MARKED

@@ -9,6 +9,7 @@ from drumline.core.flow.state import Key
 from drumline.core.ids import StepId
 from drumline.core.plan import Step
 from drumline.core.routing import spell_agent
+from drumline.core.runwalks import list_begun
 from drumline.views.activity import activity, attempts, checks, fixes, lost
 from drumline.views.attempts import list_notices
 from drumline.views.causes import cause
@@ -16,6 +17,7 @@ from drumline.views.cells import flatten, name_some
 from drumline.views.cost import usage_json
 from drumline.views.duration import duration
 from drumline.views.gates import gate_json
+from drumline.views.mutants import mutants_json
 from drumline.views.places import Rest, describe_node, is_lost, list_held, list_maps, list_rests, visit_name
 from drumline.views.proofs import find_proof, proof_json
 from drumline.views.snapshot import Snapshot, Trace, Walk
@@ -44,6 +46,7 @@ def status_json(snapshot: Snapshot) -> dict[str, object]:
         "mode": run.mode,
         "autonomy": begun.autonomy,
         "rigor": begun.rigor,
+        "require": begun.require,
         "agent": begun.agent or None,
         "model": run.flow.model or None if run.flow else None,
         "started_at": snapshot.started_at,
@@ -55,6 +58,7 @@ def status_json(snapshot: Snapshot) -> dict[str, object]:
         "usage": usage_json(sum_run(snapshot)),
         "agents": {name: usage_json(usage) for name, usage in sum_agents(snapshot).items()},
         "steps": [_step_json(snapshot, step) for step in run.plan.steps],
+        "run_walks": [_run_walk_json(snapshot, step) for step in list_begun(run)],
         "gates": [gate_json(snapshot, gate) for gate in run.open_gates],
         "problems": [
             {"code": p.code, "severity": p.severity.value, "where": p.where, "message": p.message}
@@ -68,7 +72,7 @@ def walk_json(walk: Walk) -> dict[str, object]:
     """A walk for programs: what is at work in it, what waits, and how it ended."""
     end, root = walk.end, walk.root
     return {
-        "flow": walk.run.plan.by_id[walk.step].flow,
+        "flow": walk.run.flow_of(walk.run.define(walk.step)),
         "path": walk.run.begun.plan,
         "status": end.status if end else "cancelled" if run_state(walk) == "cancelled" else None,
         "end": end.node or None if end else None,
@@ -114,13 +118,9 @@ def run_reason(snapshot: Snapshot) -> str:
     run = snapshot.run
     if run.ended is not None:
         return run.ended.reason
-    match run_state(snapshot):
-        case "parked":
-            return _parked_for(snapshot)
-        case "interrupted":
-            return "no driver is running"
-        case _:
-            return ""
+    if run.parked:
+        return _parked_for(snapshot)
+    return "" if snapshot.live else "no driver is running"
 
 
 def _parked_for(snapshot: Snapshot) -> str:
@@ -139,9 +139,14 @@ def _parked_for(snapshot: Snapshot) -> str:
 
 def tell_rest(rest: Rest, now: float) -> str:
     """What a visit waits for that goes on at a time, in words."""
+    return f"{visit_name(rest.key)} {tell_wait(rest, now)}"
+
+
+def tell_wait(rest: Rest, now: float) -> str:
+    """When a visit goes on, and why it waits."""
     left = rest.until - now
     when = f"goes on in {duration(left)}" if left > 0 else "can go on now"
-    return f"{visit_name(rest.key)} {when}: {flatten(rest.reason, LONGEST)}"
+    return f"{when}: {flatten(rest.reason, LONGEST)}"
 
 
 def list_unchanged(walk: Walk) -> list[str]:
@@ -156,7 +161,7 @@ def step_reason(snapshot: Snapshot, step: StepId) -> str:
         return ""
     if finished is not None and (finished.is_proved or finished.state != "done"):
         return finished.reason
-    return cause(snapshot, snapshot.run.plan.by_id[step]).text
+    return cause(snapshot, snapshot.run.define(step)).text
 
 
 def _step_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
@@ -172,6 +177,7 @@ def _step_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
         "lost": lost(snapshot, step.id),
         "owner": snapshot.owners.get(step.id) if finished is None else None,
         "commit": finished.commit if finished else None,
+        "landed_by": finished.landed_by or None if finished else None,
         "reason": step_reason(snapshot, step.id) or None,
         "proved": bool(finished and finished.is_proved),
         "proof": proof_json(find_proof(snapshot.run, step.id)),
@@ -184,9 +190,17 @@ def _step_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
         "usage": usage_json(sum_step(snapshot, step.id)),
         "node": doing.node if doing else None,
         "doing": doing.text if doing else None,
+        "mutants": mutants_json(finished.mutants) if finished and finished.mutants.tried else None,
         "notices": list(list_notices(snapshot.run, step.id, snapshot.steps.get(step.id))),
         "walk": walk_json(snapshot.walks[step.id]) if step.id in snapshot.walks else None,
     }
+
+
+def _run_walk_json(snapshot: Snapshot, step: Step) -> dict[str, object]:
+    """A walk of the run itself: of a step, what it has too."""
+    told = _step_json(snapshot, step)
+    kept = ("id", "title", "state", "owner", "reason", "checks", "until", "usage", "node", "doing", "notices", "walk")
+    return {key: told[key] for key in kept}
 
 
 def _agent(snapshot: Snapshot, step: Step) -> str:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import assert_never
 
 from drumline.core import gates
-from drumline.core.events import GateAnswered, StepFinished
+from drumline.core.events import GateAnswered, GateOpened, StepFinished
 from drumline.core.flow.ends import warn_of_status
 from drumline.core.flow.model import EndNode
-from drumline.core.ids import Commit, RunId, StepId
-from drumline.core.login import find_login
+from drumline.core.ids import NO_STEP, Commit, RunId, StepId
+from drumline.core.needs import is_skipped
+from drumline.core.plan import RUN_WALKS
 from drumline.core.products import tell_ignored
 from drumline.core.proof import Level, Proof
-from drumline.core.schedule import find_stop, is_skipped, manual_items
+from drumline.core.runwalks import list_begun
 from drumline.core.state import RunState
+from drumline.core.waves import find_stop, manual_items
+from drumline.core.words import GateKind, RunStanding, StepEnd, StepStanding
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_resting, round_hint
@@ -22,6 +26,7 @@ from drumline.views.cells import count, flatten, name_some
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
 from drumline.views.gates import answer_command, retry_command
+from drumline.views.mutants import tell_survivors
 from drumline.views.proofs import proof_json
 from drumline.views.snapshot import Snapshot, Walk
 from drumline.views.standing import begin_after_login, resume_after_login
@@ -67,7 +72,10 @@ class Walked(Record):
 
 
 class Summary(Record):
-    """The run in figures; `walked` of a run of a flow."""
+    """The run in figures; `walked` of a run of a flow. No figure counts the `run_walks`, those of the run itself.
+
+    `cause` is the step for whose reason the run is not done.
+    """
 
     run: RunId
     state: str
@@ -91,6 +99,8 @@ class Summary(Record):
     branch: str
     next: tuple[str, ...]
     walked: Walked | None = None
+    run_walks: tuple[Unfinished, ...] = ()
+    cause: StepId = NO_STEP
 
     @property
     def proved(self) -> int:
@@ -112,7 +122,7 @@ def summary(snapshot: Snapshot) -> Summary:
     states = {step.id: step_state(snapshot, step.id) for step in steps}
     over = [run.finished[step.id] for step in steps if step.id in run.finished]
     judged = [checks(snapshot, step) for step in steps if _is_judged(snapshot, step.id)]
-    landed = tuple(_landed(f, run.plan.by_id[f.step].title) for f in over if f.state == "done")
+    landed = tuple(_landed(f, run.plan.by_id[f.step].title) for f in over if f.state is StepEnd.DONE)
     return Summary(
         run=run.id,
         state=run_state(snapshot),
@@ -120,10 +130,10 @@ def summary(snapshot: Snapshot) -> Summary:
         total=len(steps),
         landed=landed,
         declared=sum(1 for step in steps if step.id in run.declared),
-        skipped=sum(1 for state in states.values() if state == "skipped"),
+        skipped=sum(1 for state in states.values() if state is StepStanding.SKIPPED),
         unfinished=tuple(_unfinished(snapshot, s, state) for s, state in states.items() if state not in _SETTLED),
         manual=_to_verify(run),
-        remarks=tuple(g.answer for g in run.gates.values() if g.answer is not None and g.answer.comment),
+        remarks=tuple(g.answer for g in run.gates.values() if g.answer is not None and _is_told(g.opened, g.answer)),
         elsewhere=tuple((step.id, step.elsewhere) for step in run.plan.steps if step.elsewhere),
         attempts=sum(attempts(snapshot, step.id) for step in steps),
         fixes=sum(fixes(snapshot, step.id) for step in steps),
@@ -136,22 +146,25 @@ def summary(snapshot: Snapshot) -> Summary:
         branch=run.begun.branch,
         next=_next(snapshot, anything_landed=bool(landed)),
         walked=_measure(snapshot.sole) if snapshot.sole is not None else None,
+        cause=run.ended.step if run.ended is not None else NO_STEP,
+        run_walks=tuple(_describe_walk(snapshot, step.id) for step in list_begun(run)),
     )
 
 
-_SETTLED = ("done", "skipped")
+_SETTLED = (StepStanding.DONE, StepStanding.SKIPPED)
 
 
 def summary_lines(found: Summary) -> list[str]:
     """The summary for people."""
-    listed = any(found.reason == f"{one.step}: {one.reason}" for one in found.unfinished)
+    listed = any(one.step == found.cause for one in (*found.unfinished, *found.run_walks))
     if found.walked is not None:
         lines = _walk_lines(found, found.walked)
     else:
         why = f": {flatten(found.reason)}" if found.reason and not listed else ""
         lines = [f"run {found.run} {found.state}{why}", _figures(found), _effort(found), *_spending(found)]
         lines += _listing("landed", [_landed_line(step) for step in found.landed])
-        lines += _listing("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in found.unfinished])
+        stuck = [*found.unfinished, *(one for one in found.run_walks if one.state not in _SETTLED)]
+        lines += _listing("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in stuck])
     lines += _listing("for other repositories", [f"{step}: {flatten(repo)}" for step, repo in found.elsewhere])
     lines += _listing("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
     lines += _listing("said at gates", [_remark_line(answer) for answer in found.remarks])
@@ -217,6 +230,7 @@ def summary_json(found: Summary) -> dict[str, object]:
         "declared": found.declared,
         "skipped": found.skipped,
         "unfinished": [{"step": u.step, "state": u.state, "reason": u.reason} for u in found.unfinished],
+        "run_walks": [{"step": w.step, "state": w.state, "reason": w.reason or None} for w in found.run_walks],
         "manual": [{"step": step, "item": item} for step, item in found.manual],
         "remarks": [{"gate": a.gate, "choice": a.choice, "comment": a.comment, "by": a.by} for a in found.remarks],
         "elsewhere": [{"step": step, "repository": repo} for step, repo in found.elsewhere],
@@ -237,17 +251,23 @@ def summary_json(found: Summary) -> dict[str, object]:
 
 
 def _landed(finished: StepFinished, title: str) -> Landed:
+    ignored = tell_ignored(map(flatten, finished.ignored)) if finished.ignored else ""
+    healed = f"landed by {finished.landed_by}" if finished.landed_by else ""
     return Landed(
         step=finished.step,
         title=title,
         commit=finished.commit,
         proof=finished.proof,
-        note=explain_doubt(finished) or (tell_ignored(map(flatten, finished.ignored)) if finished.ignored else ""),
+        note="; ".join(filter(None, (explain_doubt(finished) or ignored, healed, tell_survivors(finished.mutants)))),
     )
 
 
 def _unfinished(snapshot: Snapshot, step: StepId, state: str) -> Unfinished:
     return Unfinished(step=step, state=state, reason=step_reason(snapshot, step) or "in work")
+
+
+def _describe_walk(snapshot: Snapshot, step: StepId) -> Unfinished:
+    return Unfinished(step=step, state=step_state(snapshot, step), reason=step_reason(snapshot, step))
 
 
 def _is_judged(snapshot: Snapshot, step: StepId) -> bool:
@@ -259,7 +279,7 @@ def _to_verify(run: RunState) -> tuple[tuple[StepId, str], ...]:
     """Manual items of landed steps that no person has passed at a gate."""
     passed = [g.opened for g in run.gates.values() if g.answer and g.answer.choice in (gates.CONTINUE, gates.APPROVE)]
     shown = {(item.step, item.text) for gate in passed for item in gate.items}
-    approved = {gate.step for gate in passed if gate.kind == gates.APPROVAL}
+    approved = {gate.step for gate in passed if gate.kind is GateKind.APPROVE}
     items = ((step.id, item) for step in run.selected() for item in manual_items(run, step))
     return tuple((step, item) for step, item in items if step not in approved and (step, item) not in shown)
 
@@ -269,41 +289,52 @@ def _next(snapshot: Snapshot, *, anything_landed: bool) -> tuple[str, ...]:
     state = run_state(snapshot)
     onward = list(_onward(snapshot, state))
     if snapshot.sole is not None:
-        answers = state == "parked" and snapshot.run.open_gates
-        return tuple(onward if answers or state == "running" else [*onward, f"drumline logs --run {snapshot.run.id}"])
+        answers = state is RunStanding.PARKED and snapshot.run.open_gates
+        return tuple(
+            onward if answers or state is RunStanding.RUNNING else [*onward, f"drumline logs --run {snapshot.run.id}"]
+        )
     look = [f"drumline status {snapshot.run.id}", *onward]
     look += _look_at_doubt(snapshot)
     if anything_landed:
         look.append(f"git log --oneline {branch}")
-    merges = bool(snapshot.run.begun.merge) and state == "done"  # and says itself what is left to do if it cannot
-    if anything_landed and not merges and state not in ("parked", "interrupted"):  # those are to be driven on first
+    merges = (
+        bool(snapshot.run.begun.merge) and state is RunStanding.DONE
+    )  # and says itself what is left to do if it cannot
+    if (
+        anything_landed and not merges and state not in (RunStanding.PARKED, RunStanding.INTERRUPTED)
+    ):  # those are to be driven on first
         look.append(f"git merge {branch}")
     return tuple(look)
 
 
-def _onward(snapshot: Snapshot, state: str) -> Iterator[str]:
+def _onward(snapshot: Snapshot, state: RunStanding) -> Iterator[str]:
     """The commands that let the run go on, or that say more about what it came to."""
     run, sole = snapshot.run, snapshot.sole
     match state:
-        case "parked" if run.open_gates and not run.parked_for:
+        case RunStanding.PARKED if run.open_gates and not run.parked_for:
             most = 1 if sole is None else 3
             yield from (answer_command(gate.opened, driven=False) for gate in run.open_gates[:most])
-        case "parked" if resting := find_resting(snapshot):
+        case RunStanding.PARKED if resting := find_resting(snapshot):
             yield retry_command(resting)
-        case "parked" | "interrupted" | "cancelled":
+        case RunStanding.PARKED | RunStanding.INTERRUPTED | RunStanding.CANCELLED:
             yield f"drumline resume {run.id}"
-        case "failed" if find_stop(run):
+        case RunStanding.FAILED if find_stop(run):
             yield f"drumline resume {run.id}"
-        case "running" if sole is not None:
+        case RunStanding.RUNNING if sole is not None:
             yield f"drumline attach {run.id}"
-        case "blocked" if sole is not None and sole.end is None:
+        case RunStanding.BLOCKED if sole is not None and sole.end is None:
             yield resume_after_login(run)
         case _ if sole is not None:
             yield from filter(None, [begin_after_login(run)])
-        case "blocked" | "failed":
-            stuck = [found for found in run.finished.values() if found.state in ("blocked", "failed")]
+        case RunStanding.BLOCKED | RunStanding.FAILED:
+            stuck = [found for found in run.finished.values() if found.state in (StepEnd.BLOCKED, StepEnd.FAILED)]
             yield from (f"drumline logs {found.step}" for found in stuck[:1])
-            yield from [round_hint(found) for found in stuck if find_login(found.reason)][:1]
+            yield from (f"drumline resume {run.id}" for found in stuck if found.step in RUN_WALKS)
+            yield from [round_hint(found) for found in stuck if found.login][:1]
+        case RunStanding.RUNNING | RunStanding.DONE:
+            pass
+        case _:
+            assert_never(state)
 
 
 def _look_at_doubt(snapshot: Snapshot) -> list[str]:
@@ -344,9 +375,15 @@ def _landed_line(step: Landed) -> str:
     return f"{commit} {step.step} {flatten(step.title)}" + (f" ({step.note})" if step.note else "")
 
 
+def _is_told(opened: GateOpened, answer: GateAnswered) -> bool:
+    """Whether a person said something in words of their own."""
+    return bool(answer.comment) or (opened.free and answer.choice not in opened.options)
+
+
 def _remark_line(answer: GateAnswered) -> str:
     who = f" by {flatten(answer.by)}" if answer.by else ""
-    return f"{answer.gate} {flatten(answer.choice)}{who}: {flatten(answer.comment)}"
+    comment = f": {flatten(answer.comment)}" if answer.comment else ""
+    return f"{answer.gate} {flatten(answer.choice)}{who}{comment}"
 
 
 def _listing(name: str, items: Sequence[str]) -> list[str]:

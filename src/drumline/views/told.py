@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from drumline.record import Record, field
 from drumline.views.cells import flatten
@@ -30,3 +32,14 @@ class Line(Record):
 def tell_notices(notices: Sequence[str]) -> str:
     """The first of what was remarkable about an attempt."""
     return "; ".join(flatten(notice, LONGEST_NOTICE) for notice in notices[:MOST_NOTICES])
+
+
+@dataclass(kw_only=True, slots=True)
+class Track:
+    """What has to be remembered of a step to name its next attempt."""
+
+    fixes: int = 0
+    failing: list[str] = dataclasses.field(default_factory=list)
+    failure: str = ""
+    message: str = ""
+    agent: str = ""

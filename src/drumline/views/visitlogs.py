@@ -6,14 +6,17 @@ Nothing is kept twice: states are worked out by folding the journal up to the en
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
-from drumline.core.events import Event
-from drumline.core.flow.events import FlowEnded, NodeEnded
-from drumline.core.flow.model import Json
+from drumline.core.events import AttemptStarted, CheckStarted, ComparisonStarted, Event, WorkspaceAssigned
+from drumline.core.flow.events import FlowEnded, NodeEnded, NodeStarted
+from drumline.core.flow.fold import fold_flows
+from drumline.core.flow.model import Json, NodeId
 from drumline.core.flow.scopes import call_scope, parent_scope
-from drumline.core.flow.state import FlowState, Key, fold_flows
+from drumline.core.flow.state import FlowState, Key
 from drumline.record import Record, field
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
@@ -25,6 +28,14 @@ LONGEST_TEXT = 500
 """Characters of a text in a state that is shown to people."""
 LONGEST_VALUE = 100
 """Characters of a value in the header of a visit."""
+
+
+WORKED, PROMPT, SETUP = "attempt", "prompt", "setup"
+"""How the names of transcripts, of prompts and of the log of the setup command begin."""
+CHECKED = ("check", "base", "base_source", "base_judge", "work")
+"""How the names of the logs of checks begin: on the work, and on trees it is compared with."""
+NUMBERED = re.compile(r"[-.]")
+NO_NUMBERS: Mapping[str, Key] = MappingProxyType({})
 
 
 class Moment(Record):
@@ -54,20 +65,47 @@ def replay(events: Iterable[Event], wanted: Collection[Key], find_chart: FindCha
             del flows[event.scope]
 
 
-def match_logs(names: Iterable[str], keys: Sequence[Key], *, prompts: bool) -> dict[Key, list[str]]:
-    """The log files of each visit, in the order they are given; prompts only if they are wanted."""
+def match_logs(
+    names: Iterable[str], keys: Sequence[Key], *, prompts: bool, numbered: Mapping[str, Key] = NO_NUMBERS
+) -> dict[Key, list[str]]:
+    """The log files of each visit, in the order they are given; prompts only if they are wanted.
+
+    `numbered` has the visits of logs that are called by the number of an attempt at a step.
+    """
     stems = {call_scope(*key).replace("/", "~"): key for key in keys}
     found: dict[Key, list[str]] = {key: [] for key in keys}
     for name in names:
         stem, kind = split_log(name)
-        if stem in stems and (prompts or not _is_prompt(kind)):
-            found[stems[stem]].append(name)
+        key = stems.get(stem) or numbered.get("-".join(NUMBERED.split(name, maxsplit=2)[:2]))
+        if key in found and (prompts or not _is_prompt(kind if stem in stems else name)):
+            found[key].append(name)
+    return found
+
+
+def number_logs(events: Iterable[Event]) -> dict[str, Key]:
+    """The visits of a step's logs, by how their names begin: `attempt-2`, `check-2`, `base-2`, `setup-log`.
+
+    Checks are called by the attempt whose work they judge.
+    """
+    found: dict[str, Key] = {}
+    visit, attempt = Key("", NodeId(""), 0), 0
+    for event in events:
+        match event:
+            case NodeStarted():
+                visit = Key(event.scope, event.node, event.visit)
+            case WorkspaceAssigned():
+                found[f"{SETUP}-log"] = visit
+            case AttemptStarted():
+                attempt, key = event.attempt, Key(event.scope, NodeId(event.node), event.visit)
+                found |= {f"{kind}-{attempt}": key for kind in (WORKED, PROMPT)}
+            case CheckStarted() | ComparisonStarted():
+                found |= {f"{kind}-{attempt}": visit for kind in CHECKED}
     return found
 
 
 def _is_prompt(kind: str) -> bool:
     """Agents are given `prompt-1.md`; what a model was asked is beside its answer, as `model-1.log.prompt`."""
-    return kind.startswith("prompt") or kind.endswith(".prompt")
+    return kind.startswith(PROMPT) or kind.endswith(".prompt")
 
 
 def split_log(name: str) -> tuple[str, str]:

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from drumline.core.events import Event
+from drumline.core.events import AttemptEnded, AttemptStarted, Event, StepFinished, StepStarted
 from drumline.core.flow import events as fev
+from drumline.core.flow.model import NodeId
 from drumline.core.flow.state import Key
+from drumline.core.plan import RUN_WALKS
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
 from drumline.views.places import visit_name
 from drumline.views.told import Told, tell_notices
 
 LONGEST_REASON = 400
-Visited = fev.NodeStarted | fev.NodeEnded | fev.NodeLost | fev.NodeBlocked | fev.AgentAsked | fev.NodeSuspended
+Visited = fev.NodeStarted | fev.NodeEnded | fev.NodeLost | fev.NodeBlocked | AttemptStarted | AttemptEnded
 
 
 @dataclass(kw_only=True, slots=True)
@@ -30,6 +32,17 @@ class WalkScene:
     at: float
     over: bool
     lead: str
+
+
+def tell_run_walk(event: StepStarted | StepFinished) -> Told:
+    """That a walk of the run itself has begun, or how it ended. It is no step: nothing counts it."""
+    data: dict[str, object] = {"walk": event.step}
+    if isinstance(event, StepStarted):
+        text = f"{event.step} started: {RUN_WALKS[event.step].title}"
+        return Told(event="walk_started", text=text, data={**data, "round": event.round})
+    why = "" if event.state == "done" else f": {flatten(event.reason, LONGEST_REASON)} → drumline resume"
+    data |= {"reason": event.reason, "checks": {"passed": event.checks_passed, "total": event.checks_total}}
+    return Told(event=f"walk_{event.state}", text=f"{event.step} {event.state}{why}", data=data)
 
 
 def _node_started(scene: WalkScene, event: fev.NodeStarted) -> Told:
@@ -68,8 +81,10 @@ def _node_blocked(scene: WalkScene, event: fev.NodeBlocked) -> Told:
     return _told(scene, "node_blocked", text, **_where(event), failure=event.failure, reason=event.reason)
 
 
-def _agent_asked(scene: WalkScene, event: fev.AgentAsked) -> Told | None:
+def _attempt_started(scene: WalkScene, event: AttemptStarted) -> Told | None:
     """Only what is not usual is worth a line."""
+    if not event.relayed:
+        return None
     name = visit_name(_key(event))
     words = [f"{flatten(event.agent)} takes over at {name}"] if event.agent else []
     words += [f"{name} goes on with session {flatten(event.session)}"] if event.session else []
@@ -79,7 +94,10 @@ def _agent_asked(scene: WalkScene, event: fev.AgentAsked) -> Told | None:
     return _told(scene, "agent_asked", "; ".join(words), **data)
 
 
-def _node_suspended(scene: WalkScene, event: fev.NodeSuspended) -> Told:
+def _attempt_ended(scene: WalkScene, event: AttemptEnded) -> Told | None:
+    """The end of a visit tells what became of an attempt after which it is over."""
+    if not event.waits:
+        return None
     name = visit_name(_key(event))
     scene.began.pop(_key(event), None)
     data = {**_where(event), "failure": event.failure or None, "until": event.until, "message": event.message or None}
@@ -100,14 +118,14 @@ def _flow_started(scene: WalkScene, event: fev.FlowStarted) -> Told:
 def _flow_ended(scene: WalkScene, event: fev.FlowEnded) -> Told:
     who = f"flow of {event.scope}" if event.scope else "flow"
     where = f" at {event.node}" if event.node else ""
-    told = not event.scope and event.reason.startswith("node '")  # as that node failed
+    told = not event.scope and bool(event.failed)  # as these nodes failed
     why = f": {flatten(event.reason, LONGEST_REASON)}" if event.reason and not told else ""
     data = {"scope": event.scope, "status": event.status, "node": event.node or None, "reason": event.reason or None}
     return _told(scene, "flow_ended", f"{who} {event.status}{where}{why}", **data, wrote=list(event.writes))
 
 
 def _key(event: Visited) -> Key:
-    return Key(event.scope, event.node, event.visit)
+    return Key(event.scope, NodeId(event.node), event.visit)
 
 
 def _where(event: Visited) -> dict[str, object]:
@@ -127,10 +145,10 @@ WALKED: Mapping[type[Event], Callable[[WalkScene, Any], Told | None]] = MappingP
         fev.FlowStarted: _flow_started,
         fev.NodeStarted: _node_started,
         fev.NodeEnded: _node_ended,
-        fev.NodeSuspended: _node_suspended,
+        AttemptStarted: _attempt_started,
+        AttemptEnded: _attempt_ended,
         fev.NodeLost: _node_lost,
         fev.NodeBlocked: _node_blocked,
-        fev.AgentAsked: _agent_asked,
         fev.FlowEnded: _flow_ended,
     }
 )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from drumline.core.flow.state import Key
+from drumline.core.words import StepStanding
 from drumline.views.cells import Row, count, cut, fit, flatten, name_some, width
 from drumline.views.duration import duration
 from drumline.views.places import (
@@ -36,7 +37,7 @@ class Item(NamedTuple):
     text: str
 
 
-_WAITING = Item(SYMBOLS["waiting"], "waiting", "", "")
+_WAITING = Item(SYMBOLS[StepStanding.WAITING], "waiting", "", "")
 
 
 def place_rows(walk: Walk, wide: int, *, room: int, tick: int) -> list[Row]:
@@ -110,13 +111,15 @@ def _list_work(walk: Walk, tick: int) -> list[Item]:
         progress = f"{found.done:,}/{found.total:,} items, {found.running:,} at work"
         items.append(look._replace(name=found.name, text=progress))
     for key in list_due(walk):
-        items.append(Item(SYMBOLS["ready"], "ready", visit_name(key), "due"))
+        items.append(Item(SYMBOLS[StepStanding.READY], "ready", visit_name(key), "due"))
     for rest in list_rests(walk):
         left = duration(max(0.0, rest.until - walk.now))
         text = f"goes on in {left}: {flatten(rest.reason)}"
-        items.append(Item(SYMBOLS["parked"], "parked", visit_name(rest.key), text))
+        items.append(Item(SYMBOLS[StepStanding.PARKED], "parked", visit_name(rest.key), text))
     for held in list_held(walk):
-        items.append(Item(SYMBOLS["waiting"], "waiting", visit_name(held.key), f"waits for {name_some(held.others)}"))
+        items.append(
+            Item(SYMBOLS[StepStanding.WAITING], "waiting", visit_name(held.key), f"waits for {name_some(held.others)}")
+        )
     return items
 
 
@@ -140,11 +143,11 @@ def _recall(trace: Trace) -> Item:
     took = f" {duration(trace.seconds)}" if trace.seconds is not None else ""
     name = visit_name(trace.key)
     if trace.failure:
-        return Item(SYMBOLS["failed"], "failed", name, f"{flatten(trace.failure)}{took}")
+        return Item(SYMBOLS[StepStanding.FAILED], "failed", name, f"{flatten(trace.failure)}{took}")
     leads = f"→ {', '.join(trace.next)}" if trace.next else ""
     why = f", it fell back: {flatten(trace.fell_back)}" if trace.fell_back else ""
     why += ", it changed no file" if trace.unchanged else ""
-    return Item(SYMBOLS["done"], "done", name, f"{leads}{took}{why}".strip())
+    return Item(SYMBOLS[StepStanding.DONE], "done", name, f"{leads}{took}{why}".strip())
 
 
 def _shorten(items: Sequence[Item], room: int) -> list[Item]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from drumline.core.events import Event
+from drumline.core.events import AttemptEnded, Event
 from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
+from drumline.core.flow.fold import fold_flows
 from drumline.core.flow.metering import FlowMeter
-from drumline.core.flow.state import FlowState, Key, fold_flows
+from drumline.core.flow.model import NodeId
+from drumline.core.flow.state import FlowState, Key
 from drumline.core.ids import StepId
 from drumline.errors import DrumlineError
 from drumline.views.snapshot import RunSnapshot, Trace, Walk
@@ -71,14 +73,14 @@ class WalkHistory:
             case ev.NodeLost():
                 trace = self._find(Key(event.scope, event.node, event.visit))
                 trace.began = None
-                trace.lost += 1
+                trace.lost += not event.waits
                 self.began.pop(trace.key, None)
             case ev.NodeBlocked():
                 trace = self._find(Key(event.scope, event.node, event.visit))
                 trace.began, trace.blocked = None, event.reason
                 self.began.pop(trace.key, None)
-            case ev.NodeSuspended():
-                trace = self._find(Key(event.scope, event.node, event.visit))
+            case AttemptEnded() if event.waits:
+                trace = self._find(Key(event.scope, NodeId(event.node), event.visit))
                 trace.began, trace.waits = None, "an answer" if event.question else event.message or event.failure
                 self.began.pop(trace.key, None)
             case ev.NodeEnded():

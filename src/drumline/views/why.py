@@ -6,8 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drumline.core.acceptance import find_question
 from drumline.core.ids import RunId, StepId
+from drumline.core.mutants import Mutation
+from drumline.core.nearest import did_you_mean
 from drumline.core.plan import Step
+from drumline.core.words import RunStanding, StepEnd, StepStanding
 from drumline.errors import InvalidInput
 from drumline.record import replace
 from drumline.views.attempts import note_step
@@ -15,6 +19,7 @@ from drumline.views.causes import BLOCKER, FINISHED, OWNER, Cause, cause
 from drumline.views.cells import flatten, name_some
 from drumline.views.evidence import evidence_json, list_evidence
 from drumline.views.gates import answer_command, list_choices
+from drumline.views.mutants import mutants_json
 from drumline.views.places import split_place
 from drumline.views.proofs import find_proof, proof_json
 from drumline.views.snapshot import Snapshot, Walk
@@ -31,14 +36,15 @@ _LONGEST_CHAIN = 6
 def why(snapshot: Snapshot, name: str = "") -> Why:
     """Why a step, a place of a walk or, without a name, the run is as it is; InvalidInput if there is no such thing."""
     sole = snapshot.sole
-    step, place = split_place(snapshot.run.plan, name) or (None, "")
+    step, place = split_place(snapshot.run, name) or (None, "")
     if not name or (sole is not None and not place):
         return explain_walk(sole, run_reason(snapshot)) if sole is not None else _explain_run(snapshot)
     if step is None:
         known = name_some(snapshot.run.plan.by_id)
-        raise InvalidInput(f"the plan has no step {name!r} (it has {known})", hint="drumline status")
+        meant = did_you_mean(name, snapshot.run.plan.by_id)
+        raise InvalidInput(f"the plan has no step {name!r} (it has {known}){meant}", hint="drumline status")
     if not place:
-        return _explain_step(snapshot, snapshot.run.plan.by_id[step])
+        return _explain_step(snapshot, snapshot.run.define(step))
     found = explain_place(_walk_of(snapshot, step), place)
     return replace(found, step=step) if sole is not None else replace(found, name=f"{step}/{found.name}", step=step)
 
@@ -68,6 +74,8 @@ def why_json(run: RunId, answer: Why) -> dict[str, object]:
         "notes": list(answer.notes),
         "proof": proof_json(answer.proof),
         "checks": [evidence_json(check) for check in answer.checks],
+        "mutants": mutants_json(answer.mutants) if answer.mutants.tried else None,
+        "worktree": answer.worktree or None,
     }
 
 
@@ -76,6 +84,7 @@ def _explain_step(snapshot: Snapshot, definition: Step) -> Why:
     near = cause(snapshot, definition)
     chain = _chain(snapshot, definition) if near.steps else ()
     root = _from_root(snapshot, near, chain) if chain else _with_question(snapshot, near)
+    root = _await_acceptance(snapshot, root, step)
     return Why(
         name=step,
         step=step,
@@ -89,25 +98,50 @@ def _explain_step(snapshot: Snapshot, definition: Step) -> Why:
         chain=(step, *chain) if chain else (),
         notes=note_step(snapshot.run, step, snapshot.steps.get(step)),
         proof=find_proof(snapshot.run, step),
-        checks=list_evidence(snapshot.run, definition, snapshot.steps.get(step)),
+        checks=() if _is_healed(snapshot, step) else list_evidence(snapshot.run, definition, snapshot.steps.get(step)),
+        mutants=finished.mutants if (finished := snapshot.run.finished.get(step)) is not None else Mutation(),
+        worktree=_find_worktree(snapshot, step),
     )
+
+
+def _is_healed(snapshot: Snapshot, step: StepId) -> bool:
+    """Whether its own work came to nothing, and that of a corrective step landed: the evidence is there."""
+    finished = snapshot.run.finished.get(step)
+    return finished is not None and bool(finished.landed_by)
+
+
+def _find_worktree(snapshot: Snapshot, step: StepId) -> str:
+    """Where the step is worked on; empty if nobody works there any more, or nobody has begun."""
+    finished, state = snapshot.run.finished.get(step), snapshot.steps.get(step)
+    over = finished is not None and finished.state in (StepEnd.DONE, StepEnd.SKIPPED)
+    return "" if over or state is None else state.workspace
 
 
 def _explain_run(snapshot: Snapshot) -> Why:
     """The whole run of a plan: what its drivers have in work, or what it waits for."""
     run, state = snapshot.run, run_state(snapshot)
     said = Why(name=f"run {run.id}", state=state, text=flatten(run_reason(snapshot)))
-    if state == "running":
+    if state is RunStanding.RUNNING:
         text = f"in work: {name_some(snapshot.owners)}" if snapshot.owners else "a driver is about to go on"
         return replace(said, text=text, kind=OWNER, owner=snapshot.live[0])
-    if state == "parked" and run.unanswered:
+    if state is RunStanding.PARKED and run.unanswered:
         first = next(iter(run.unanswered.values())).opened
         text = f"{said.text}: {flatten(first.question)} ({list_choices(first)})"
         return replace(said, text=text, gate=first.gate, hint=answer_command(first, driven=bool(snapshot.live)))
-    if state in ("parked", "interrupted", "cancelled"):
+    if state in (RunStanding.PARKED, RunStanding.INTERRUPTED, RunStanding.CANCELLED):
         return replace(said, hint=f"drumline resume {run.id}", until=run.parked_until)
-    done = sum(1 for step in snapshot.selected if step_state(snapshot, step) == "done")
+    done = sum(1 for step in snapshot.selected if step_state(snapshot, step) is StepStanding.DONE)
     return replace(said, kind=FINISHED, text=said.text or f"{done:,} of {len(snapshot.selected):,} steps are done")
+
+
+def _await_acceptance(snapshot: Snapshot, found: Cause, step: StepId) -> Cause:
+    """The same cause, with the question of a person's yes if the step waits for one."""
+    gate = find_question(snapshot.run)
+    if gate is None or gate.answer is not None or step not in [doubt.step for doubt in gate.opened.doubts]:
+        return found
+    name = gate.opened.gate
+    hint = answer_command(gate.opened, driven=bool(snapshot.live))
+    return replace(found, text=f"{found.text}; gate {name} asks whether that is accepted", gate=name, hint=hint)
 
 
 def _with_question(snapshot: Snapshot, near: Cause) -> Cause:
@@ -120,12 +154,13 @@ def _with_question(snapshot: Snapshot, near: Cause) -> Cause:
 
 def _chain(snapshot: Snapshot, step: Step) -> tuple[StepId, ...]:
     """The shortest way through unmet needs to the worst of the steps that wait for no other. Sees each step once."""
-    by_id = snapshot.run.plan.by_id
+    find = snapshot.run.find_step
     came: dict[StepId, StepId] = {}
     queue = [step.id]
     roots: list[StepId] = []
     for here in queue:
-        needs = cause(snapshot, by_id[here]).steps if here in by_id else ()
+        definition = find(here)
+        needs = cause(snapshot, definition).steps if definition is not None else ()
         if not needs:
             roots.append(here)
         for need in needs:
@@ -140,14 +175,14 @@ def _chain(snapshot: Snapshot, step: Step) -> tuple[StepId, ...]:
 
 
 def _badness(snapshot: Snapshot, step: StepId) -> int:
-    if step not in snapshot.run.plan.by_id:
+    if snapshot.run.find_step(step) is None:
         return -1
     return _WORST_FIRST.index(step_state(snapshot, step))
 
 
 def _from_root(snapshot: Snapshot, near: Cause, chain: Sequence[StepId]) -> Cause:
     """The root's hint, gate and time, told as a sentence about the step in question."""
-    definition = snapshot.run.plan.by_id.get(chain[-1])
+    definition = snapshot.run.find_step(chain[-1])
     if definition is None:
         return Cause(kind=BLOCKER, text=f"needs {chain[-1]}, which is not in the plan", hint="drumline validate")
     root = _with_question(snapshot, cause(snapshot, definition))

@@ -20,6 +20,7 @@ from drumline.ports.library import Callee
 from drumline.ports.processes import Processes
 from drumline.profiles import PLACE, McpServer, Profile, find_loan
 from drumline.protection import AUTO
+from drumline.record import replace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +29,7 @@ class AgentRegistry:
 
     `profiles` are as the run has pinned them; `servers` and `tables` as they are now: what is lent is not pinned.
     With `ask_tool` agents that can be given one have a tool to ask a person. With `watched` the work tree is looked at
-    before and after an agent: for runs that keep no trees of their own.
+    before and after an agent: for runs that keep no trees of their own. What is `hidden` no agent sees in its jail.
     """
 
     agent: str
@@ -41,6 +42,7 @@ class AgentRegistry:
     ask_tool: bool = False
     watched: bool = False
     sandbox: str = AUTO
+    hidden: tuple[str, ...] = ()
     opened: dict[tuple[str, str], Worker] = field(default_factory=dict)
 
     def open(self, name: str) -> Worker:
@@ -84,13 +86,14 @@ class AgentRegistry:
         return self.opened[spec, name]
 
     def _connect(self, spec: str, name: str) -> Agent:
+        loan = find_loan(self.tables, name, spec)
         open_with = partial(
             open_agent,
             spec,
             processes=self.processes,
             base=self.base,
             tiers=self._find_tiers(spec, name),
-            loan=find_loan(self.tables, name, spec),
+            loan=replace(loan, hide=(*loan.hide, *self.hidden)),
             sandbox=self.sandbox,
         )
         agent = connect(spec, open_with=open_with, servers=self.servers, tool=self.ask_tool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -12,18 +12,19 @@ from drumline.agents import list_names
 from drumline.agents.sandbox import choose_jail
 from drumline.app.flowcheck import FlowCheck
 from drumline.core.flow.inspection import Surroundings
-from drumline.core.flow.model import NO_LANDING, AgentNode, Flow, LlmNode, is_for_steps
+from drumline.core.flow.model import NO_LANDING, RUN_FLOWS, AgentNode, Flow, LlmNode, is_for_runs, is_for_steps
 from drumline.core.ids import FLOW, NO_DRIVER, RunId
 from drumline.core.state import RunState
+from drumline.engine.flow.stepflow import USUAL_FLOW
 from drumline.engine.kit import FlowServices
 from drumline.errors import GitError, InvalidInput
 from drumline.expressions.evaluation import SafeExpressions
-from drumline.flowfiles.library import FlowLibrary, find_flow, open_flow
+from drumline.flowfiles.library import SHIPPED, FlowLibrary, find_flow, open_flow
 from drumline.flowfiles.reading import read_flow
 from drumline.models.choice import find_name_fault
 from drumline.models.toolbox import LEGAL, OURS, SKILLS
 from drumline.processes.supervised import SupervisedProcesses
-from drumline.profiles import COMMAND_NAME, DEFAULT, PLACE, read_profiles
+from drumline.profiles import COMMAND_NAME, DEFAULT, OTHER, PLACE, read_profiles
 from drumline.protection import REQUIRED
 from drumline.schemas.checking import JsonSchemas
 from drumline.skills.folders import FolderSkills, search_path
@@ -53,7 +54,7 @@ def describe_surroundings(
     profiles = read_profiles(config)
 
     def find_agent_fault(name: str) -> str:
-        if folder is None or name == DEFAULT or ":" in name or name in profiles.agents or name in list_names():
+        if folder is None or name in (DEFAULT, OTHER) or ":" in name or name in profiles.agents or name in list_names():
             return ""
         return "" if find_flow(name, around=folder, top=top or folder) else f"no agent or flow is called {name!r}"
 
@@ -125,16 +126,21 @@ def open_flow_services(site: Site, run: RunState) -> FlowServices:
     )
 
 
-def open_step_flows(site: Site, names: Sequence[str]) -> list[Flow]:
-    """The flows that steps walk, with those they call; InvalidInput if one is not there, broken, or lands nothing."""
+def open_walked_flows(site: Site, names: Iterable[str]) -> list[list[Flow]]:
+    """The flows of the repository that a run of a plan walks, each with those it calls: those that its steps name, and
+    those that stand in for a shipped one. InvalidInput if one is not there, broken, or lands nothing.
+    """
     library = open_library(site, site.state_dir / "flows")
-    found: list[Flow] = []
-    for name in names:
+    found: list[list[Flow]] = []
+    named = tuple(names)
+    for name in dict.fromkeys((*named, USUAL_FLOW, *RUN_FLOWS)):
         path = library.locate(name)
+        if name not in named and path.is_relative_to(SHIPPED):
+            continue
         flow, _ = open_flow(path, around=describe_surroundings(library.top, site.config, folder=path.parent))
-        if not is_for_steps(flow):
+        if not is_for_runs(flow) and not is_for_steps(flow):
             raise InvalidInput(f"a step cannot walk the flow {name!r}: {NO_LANDING}", hint="drumline flow graph step")
-        found += list_flows(library, flow)
+        found.append(list_flows(library, flow))
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 
 import anyio
 
@@ -12,6 +13,7 @@ from drumline.agents.checkhold import CheckHold
 from drumline.agents.sandbox import choose_jail
 from drumline.app.pins import apply_pins
 from drumline.core.ids import DriverId
+from drumline.core.setups import read_setup
 from drumline.core.state import RunState
 from drumline.engine.checkslots import CheckSlots
 from drumline.engine.kit import FlowServices, Kit, Tools
@@ -23,6 +25,7 @@ from drumline.processes.census import MARK
 from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import find_loan, read_profiles
 from drumline.protection import AUTO, OFF
+from drumline.record import replace
 from drumline.settings import TOOL
 from drumline.store.sqlite import SqliteStore
 from drumline.wiring.agents import AgentRegistry
@@ -103,6 +106,7 @@ def _equip(site: Site, driver: DriverId, run: RunState) -> Tools:
         ask_tool=site.settings.questions == TOOL,
         watched=run.flow is not None,
         sandbox=site.settings.sandbox,
+        hidden=_list_held_out(site),
     )
     open_models = partial(_open_models, site, run, processes=processes, registry=registry)
     open_with = (
@@ -114,13 +118,13 @@ def _equip(site: Site, driver: DriverId, run: RunState) -> Tools:
         processes=processes,
         open_agent=open_with,
         open_models=open_models,
-        checks=open_hold(site),
+        checks=open_hold(site, provide=read_setup("", run.begun.provide).paths),
         slots=CheckSlots(site.settings.check_jobs),
     )
 
 
-def open_hold(site: Site) -> CheckHold:
-    """How checks of this repository are held."""
+def open_hold(site: Site, *, provide: Sequence[str] = ()) -> CheckHold:
+    """How checks of this repository are held, which find these paths of the checkout in their places."""
     tables = read_profiles(site.config).agents.values()
     # `required` is about agents: a check without a jail is named by `doctor`, and still judges.
     mode = OFF if site.settings.sandbox == OFF else AUTO
@@ -131,7 +135,14 @@ def open_hold(site: Site) -> CheckHold:
         choose_jail=partial(choose_jail, mode),
         folders=site.settings.check_folders,
         hide=[path for table in tables for path in table.hide],
+        held_out=[Path(folder) for folder in _list_held_out(site)],
+        provide=provide,
     )
+
+
+def _list_held_out(site: Site) -> tuple[str, ...]:
+    """The folder that is shown neither to agents nor to other checks; it may have moved since the run began."""
+    return (str(site.held_out),) if site.held_out is not None else ()
 
 
 def _open_models(site: Site, run: RunState, *, processes: Processes, registry: AgentRegistry) -> Models:
@@ -141,6 +152,7 @@ def _open_models(site: Site, run: RunState, *, processes: Processes, registry: A
     configured = read_profiles(site.config)
     # A model with our tools is what the built-in agent is: what that is lent, its commands may have here.
     loan = find_loan(configured.agents, "", BUILTIN)
+    loan = replace(loan, hide=(*loan.hide, *_list_held_out(site)))
     models = open_models(
         open_agent=lambda spec: registry.open_spec(spec).agent,
         processes=processes,

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from drumline.agents import open_agent
 from drumline.app.brought import Sources
 from drumline.app.foreign import state_file
-from drumline.app.leftovers import Cleanup
 from drumline.app.look import Watcher
 from drumline.app.pins import Present
 from drumline.app.say import check_speaker
@@ -27,23 +26,23 @@ from drumline.core.task import is_task
 from drumline.core.trust import Brought
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
-from drumline.planfiles.task import TaskFiles
 from drumline.ports.planfiles import PlanFiles
 from drumline.processes.census import MARK
 from drumline.processes.roster import FileRoster
-from drumline.processes.supervised import SupervisedProcesses
 from drumline.profiles import PLACE, read_profiles
 from drumline.record import asdict, replace
 from drumline.settings import Settings, list_given, resolve
 from drumline.store.sqlite import SqliteStore
 from drumline.store.trustfile import FileTrust
-from drumline.wiring.agents import AgentRegistry
 from drumline.workspace.repository import Repository, find_repository
-from drumline.workspace.workspaces import GitWorkspaces
 
 STORE = "state.db"
 STEP_FLOW = "step"
 """The flow that steps walk which name none, if the repository has one of this name."""
+
+if TYPE_CHECKING:
+    from drumline.app.leftovers import Cleanup
+    from drumline.workspace.workspaces import GitWorkspaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +96,9 @@ class Site:
 
     def check_agent(self, spec: str) -> None:
         """Refuse an agent that cannot be opened, before a run begins."""
+        from drumline.agents import open_agent
+        from drumline.processes.supervised import SupervisedProcesses
+
         processes = SupervisedProcesses(self.state_dir, NO_DRIVER)
         open_agent(spec, processes=processes, base=self.repository.top, sandbox=self.settings.sandbox)
 
@@ -123,10 +125,28 @@ class Site:
         """The configuration as a run pins it."""
         agent = self.anchor(self.settings.agent, typed="agent" in self.given)
         commands = read_profiles(self.config).commands
-        return Present(settings=self.settings, agent=agent, profiles=self.profiles, commands=commands)
+        present = Present(settings=self.settings, agent=agent, profiles=self.profiles, commands=commands)
+        if not self.settings.held_out:
+            return present
+        from drumline.wiring.heldout import list_files, list_jailed  # brings what holds agents
+
+        return replace(present, held_out=list_files(self.held_out), jailed=list_jailed(self.settings.sandbox))
+
+    @cached_property
+    def held_out(self) -> Path | None:
+        """The folder of checks that agents do not see; None if there is none."""
+        if not self.settings.held_out:
+            return None
+        from drumline.wiring.heldout import find_folder
+
+        repository = self.repository
+        return find_folder(self.settings.held_out, apart=(repository.top, repository.common_dir, self.worktrees))
 
     def check_agents(self, agent: str, steps: Iterable[Step]) -> None:
         """Refuse a run whose agent, or one that takes over or works on a step, cannot be opened; all are named."""
+        from drumline.processes.supervised import SupervisedProcesses
+        from drumline.wiring.agents import AgentRegistry
+
         registry = AgentRegistry(
             agent=agent,
             profiles=self.profiles,
@@ -194,6 +214,8 @@ class Site:
     def plan_of(self, run: RunState) -> PlanFiles:
         """The plan a run was started with; a task and a flow have no plan files."""
         if is_task(run.plan) or run.plan.format == FLOW:
+            from drumline.planfiles.task import TaskFiles
+
             return TaskFiles(run.plan)
         top, locks = self.repository.top, self.state_dir / "locks"
         return open_plan(top / run.begun.plan, repo=top, locks=locks, format=run.plan.format)
@@ -219,6 +241,8 @@ class Site:
 
     def workspaces(self, run: RunState, *, started_at: float = 0.0, patterns: Sequence[str] = ()) -> GitWorkspaces:
         """The workspaces of a run; `patterns` match the files of its plan."""
+        from drumline.workspace.workspaces import GitWorkspaces
+
         return GitWorkspaces(
             self.repository,
             run=run.id,
@@ -232,10 +256,11 @@ class Site:
     def watcher(self, store: SqliteStore, run: RunState) -> Watcher:
         """Looks at a run for the views; a plan that is gone does not keep people from looking."""
         place = self.repository.top / run.begun.plan
+        # Of a run that is over nobody reads the plan's files: what reads them is not even imported.
         return Watcher(
             store=store,
             roster=self.roster,
-            planfiles=self.plan_of(run) if place.exists() else None,
+            planfiles=self.plan_of(run) if run.ended is None and place.exists() else None,
             run=run.id,
             stale_after=self.settings.stale_claim,
             recall=partial(self._recall, run.id),
@@ -249,6 +274,8 @@ class Site:
 
     def cleanup(self, store: SqliteStore | None, *, dry: bool = False) -> Cleanup:
         """Where leftovers of this repository are looked for; without a store only those in git and of drivers."""
+        from drumline.app.leftovers import Cleanup
+
         return Cleanup(
             store=store,
             roster=self.roster,

@@ -5,11 +5,17 @@ Python knows them by the time, in seconds, and the size of the source, which two
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from drumline.core.products import is_tool_folder
+
 _CACHE = "__pycache__"
+COMPILED = _CACHE.encode()
+"""What is in the index of a repository that tracks compiled modules."""
 
 
 def forget_compiled(top: Path, sources: Iterable[str]) -> None:
@@ -19,6 +25,17 @@ def forget_compiled(top: Path, sources: Iterable[str]) -> None:
         cache = top / source.parent / _CACHE
         if source.suffix == ".py" and cache.is_dir() and cache.resolve().is_relative_to(inside):
             _remove_compiled(cache, source.stem)
+
+
+def drop_compiled(top: Path) -> None:
+    """Remove every folder of compiled modules but those of installed packages.
+
+    Python takes a compiled module for its source where that says so: what is in it is not in the tree.
+    """
+    for place, folders, _ in os.walk(top):
+        if _CACHE in folders and not (Path(place) / _CACHE).is_symlink():
+            shutil.rmtree(Path(place) / _CACHE, ignore_errors=True)
+        folders[:] = [name for name in folders if name != _CACHE and not is_tool_folder(name)]
 
 
 def _remove_compiled(cache: Path, module: str) -> None:

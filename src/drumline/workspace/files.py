@@ -21,6 +21,7 @@ from drumline.core.ids import Commit, Tree
 from drumline.core.leftovers import find_droppings
 from drumline.errors import GitError
 from drumline.workspace.commits import find_tree
+from drumline.workspace.compiled import COMPILED, drop_compiled
 from drumline.workspace.git import Git, Result
 from drumline.workspace.ignored import find_ignored
 from drumline.workspace.readable import clear_pipes, open_up, refuse_any_pipe, refuse_pipes
@@ -57,10 +58,11 @@ class WorkFiles:
         # With its times: git trusts an entry only if the file is older than the index.
         shutil.copy2(self._index, record / "index")
 
-    async def fill(self, tree: Tree) -> None:
-        """Make the files exactly `tree`, ignored ones aside."""
+    async def fill(self, tree: Tree, *, keep: Sequence[str] | None = None) -> None:
+        """Make the files exactly `tree`; ignored ones stay, or only those in folders that match what is to `keep`."""
         await self.change(tree)
-        await self._run("clean", "-ffdq")
+        spared = [word for pattern in keep or () for word in ("-e", pattern)]
+        await self._run("clean", "-ffdq" if keep is None else "-ffdxq", *spared)
 
     async def change(self, tree: Tree) -> None:
         """Make the files that the index knows those of `tree`; what `tree` itself does not ignore stays, too."""
@@ -112,12 +114,15 @@ class WorkFiles:
         """The tree of everything not ignored, with what is in or below the `spared` paths as it is in `base`.
 
         What tools for tests drop is left out where `base` does not have it, unless the tree is to be `whole`; `tidy`
-        removes what is left out. With `tolerant`, a file that cannot be read is as it is in `base`.
+        removes what is left out, and compiled modules that are ignored. With `tolerant`, a file that cannot be read is
+        as it is in `base`.
         """
         if self.path.is_symlink() or not self.path.is_dir():
             raise GitError(f"the workspace {str(self.path)!r} is gone", hint="drumline resume")
         refuse_pipes(self.path)
         await self._load(base)
+        if tidy and COMPILED not in self._index.read_bytes():
+            await anyio.to_thread.run_sync(drop_compiled, self.path)
         known = await self._list_links(base)
         links = await self._drop_gone({path: known[path] for path in known if not _is_spared(path, spared)})
         async with self._open_nested() as untracked:

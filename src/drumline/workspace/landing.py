@@ -13,9 +13,9 @@ from pathlib import Path
 
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError
-from drumline.ports.workspaces import Landing
+from drumline.ports.workspaces import Landing, Merge
 from drumline.record import Record
-from drumline.workspace.commits import Made, make_commit, read_commit, read_identity
+from drumline.workspace.commits import Made, read_commit
 from drumline.workspace.git import Git
 from drumline.workspace.locks import back_off, is_busy, retry_busy
 from drumline.workspace.rebases import wait_for_rebase
@@ -23,8 +23,6 @@ from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.worktrees import detach_head, file_name, find_checkouts, find_record
 
 LANDED = "landed-"
-PRUNED = "nonexistent object"
-"""How git says that what a ref is to point at is not there."""
 _TRIES = 20
 _TAKEN = "taken"
 
@@ -82,26 +80,19 @@ async def land_commit(target: Target, step: StepId, commit: Commit, *, head: Com
         return Landing(refusal=f"the run branch {target.branch!r} is gone", moved=True)
     found = await _find_landing(target, refs, commit, head=head, tip=tip)
     if found:
-        return Landing(commit=found.id, tree=found.tree, merged=found.id != commit, adopted=True)
+        return Landing(commit=found.id, tree=found.tree, adopted=True)
     if refs.get(target.head_ref, tip) != tip:
         return Landing(refusal=f"the run branch {target.branch!r} was moved by somebody else", moved=True)
     if rebased is not None:
         where = f"the run branch {target.branch!r} is being rebased in {str(rebased)!r}"
         return Landing(refusal=f"{where}; it is moved only when that is over (git rebase --continue or --abort)")
-    landing = await _place(target.git, await read_commit(target.git, commit), tip)
-    if landing.commit is None:
-        return landing
+    made = await read_commit(target.git, commit)
+    if made.parents != (tip,):
+        return Landing(behind=tip)
     refusal = await free_branch(target, tip) if taken else ""
     if refusal:
         return Landing(refusal=refusal)
-    try:
-        return await _move(target, step, commit, landing, tip=tip, held=held)
-    except GitError as error:
-        if PRUNED not in str(error):
-            raise
-    # The user pruned the repository just after the merge was made, before a ref could keep it.
-    landing = await _place(target.git, await read_commit(target.git, commit), tip)
-    return await _move(target, step, commit, landing, tip=tip, held=held)
+    return await _move(target, step, made, tip=tip, held=held)
 
 
 async def find_landing(target: Target, step: StepId, commit: Commit) -> Landing | None:
@@ -111,7 +102,7 @@ async def find_landing(target: Target, step: StepId, commit: Commit) -> Landing 
     if target.ref not in refs:
         return None
     found = await _find_landing(target, refs, commit, head=None, tip=refs[target.ref])
-    return Landing(commit=found.id, tree=found.tree, merged=found.id != commit, adopted=True) if found else None
+    return Landing(commit=found.id, tree=found.tree, adopted=True) if found else None
 
 
 async def _find_landing(
@@ -129,20 +120,14 @@ async def _find_landing(
     return None
 
 
-async def _place(git: Git, made: Made, tip: Commit) -> Landing:
-    """The commit itself if it stands on the tip, else its change merged onto the tip as one new commit."""
-    if made.parents == (tip,):
-        return Landing(commit=made.id, tree=made.tree)
+async def merge_commit(git: Git, commit: Commit, onto: Commit) -> Merge:
+    """Put the change of a commit on another one; where both changed the same, the tree has conflict markers."""
     merge = await git.run(
-        "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", tip, made.id, accept=(0, 1)
+        "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", onto, commit, accept=(0, 1)
     )
     tree, *conflicts = merge.items
-    if merge.code:
-        return Landing(conflicts=tuple(sorted(set(conflicts))))
-    when = max(made.committed, (await read_commit(git, tip)).committed)
-    committer = await read_identity(git, when=when)
-    moved = await make_commit(git, tree, [tip], message=made.message, author=made.author, committer=committer)
-    return Landing(commit=moved, tree=Tree(tree), merged=True)
+    below = await read_commit(git, onto)
+    return Merge(tree=Tree(tree), onto=below.tree, conflicts=tuple(sorted(set(conflicts))))
 
 
 async def free_branch(target: Target, tip: Commit) -> str:
@@ -155,17 +140,14 @@ async def free_branch(target: Target, tip: Commit) -> str:
     return ""
 
 
-async def _move(
-    target: Target, step: StepId, candidate: Commit, landing: Landing, *, tip: Commit, held: int
-) -> Landing:
-    """Move the branch from `tip` to the landing, after the step's ref says so."""
-    new = str(landing.commit)
-    says = [Update(ref=f"{target.step_refs(step)}{LANDED}{candidate}", new=new)]
-    moves = [Update(ref=target.ref, new=new, old=tip), Update(ref=target.head_ref, new=new)]
+async def _move(target: Target, step: StepId, made: Made, *, tip: Commit, held: int) -> Landing:
+    """Move the branch from `tip` to the commit, after the step's ref says so."""
+    says = [Update(ref=f"{target.step_refs(step)}{LANDED}{made.id}", new=made.id)]
+    moves = [Update(ref=target.ref, new=made.id, old=tip), Update(ref=target.head_ref, new=made.id)]
     for attempt in range(_TRIES):
         moved = await write_refs(target.git, says, moves, held=held, reason=f"land {step!r}")
         if moved.code == 0:
-            return landing
+            return Landing(commit=made.id, tree=made.tree)
         if "but expected" in moved.err or not is_busy(moved.err):
             break
         await back_off(attempt)

@@ -75,6 +75,14 @@ class Repository(Record):
         except (UnicodeDecodeError, GitError):
             return None
 
+    def list_ignored(self, paths: Sequence[str]) -> frozenset[str]:
+        """Those of the paths that git ignores."""
+        if not paths:
+            return frozenset()
+        given = "".join(f"{path}\0" for path in paths).encode("utf-8", "surrogateescape")
+        found = ask_git("check-ignore", "-z", "--stdin", cwd=self.top, accept=(0, 1), given=given)
+        return frozenset(found.items)
+
     def branch_name(self) -> str:
         """The branch that is checked out; empty if none is."""
         return ask_git("symbolic-ref", "--quiet", "--short", "HEAD", cwd=self.top, accept=(0, 1)).line

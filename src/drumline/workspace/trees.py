@@ -40,6 +40,17 @@ async def compare_trees(git: Git, before: str, after: Tree) -> Mapping[str, str]
     return changes
 
 
+async def list_files(git: Git, tree: str) -> Mapping[str, str]:
+    """The files of a tree, each with the id of its content."""
+    key = ("files", tree)
+    if key not in git.facts:
+        listed = (await git.run("ls-tree", "-r", "-z", "--full-tree", tree)).items
+        entries = (item.split("\t", 1) for item in listed)
+        git.facts[key] = MappingProxyType({path: words.split(" ")[2] for words, path in entries})
+    found: Mapping[str, str] = git.facts[key]
+    return found
+
+
 def is_plain(git: Git, tree: str | None) -> bool:
     """Whether a tree is known to have no submodule."""
     return ("plain", tree) in git.facts

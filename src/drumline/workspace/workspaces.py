@@ -5,9 +5,7 @@ Dates of commits are the later of the run's start and the base commit's own date
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import anyio
@@ -15,23 +13,25 @@ import anyio
 from drumline.core.branch import Branch
 from drumline.core.ids import Commit, RunId, StepId, Tree
 from drumline.errors import GitError, GitKilled, InvalidInput
-from drumline.ports.workspaces import Landing
-from drumline.record import Record, replace
+from drumline.ports.workspaces import Landing, Merge
+from drumline.record import replace
 from drumline.workspace.branch import find_head, look_at_branch, settle_branch
 from drumline.workspace.commits import make_commit, read_commit, read_identity, sign_message
 from drumline.workspace.compiled import forget_compiled
 from drumline.workspace.composing import compose_tree
-from drumline.workspace.files import WorkFiles
+from drumline.workspace.desk import Desk, settle_desk
 from drumline.workspace.git import LIMIT, Git
-from drumline.workspace.hiding import bring_back, set_aside
-from drumline.workspace.landing import Target, find_landing, land_commit
+from drumline.workspace.hiding import set_aside
+from drumline.workspace.landing import Target, find_landing, land_commit, merge_commit
 from drumline.workspace.leftovers import clear_records
 from drumline.workspace.locks import hold, retry_busy
+from drumline.workspace.markers import find_marked, has_conflict
+from drumline.workspace.pool import Pool, discard_desk, settle_step
 from drumline.workspace.readable import find_pipes
 from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.repository import Repository
-from drumline.workspace.trees import compare_trees
-from drumline.workspace.worktrees import add_worktree, discard_worktree, file_name, find_record, reset_record
+from drumline.workspace.trees import compare_trees, list_files
+from drumline.workspace.worktrees import discard_worktree, file_name
 
 _ENGINE_FOLDER = ".drumline"
 
@@ -39,20 +39,7 @@ CANDIDATE = "candidate"
 """The label of the commit that is about to land."""
 
 
-class _Desk(Record):
-    """A step's workspace while its lock is held."""
-
-    git: Git
-    files: WorkFiles
-    base_note: Path
-    hidden: Path
-
-    @property
-    def path(self) -> Path:
-        return self.files.path
-
-
-class GitWorkspaces:
+class GitWorkspaces(Pool):
     """The `Workspaces` port on a repository: worktrees below `root/<run>`, what is remembered of them beside it.
 
     `plan_paths` are files or folders of the plan, relative to the repository, `plan_patterns` globs that match such;
@@ -71,15 +58,11 @@ class GitWorkspaces:
         started: int = 0,
         git_limit: float = LIMIT,
     ) -> None:
-        self._git = Git(common_dir=repository.common_dir.resolve(), limit=git_limit)
-        self._run = run
+        git = Git(common_dir=repository.common_dir.resolve(), limit=git_limit)
+        super().__init__(git, root.resolve(), run=run, patterns=plan_patterns)
         self._branch = branch
         self._started = started
-        self._root = root.resolve()
         self._ref_lock = self._git.common_dir / "drumline" / "locks" / f"refs-{file_name(run)}"
-        self._folder = self._root / file_name(run)
-        self._aside = self._root / f"{file_name(run)}.aside"
-        self._patterns = tuple(plan_patterns)
         self._spared = (*map(_contain, plan_paths), _ENGINE_FOLDER)
 
     def mark_processes(self, marks: Mapping[str, str]) -> None:
@@ -107,16 +90,14 @@ class GitWorkspaces:
         """Where the next work begins: the tip of the run branch, or where we left it if somebody else has moved it."""
         return await find_head(self._target(self._git))
 
-    def path(self, step: StepId) -> Path:
-        """Where the step's workspace is or will be."""
-        return self._folder / file_name(step)
+    async def prepare(self, step: StepId, base: Commit, *, setup: str = "") -> Tree:
+        """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree.
 
-    async def prepare(self, step: StepId, base: Commit) -> Tree:
-        """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree."""
+        What another step's `setup` has installed there stays if it is the same.
+        """
         tree = (await read_commit(self._git, base)).tree
         async with self._open(step) as desk:
-            desk.base_note.write_text(base, encoding="utf-8")
-            await _settle(desk, base, tree)
+            await settle_step(desk, step, base, tree, setup=setup)
         return tree
 
     async def snapshot(self, step: StepId, *, base: Commit, tidy: bool = False) -> Tree:
@@ -133,15 +114,12 @@ class GitWorkspaces:
         async with self._open(step) as desk:
             return await desk.files.salvage(base, self._spared)
 
-    async def restore(self, step: StepId, tree: Tree) -> None:
-        """Bring the workspace to exactly `tree` (ignored files stay), standing on the base it was prepared at."""
+    async def restore(self, step: StepId, tree: Tree, *, base: Commit | None = None) -> None:
+        """Bring the workspace to exactly `tree` (ignored files stay), standing on `base` or where it stood."""
         async with self._open(step) as desk:
             noted = desk.base_note.read_text(encoding="utf-8") if desk.base_note.exists() else ""
-            if not noted:
-                # It was taken away, with its cancelled run for example, and is made again.
-                noted = await self.head()
-                desk.base_note.write_text(noted, encoding="utf-8")
-            await _settle(desk, Commit(noted), tree)
+            # Without a note it was taken away, with its cancelled run for example, and is made again.
+            await settle_step(desk, step, base or Commit(noted) or await self.head(), tree)
 
     async def switch(self, step: StepId, tree: Tree, *, tidy: bool, without: Sequence[str] = ()) -> None:
         """Give a workspace that is prepared the files of `tree`; its base stays as it is.
@@ -172,13 +150,13 @@ class GitWorkspaces:
             await desk.files.fill(tree)
         return changed
 
-    async def _clean_anew(self, desk: _Desk, tree: Tree, base: Commit) -> Mapping[str, str]:
+    async def _clean_anew(self, desk: Desk, tree: Tree, base: Commit) -> Mapping[str, str]:
         """Remake a workspace that git cannot read; the paths that can be told to have been changed."""
         found_pipes = await anyio.to_thread.run_sync(find_pipes, desk.path)
         pipes = {str(path.relative_to(desk.path)): "modified" for path in found_pipes}
         found = await desk.files.salvage(base, self._spared)
         await discard_worktree(desk.git, desk.path)
-        await _settle(desk, base, tree)
+        await settle_desk(desk, base, tree)
         return {**await compare_trees(self._git, tree, found), **pipes}
 
     async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
@@ -210,6 +188,14 @@ class GitWorkspaces:
         """The tree with these paths as they are in the other one, or without them where that has none."""
         return await compose_tree(self._git, tree, other, paths, folder=self._aside)
 
+    async def find_tree(self, commit: Commit) -> Tree:
+        """The tree of a commit."""
+        return (await read_commit(self._git, commit)).tree
+
+    async def list_files(self, tree: Tree) -> Mapping[str, str]:
+        """The files of a tree, each with a digest of its content."""
+        return await list_files(self._git, tree)
+
     async def read_text(self, place: Commit | Tree, path: str) -> str | None:
         """The text of a file in a commit or tree, what is no UTF-8 replaced; None if there is none."""
         found = await self._git.run("cat-file", "blob", f"{place}:{path}", accept=(0, 128))
@@ -229,8 +215,18 @@ class GitWorkspaces:
         await self._write_refs(Update(ref=f"{self._target(self._git).step_refs(step)}{CANDIDATE}", new=made))
         return made
 
+    async def merge(self, commit: Commit, onto: Commit) -> Merge:
+        """Put the change of a commit on another one; nothing is checked out or moved."""
+        return await merge_commit(self._git, commit, onto)
+
+    async def find_markers(self, step: StepId, tree: Tree, *, base: Commit) -> Sequence[str]:
+        """Files of the workspace, which has this tree, with conflict markers that the base does not have."""
+        async with self._open(step) as desk:
+            marked = find_marked(desk.path, await self.changed(base, tree))
+        return [path for path in marked if not has_conflict((await self.read_text(base, path) or "").encode())]
+
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
-        """Bring the commit onto the branch: fast-forward, or a clean merge of trees when the head moved."""
+        """Move the branch to the commit, if that stands on its head; exactly this commit lands, or none."""
         async with hold(self._ref_lock) as held:
             return await land_commit(self._target(self._git.holding(held)), step, commit, head=head, held=held)
 
@@ -256,12 +252,6 @@ class GitWorkspaces:
         async with hold(self._ref_lock) as held:
             return await settle_branch(self._target(self._git.holding(held)), seen, to, held=held)
 
-    async def remove(self, step: StepId) -> None:
-        """Take the workspace away once its work is kept elsewhere; nothing happens if there is none."""
-        async with self._open(step) as desk:
-            await discard_worktree(desk.git, desk.path)
-            shutil.rmtree(desk.base_note.parent)
-
     async def retire(self, step: StepId, label: str) -> Commit | None:
         """Take the workspace of a step away that is not worked on any more; nothing happens if there is none.
 
@@ -271,8 +261,8 @@ class GitWorkspaces:
             kept = (
                 await self._keep_left(desk, step, label) if desk.path.is_dir() and not desk.path.is_symlink() else None
             )
-            await discard_worktree(desk.git, desk.path)
-            shutil.rmtree(desk.base_note.parent)
+            await discard_desk(desk)
+        await self._places.free(step)
         return kept
 
     async def reopen(self, step: StepId, label: str, *, base: Commit) -> None:
@@ -285,7 +275,7 @@ class GitWorkspaces:
     def _name_kept(self, step: StepId, label: str) -> str:
         return f"refs/drumline/{file_name(self._run)}/{file_name(step)}/{file_name(label)}"
 
-    async def _keep_left(self, desk: _Desk, step: StepId, label: str) -> Commit | None:
+    async def _keep_left(self, desk: Desk, step: StepId, label: str) -> Commit | None:
         if not desk.base_note.exists():
             raise GitError(f"{str(desk.path)!r} does not say what it was made from", hint=f"look at {desk.path}")
         base = Commit(desk.base_note.read_text(encoding="utf-8"))
@@ -316,52 +306,6 @@ class GitWorkspaces:
         base = await read_commit(self._git, parents[0])
         who = await read_identity(self._git, when=max(self._started, base.committed))
         return await make_commit(self._git, tree, parents, message=message, author=who, committer=who)
-
-    @asynccontextmanager
-    async def _open(self, step: StepId) -> AsyncIterator[_Desk]:
-        aside = self._aside / file_name(step)
-        async with hold(aside.with_name(f"{aside.name}.lock")) as lock:
-            git = self._git.holding(lock)
-            files = WorkFiles(git, self.path(step), aside, patterns=self._patterns)
-            desk = _Desk(git=git, files=files, base_note=aside / "base", hidden=aside / "hidden")
-            bring_back(desk.path, desk.hidden)
-            yield desk
-
-
-async def _settle(desk: _Desk, base: Commit, tree: Tree) -> None:
-    """Bring the workspace to `tree` on `base`: in place if what is there is sound, from nothing otherwise."""
-    if await _adopt(desk, base, tree):
-        return
-    await discard_worktree(desk.git, desk.path)
-    desk.files.forget()
-    await add_worktree(desk.git, desk.path, base)
-    # It is empty and stands on the base: there is nothing to clean or to forget.
-    await desk.files.change(tree)
-    desk.files.share_index(_require_record(desk))
-
-
-async def _adopt(desk: _Desk, base: Commit, tree: Tree) -> bool:
-    if find_record(desk.git, desk.path) is None:
-        return False
-    try:
-        await _fill(desk, base, tree)
-    except (GitError, OSError):
-        return False
-    return True
-
-
-async def _fill(desk: _Desk, base: Commit, tree: Tree) -> None:
-    record = _require_record(desk)
-    await reset_record(desk.git, record, base)
-    await desk.files.fill(tree)
-    desk.files.share_index(record)
-
-
-def _require_record(desk: _Desk) -> Path:
-    record = find_record(desk.git, desk.path)
-    if record is None:
-        raise GitError(f"the worktree {str(desk.path)!r} is not as git made it", hint="drumline resume")
-    return record
 
 
 def _contain(path: str) -> str:

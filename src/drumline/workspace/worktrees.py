@@ -189,7 +189,13 @@ async def reset_record(git: Git, record: Path, base: Commit) -> None:
             leftover.unlink()
     for lock in list_table_locks(record):
         lock.unlink()
-    await detach_head(git, record, base)
+    if has_tables(git.common_dir):
+        await detach_head(git, record, base)
+    else:
+        # The lock is ours, and what an agent's git did is over: no process of git is needed for one line.
+        draft = record / "HEAD.new"
+        _write(draft, f"{base}\n")
+        draft.replace(record / "HEAD")
 
 
 async def detach_head(git: Git, record: Path, commit: Commit) -> None:

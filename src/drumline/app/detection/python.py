@@ -48,7 +48,8 @@ def find_pip(tree: Tree) -> Iterator[Found]:
     """Other projects: an environment in the workspace where git ignores one, else the `python3` of the user."""
     if _is_uv(tree) or _is_poetry(tree):
         return
-    place = tree.first("pyproject.toml", "setup.cfg", "setup.py", *sorted(filter(_is_requirements, tree.paths)))
+    requirements = sorted(filter(_is_requirements, tree.paths), key=lambda path: (not _is_wanted(path), path))
+    place = tree.first("pyproject.toml", "setup.cfg", "setup.py", *requirements)
     install = _list_installed(tree) if tree.ignores(VENV) else ""
     # A package that is installed from the user's own checkout must not stand in for that of the workspace.
     source = "PYTHONPATH=src " if tree.any(r"src/.*\.py") else ""

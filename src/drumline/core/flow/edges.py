@@ -12,12 +12,14 @@ from drumline.core.flow.model import (
     AgentNode,
     ApprovalNode,
     CheckNode,
+    DocumentNode,
     Flow,
     LandNode,
     LlmNode,
     MapNode,
     Node,
     NodeId,
+    PlanNode,
     RouteNode,
     ScriptNode,
 )
@@ -147,7 +149,7 @@ def _own_edges(node: Node) -> Iterator[Edge]:
         yield Edge(source=node.id, target=node.refused, kind=kind, place=("on_refuse",), label="refused")
     elif isinstance(node, MapNode):
         yield Edge(source=node.id, target=node.branch, kind=EdgeKind.BRANCH, place=("branch",), label="each")
-    elif isinstance(node, ScriptNode | LlmNode | AgentNode) and node.fallback is not None:
+    elif isinstance(node, ScriptNode | LlmNode | AgentNode | PlanNode | DocumentNode) and node.fallback is not None:
         kind = EdgeKind.FALLBACK
         yield Edge(source=node.id, target=node.fallback, kind=kind, place=("fallback",), label="fallback")
 

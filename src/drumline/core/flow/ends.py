@@ -10,14 +10,24 @@ import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from drumline.core.flow.model import EndNode
+from drumline.core.flow.model import END_STATES, EndNode
+from drumline.core.words import WalkEnd
 
-DONE = "done"
-STATUS_WORDS: Mapping[str, Sequence[str]] = MappingProxyType(
+STATUS_WORDS: Mapping[WalkEnd, Sequence[str]] = MappingProxyType(
     {
-        "blocked": ("blocked", "stuck"),
-        "rejected": ("rejected", "reject", "refused", "declined", "denied", "abort", "aborted", "cancel", "cancelled"),
-        "failed": (
+        WalkEnd.BLOCKED: ("blocked", "stuck"),
+        WalkEnd.REJECTED: (
+            "rejected",
+            "reject",
+            "refused",
+            "declined",
+            "denied",
+            "abort",
+            "aborted",
+            "cancel",
+            "cancelled",
+        ),
+        WalkEnd.FAILED: (
             "failed",
             "fail",
             "failure",
@@ -43,20 +53,20 @@ _MARKER = re.compile(r"[A-Z][A-Z_-]*")
 _REFERENCE = "{{"
 
 
-def find_status(node: EndNode, output: str | None = None) -> str:
+def find_status(node: EndNode, output: str | None = None) -> WalkEnd:
     """The status of an end: the stated one, else that of its id, else that of its output's first word, else done.
 
     `output` is the output as it was filled in. Where its first word comes from the state it counts only as a marker in
     capitals (`CODER_FAILED`): a sentence of an agent may begin with any word.
     """
-    if node.status is not None:
-        return node.status
-    return _read_words(_PARTS.findall(node.id)) or _read_output(node.output, output) or DONE
+    if node.status in END_STATES:
+        return WalkEnd(node.status)
+    return _read_words(_PARTS.findall(node.id)) or _read_output(node.output, output) or WalkEnd.DONE
 
 
-def warn_of_status(node: EndNode, status: str) -> str:
+def warn_of_status(node: EndNode, status: WalkEnd) -> str:
     """What to tell about an end to which a run came and that states no status; empty if it is done or states one."""
-    if node.status is not None or status == DONE:
+    if node.status is not None or status is WalkEnd.DONE:
         return ""
     sign = "id" if _read_words(_PARTS.findall(node.id)) else "output"
     return (
@@ -65,12 +75,12 @@ def warn_of_status(node: EndNode, status: str) -> str:
     )
 
 
-def _read_output(template: str, output: str | None) -> str:
+def _read_output(template: str, output: str | None) -> WalkEnd | None:
     first = _find_first(template)
     if _REFERENCE not in first:
         return _read_words(_PARTS.findall(first))
     word = _find_first(output or "").strip("*_`#:.!,")
-    return _read_words(_PARTS.findall(word)) if _MARKER.fullmatch(word) else ""
+    return _read_words(_PARTS.findall(word)) if _MARKER.fullmatch(word) else None
 
 
 def _find_first(text: str) -> str:
@@ -82,10 +92,10 @@ def _find_first(text: str) -> str:
 _STATUSES = {word: status for status, words in STATUS_WORDS.items() for word in words}
 
 
-def _read_words(parts: Sequence[str]) -> str:
+def _read_words(parts: Sequence[str]) -> WalkEnd | None:
     words = [part.lower() for part in parts]
     for number, word in enumerate(words):
         before, after = words[number - 1] if number else "", words[number + 1] if number + 1 < len(words) else ""
         if word in _STATUSES and before not in DENIALS and after not in REPAIRS:
             return _STATUSES[word]
-    return ""
+    return None

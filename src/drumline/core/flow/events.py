@@ -12,13 +12,13 @@ A flow's own scope is "" at the top, or that of the node it was called from; the
                   It is also recorded where a step is given back before the visit is over.
 - `NodeBlocked`   this machine could not do what the node asks for, or no agent could go on. The same visit is due again
                   when the run is resumed; it costs no visit.
-- `AgentAsked`    intent, recorded with `NodeStarted`: which agent acts in the visit, and in which session.
-- `SessionNamed`  the agent calls its session otherwise; known from then on, should its driver die.
-- `NodeSuspended` the agent asked a person, or cannot go on. The same visit is due again, at once, at a time, or when
-                  there is an answer; it costs no visit, and another agent may act in it.
-- `NodeUsed`      what models and agents have used in a visit that acts; spent, should the visit be lost.
+- `NodeUsed`      what models have used in a visit that acts; spent, should the visit be lost.
 - `SessionKept`   a visit of an agent left a session that a later one goes on with; recorded with `NodeEnded`.
 - `FlowEnded`     nothing is due any more.
+
+What agents do in a visit is recorded as at every step (`core/stepevents.py`): `AttemptStarted` before one acts, and
+`AttemptEnded` when it concluded. Where that `waits`, the agent asked a person or cannot go on: the same visit is due
+again, at once, at a time, or when there is an answer; it costs no visit, and another agent may act in it.
 
 Everything else (which nodes are due, joins, merged values, collected items) follows from these by folding.
 """
@@ -30,6 +30,7 @@ from collections.abc import Mapping
 from drumline.core.event import Event
 from drumline.core.flow.model import Json, NodeId
 from drumline.core.ids import NO_DRIVER, DriverId
+from drumline.core.words import WalkEnd
 from drumline.record import field
 
 PROTOCOL = 1
@@ -67,7 +68,7 @@ class NodeEnded(Event):
     node went to its fallback instead of where it would have led. `spent` is the working time since the event before,
     which is what time budgets count: waiting for a person is not in it. `usage` is what models and agents counted,
     `notices` what was remarkable about the agent, `unchanged` that it called itself done and no file had
-    changed.
+    changed. `login` is what to type if the agent of one that failed is not logged in.
     """
 
     node: NodeId
@@ -82,6 +83,7 @@ class NodeEnded(Event):
     usage: Mapping[str, int | float] = field(default_factory=dict)
     notices: tuple[str, ...] = ()
     unchanged: bool = False
+    login: str = ""
 
 
 class NodeLost(Event):
@@ -108,61 +110,13 @@ class NodeBlocked(Event):
     notices: tuple[str, ...] = ()
 
 
-class AgentAsked(Event):
-    """Intent: this agent acts in the visit that was started with it.
-
-    `agent` is empty where it is the one that the node names. `session` is the one it goes on with, `new_session` the
-    id chosen for a new one.
-    """
-
-    node: NodeId
-    visit: int
-    scope: str = ""
-    agent: str = ""
-    session: str = ""
-    new_session: str = ""
-
-
-class SessionNamed(Event):
-    """The agent at work calls its session by another id than the one chosen for it."""
-
-    node: NodeId
-    visit: int
-    session: str
-    scope: str = ""
-
-
 class NodeUsed(Event):
-    """What models and agents have used so far in the visit under way, all of it."""
+    """What models have used so far in the visit under way, all of it."""
 
     node: NodeId
     visit: int
     usage: Mapping[str, int | float]
     scope: str = ""
-
-
-class NodeSuspended(Event):
-    """The agent of a visit concluded, and the visit is not over.
-
-    Either it put a `question` to a person, or it failed with a class of the taxonomy after which another agent, or the
-    same at the time `until`, may go on. `resets_at` is when its quota resets; `ran_dry` says that it had spent
-    the money it was given, and could go on with more. `spent` and `usage` are those of
-    this attempt, and so are its `notices`.
-    """
-
-    node: NodeId
-    visit: int
-    scope: str = ""
-    failure: str = ""
-    message: str = ""
-    question: str = ""
-    session: str = ""
-    resets_at: float | None = None
-    until: float | None = None
-    spent: float = 0.0
-    usage: Mapping[str, int | float] = field(default_factory=dict)
-    notices: tuple[str, ...] = ()
-    ran_dry: bool = False
 
 
 class SessionKept(Event):
@@ -176,11 +130,17 @@ class SessionKept(Event):
 
 
 class FlowEnded(Event):
-    """The walk is over: done, failed, blocked, rejected or cancelled, with the output of the end it came to."""
+    """The walk is over, with the output of the end it came to.
 
-    status: str
+    `failed` are the nodes whose failures are the `reason` that it came to none, `login` what to type if one of them
+    failed because its agent is not logged in.
+    """
+
+    status: WalkEnd
     scope: str = ""
     node: NodeId = NO_NODE
     output: str = ""
     reason: str = ""
     writes: Mapping[str, Json] = field(default_factory=dict)
+    failed: tuple[str, ...] = ()
+    login: str = ""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from drumline.core.events import Event
+from drumline.core.events import AttemptEnded, AttemptStarted, AttemptUsed, Event
 from drumline.core.flow import events as ev
+from drumline.core.flow.model import NodeId
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
 from drumline.core.spending import ATTEMPTS, UNPRICED, add_up, count_attempt
 
-Concluded = ev.NodeEnded | ev.NodeSuspended | ev.NodeBlocked | ev.NodeLost
+Concluded = ev.NodeEnded | AttemptEnded | ev.NodeBlocked | ev.NodeLost
 
 
 @dataclass(kw_only=True, slots=True)
@@ -39,11 +40,15 @@ class FlowMeter:
         match event:
             case ev.FlowStarted():
                 self._calls.add(event.scope)
-            case ev.AgentAsked():
+            case AttemptStarted() if event.relayed and event.visit:
                 self._asked.add(_key(event))
             case ev.NodeUsed():
                 self._metered[_key(event)] = event.usage
-            case ev.NodeEnded() | ev.NodeSuspended() | ev.NodeBlocked() | ev.NodeLost():
+            case AttemptUsed() if _key(event) in self._asked:
+                self._metered[_key(event)] = event.usage
+            case AttemptEnded() if _key(event) in self._asked:
+                self._conclude(event)
+            case ev.NodeEnded() | ev.NodeBlocked() | ev.NodeLost():
                 self._conclude(event)
 
     def _conclude(self, event: Concluded) -> None:
@@ -55,5 +60,5 @@ class FlowMeter:
             self.total = add_up((self.total, count_attempt(used)))
 
 
-def _key(event: Concluded | ev.AgentAsked | ev.NodeUsed) -> Key:
-    return Key(event.scope, event.node, event.visit)
+def _key(event: Concluded | AttemptStarted | AttemptUsed | ev.NodeUsed) -> Key:
+    return Key(event.scope, NodeId(event.node), event.visit)

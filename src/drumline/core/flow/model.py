@@ -1,8 +1,8 @@
 """A flow as data: nodes, edges and budgets, in the words of the graph format it is written in.
 
 The node kinds `agent`, `script`, `approval`, `input`, `llm`, `rag`, `map` and `end` are the format's own; `check`,
-`route` and `set` are ours and make shell glue unnecessary; `workspace` and `land` are ours, for flows that a plan's
-step walks. Defaults are the format's.
+`route`, `set` and `document` are ours and make shell glue unnecessary; `workspace`, `land` and `plan` are ours, for
+flows that runs of plans walk. Defaults are the format's.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ else:
 VERSION = "1.0"
 REDUCERS = ("append", "extend", "concat", "sum", "max", "min", "merge", "overwrite")
 END_STATES = ("done", "failed", "blocked", "rejected")
+EDITS = ("insert",)
+"""What a `plan` node can do."""
 
 
 class Node(Record):
@@ -135,10 +137,44 @@ class WorkspaceNode(Node):
 class LandNode(Node):
     """A step's work becomes one commit on the run branch. The engine refuses what its checks do not let pass.
 
-    `refused` is where a refusal leads; without it the step is blocked.
+    `refused` is where a refusal leads; without it the step is blocked. What came of it is written to the key `land`:
+    `commit`, or `refused` with the reason and `again`, whether work that fails only together with what landed
+    meanwhile goes back to its agent.
     """
 
     refused: NodeId | None = None
+
+
+class PlanNode(Node):
+    """The engine makes one edit of the plan: it writes a corrective step into its files, for the step or another one.
+
+    `helps` is the step that waits for it; without it the one that is walked. `fallback` is where a refusal leads.
+    """
+
+    cause: str
+    title: str
+    what: str
+    why: str
+    edit: str = "insert"
+    helps: str = ""
+    files: tuple[str, ...] = ()
+    test: str = ""
+    into: str = "plan"
+    fallback: NodeId | None = None
+
+
+class DocumentNode(Node):
+    """The engine renders a document, validates it and keeps it; `fallback` is where one with faults leads.
+
+    Each of `sections` has to be a heading with something below it.
+    """
+
+    kind: str
+    template: str
+    sections: tuple[str, ...] = ()
+    most_bytes: int = 65_536
+    into: str = "document"
+    fallback: NodeId | None = None
 
 
 class Case(Record):
@@ -220,13 +256,25 @@ SPENDING = (AgentNode, LlmNode)
 """Nodes whose work may cost money."""
 COMPUTING = (RouteNode, SetNode, RagNode)
 """Nodes whose outcome follows from the values alone."""
-STEPPING = (WorkspaceNode, LandNode)
-"""Nodes that only a step of a plan can visit."""
+STEPPING = (WorkspaceNode, LandNode, PlanNode)
+"""Nodes that only the walks of a plan's run can visit."""
 
 
 NO_LANDING = "it has no `land` node, so that no work would land"
 
 
+RUN_FLOWS = ("preflight", "final")
+"""The flows that runs of plans walk themselves, before the first step and after the last, by the names they have."""
+_FILES = ("graph", "flow")
+
+
+def is_for_runs(flow: Flow) -> bool:
+    """Whether a flow is one of those that runs walk themselves: where its file is decides that."""
+    *_, folder, file = ("", "", *flow.path.split("/"))
+    stem = file.rpartition(".")[0]
+    return (folder if stem in _FILES else stem) in RUN_FLOWS
+
+
 def is_for_steps(flow: Flow) -> bool:
     """Whether a flow is made for steps of plans."""
-    return any(isinstance(node, STEPPING) for node in flow.nodes.values())
+    return not is_for_runs(flow) and any(isinstance(node, STEPPING) for node in flow.nodes.values())

@@ -22,6 +22,7 @@ from drumline.core.flow.model import (
     RagNode,
     RouteNode,
     ScriptNode,
+    is_for_runs,
     is_for_steps,
 )
 from drumline.errors import InvalidInput
@@ -212,7 +213,7 @@ def _check_route(inspection: Inspection, node: RouteNode) -> None:
 
 
 def _check_commands(inspection: Inspection, node: CheckNode) -> None:
-    if not node.checks and not is_for_steps(inspection.flow):
+    if not node.checks and not is_for_steps(inspection.flow) and not is_for_runs(inspection.flow):
         message = "`checks` is empty, and nothing would pass for everything; give it a command that must exit with 0"
         inspection.error(node, ("checks",), code="empty_check", message=message)
     for number, command in enumerate(node.checks):

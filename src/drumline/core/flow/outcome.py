@@ -13,17 +13,18 @@ from typing import Any, NamedTuple
 from drumline.core.commands import Command
 from drumline.core.event import Event
 from drumline.core.flow.answers import accept_input
-from drumline.core.flow.events import NodeSuspended, SessionKept
 from drumline.core.flow.model import (
     AgentNode,
     ApprovalNode,
     CheckNode,
+    DocumentNode,
     InputNode,
     Json,
     LandNode,
     LlmNode,
     Node,
     NodeId,
+    PlanNode,
     RagNode,
     RouteNode,
     ScriptNode,
@@ -39,6 +40,9 @@ Values = Mapping[str, Json]
 NOTHING_FOUND: Json = {"context": "", "sources": []}
 """What a search of documents comes to here, in the shape that graphs read."""
 
+LANDING = "land"
+"""The key under which a flow finds what came of a landing."""
+
 
 class Outcome(Record):
     """What came of a node's work.
@@ -48,10 +52,11 @@ class Outcome(Record):
     `passed`; the target a route chose; nothing for `set`. `failure` says why there is none, `failure_class` of which
     class of the failure taxonomy that is if anybody knows, `stage` at which point of a model's work it came (for
     example `structured-extraction`). `blocked` says why this machine could not do it, which is no failure of the
-    work: the visit stays due. `relayed` is what an agent leaves beside it: that its visit is not over, or the
-    session in which it ended; `effects` are what was done to the step of a plan that the walk is about; `notices` are
-    what was remarkable about it, `unchanged` says that it called itself done and no file had changed. `leaves` is with
-    which command the step is given back before the visit is over: it stays due.
+    work: the visit stays due. `waits` says that its agent asks a person or cannot go on, so that the visit is not over.
+    `effects` are what is recorded before it: the end of an attempt, or a session that later ones go on with; `told` is
+    what the run's stream records with it. `notices` are what was remarkable about it, `unchanged` says that it called
+    itself done and no file had changed. `leaves` is with which command the step is given back before the visit is over:
+    it stays due. `login` is what to type if its agent is not logged in.
     """
 
     output: Json = None
@@ -61,11 +66,13 @@ class Outcome(Record):
     blocked: str = ""
     spent: float = 0.0
     usage: Mapping[str, float] = field(default_factory=dict)
-    relayed: NodeSuspended | SessionKept | None = None
+    waits: bool = False
     notices: tuple[str, ...] = ()
     unchanged: bool = False
     effects: tuple[Event, ...] = ()
+    told: tuple[Event, ...] = ()
     leaves: Command | None = None
+    login: str = ""
 
 
 class Conclusion(NamedTuple):
@@ -122,7 +129,7 @@ def _fail(node: Node, values: Values, outcome: Outcome) -> Conclusion:
         said = f"agent failed: {outcome.failure}"
         writes = apply_updates(node.state_updates, values, {"output": said, "failure": outcome.failure_class})
         return Conclusion(writes=writes, next=(node.fallback,), fell_back=outcome.failure)
-    if isinstance(node, ScriptNode) and node.fallback is not None:
+    if isinstance(node, ScriptNode | PlanNode | DocumentNode) and node.fallback is not None:
         return Conclusion(next=(node.fallback,), fell_back=outcome.failure)
     return Conclusion(failure=outcome.failure)
 
@@ -181,11 +188,16 @@ def _conclude_workspace(node: WorkspaceNode, values: Values, output: Json) -> Co
     return Conclusion(writes=apply_updates(node.state_updates, values, {"output": output}), next=node.next)
 
 
+def _conclude_made(node: PlanNode | DocumentNode, values: Values, output: Json) -> Conclusion:
+    writes = {node.into: output, **apply_updates(node.state_updates, values, {"output": output})}
+    return Conclusion(writes=writes, next=node.next)
+
+
 def _conclude_land(node: LandNode, values: Values, output: Json) -> Conclusion:
     refusal = output.get("refused") if isinstance(output, Mapping) else "it came to no end"
     if refusal and node.refused is None:
         return Conclusion(failure=str(refusal))
-    writes = apply_updates(node.state_updates, values, {"output": output})
+    writes = {LANDING: output, **apply_updates(node.state_updates, values, {"output": output})}
     return Conclusion(writes=writes, next=(node.refused,) if refusal and node.refused else node.next, said=not refusal)
 
 
@@ -214,6 +226,8 @@ _BY_KIND: dict[type[Node], Callable[[Any, Values, Json], Conclusion]] = {
     CheckNode: _conclude_check,
     WorkspaceNode: _conclude_workspace,
     LandNode: _conclude_land,
+    PlanNode: _conclude_made,
+    DocumentNode: _conclude_made,
     RouteNode: _conclude_route,
     SetNode: _conclude_set,
 }

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from drumline.core.flow.edges import fan_out
-from drumline.core.flow.fields import kind_name
 from drumline.core.flow.inspection import Inspection, listed
+from drumline.core.flow.kinds import kind_name
 from drumline.core.flow.model import (
     AgentNode,
     ApprovalNode,

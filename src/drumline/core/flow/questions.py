@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from drumline.core.blocked import Reply
 from drumline.core.events import GateOpened
 from drumline.core.flow.answers import find_default, write_question
 from drumline.core.flow.model import AgentNode, ApprovalNode, InputNode
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import FlowState, Key
-from drumline.core.gates import QUESTION
 from drumline.core.ids import FLOW, GateId, StepId
 from drumline.core.state import RunState
+from drumline.core.words import GateKind
 from drumline.errors import NotAllowed
 from drumline.record import Record
 
@@ -46,10 +47,10 @@ def find_question_id(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> 
     return question_id(key, 1 if relay is None else relay.questions, asker=asker)
 
 
-def list_answers(run: RunState, key: Key, questions: int, asker: Asker = FLOW_ITSELF) -> tuple[tuple[str, str], ...]:
+def list_answers(run: RunState, key: Key, questions: int, asker: Asker = FLOW_ITSELF) -> tuple[Reply, ...]:
     """What people answered to the questions of an agent in one visit, each with the question."""
     gates = [run.gates.get(question_id(key, number, asker=asker)) for number in range(1, questions + 1)]
-    return tuple((gate.opened.asks, gate.answer.choice) for gate in gates if gate and gate.answer)
+    return tuple(reply for gate in gates if gate and (reply := gate.reply) is not None)
 
 
 def open_question(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> GateOpened:
@@ -59,7 +60,7 @@ def open_question(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> Gat
     if isinstance(node, ApprovalNode):
         return GateOpened(
             gate=question_id(key, asker=asker),
-            kind="approval",
+            kind=GateKind.APPROVAL,
             question=write_question(node, values),
             options=node.options,
             step=asker.step,
@@ -68,7 +69,7 @@ def open_question(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> Gat
     if isinstance(node, InputNode):
         return GateOpened(
             gate=question_id(key, asker=asker),
-            kind="input",
+            kind=GateKind.INPUT,
             question=write_question(node, values),
             options=(),
             step=asker.step,
@@ -80,9 +81,10 @@ def open_question(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> Gat
     if isinstance(node, AgentNode) and relay is not None:
         return GateOpened(
             gate=question_id(key, relay.questions, asker=asker),
-            kind=QUESTION,
+            kind=GateKind.QUESTION,
             question=f"The agent at {call_scope(*key).removesuffix('#1')} asks: {relay.asks}",
             asks=relay.asks,
+            permissions=relay.permissions,
             options=(),
             step=asker.step,
             free=True,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from drumline.core.attempts import Again, Attempts, Ending, Rest, follow_up
-from drumline.core.flow.events import AgentAsked, NodeSuspended
+from drumline.core.events import AttemptEnded, AttemptStarted
 from drumline.core.flow.model import AgentNode, LlmNode
 from drumline.core.flow.outcome import Outcome
 from drumline.core.routing import Candidate, choose, plan_rest
@@ -26,13 +26,14 @@ class Relay(Attempts):
     """The attempts of a visit.
 
     `asked` is the attempt under way or the last. `questions` are those put to people, of which the last is open while
-    `asks`.
+    `asks`; `permissions` are what that asks leave for.
     """
 
-    asked: AgentAsked | None = None
+    asked: AttemptStarted | None = None
     attempts: int = 0
     questions: int = 0
     asks: str = ""
+    permissions: tuple[str, ...] = ()
 
     @property
     def is_held(self) -> bool:
@@ -40,7 +41,7 @@ class Relay(Attempts):
         return bool(self.asks) or self.until is not None
 
 
-def begin_attempt(relay: Relay, event: AgentAsked) -> None:
+def begin_attempt(relay: Relay, event: AttemptStarted) -> None:
     """An agent is asked."""
     relay.begin(event.agent)
     relay.asked, relay.asks = event, ""
@@ -57,11 +58,11 @@ def lose_attempt(relay: Relay) -> None:
     relay.cut_short = LOST
 
 
-def end_attempt(relay: Relay, event: NodeSuspended) -> None:
+def end_attempt(relay: Relay, event: AttemptEnded) -> None:
     """An agent concluded without ending the visit."""
     failure = find_failure(event.failure)
     relay.attempts += 1
-    relay.asks = event.question
+    relay.asks, relay.permissions = event.question, event.permissions
     relay.questions += bool(event.question)
     relay.conclude(
         Ending(
@@ -77,10 +78,10 @@ def end_attempt(relay: Relay, event: NodeSuspended) -> None:
     relay.until = event.until
 
 
-def suspend(candidates: Sequence[Candidate], relay: Relay, ended: NodeSuspended, *, now: float) -> NodeSuspended | None:
+def suspend(candidates: Sequence[Candidate], relay: Relay, ended: AttemptEnded, *, now: float) -> AttemptEnded | None:
     """What to record of an attempt after which the visit goes on, with the time it waits for; None if it is over."""
     if ended.question or ended.ran_dry:
-        return ended
+        return replace(ended, waits=True)
     failure = find_failure(ended.failure)
     if failure is None:
         return None
@@ -90,9 +91,9 @@ def suspend(candidates: Sequence[Candidate], relay: Relay, ended: NodeSuspended,
     end_attempt(after, ended)
     match follow_up(candidates, after, failure):
         case Again(delay=delay):
-            return replace(ended, until=now + delay) if delay else ended
+            return replace(ended, waits=True, until=now + delay if delay else None)
         case Rest(until=until):
-            return replace(ended, until=until)
+            return replace(ended, waits=True, until=until)
         case _:
             return None
 
@@ -113,7 +114,7 @@ def find_block(node: AgentNode | LlmNode, outcome: Outcome) -> Failure | None:
     is asked.
     """
     failure = find_failure(outcome.failure_class)
-    if failure is None or not outcome.failure or outcome.relayed is not None or node.fallback is not None:
+    if failure is None or not outcome.failure or outcome.waits or node.fallback is not None:
         return None
     return failure if hands_over(failure) or (isinstance(node, AgentNode) and waits(failure)) else None
 

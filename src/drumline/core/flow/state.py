@@ -1,4 +1,4 @@
-"""Where a walk stands: a fold over its events, round by round.
+"""Where a walk stands, round by round: `fold.py` computes it from its events.
 
 A round is the set of nodes that run at the same time. They all see the values as they were when it began; when the
 last has ended, their writes are merged and their targets become the next round. Folding never fails because of what a
@@ -7,20 +7,18 @@ flow says: it records why the walk cannot go on, and the next command ends it. V
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from drumline.core.events import Event
 from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
-from drumline.core.flow.merging import Result, merge_results
-from drumline.core.flow.model import EndNode, Json, MapNode, NodeId
-from drumline.core.flow.relay import Relay, begin_attempt, end_attempt, lose_attempt, name_session
-from drumline.core.flow.scopes import call_scope, item_scope, parent_scope, split_item
-from drumline.core.flow.templates import resolve_raw
-from drumline.core.flow.values import is_list, name_type, overlay
-from drumline.errors import InvalidInput, NotAllowed
+from drumline.core.flow.merging import Result
+from drumline.core.flow.model import Json, MapNode, NodeId
+from drumline.core.flow.relay import Relay
+from drumline.core.flow.scopes import item_scope, split_item
+from drumline.core.flow.values import overlay
+from drumline.errors import NotAllowed
 
 
 class Key(NamedTuple):
@@ -75,6 +73,7 @@ class FlowState:
     end: NodeId | None = None
     failures: dict[str, str] = field(default_factory=dict)
     broken: str = ""
+    login: str = ""
     spent: float = 0.0
     usage: dict[str, float] = field(default_factory=dict)
     ended: ev.FlowEnded | None = None
@@ -101,9 +100,7 @@ class FlowState:
 
     @property
     def reason(self) -> str:
-        """Why the walk cannot go on; empty while it can."""
-        if self.broken or not self.failures:
-            return self.broken
+        """Which nodes failed, and why; empty if none did."""
         return "; ".join(f"node '{node}': {why}" for node, why in sorted(self.failures.items()))
 
     def find_item(self, scope: str) -> tuple[Gathering, int]:
@@ -132,269 +129,3 @@ class FlowState:
             return self.values
         gathering, index = self.find_item(key.scope)
         return overlay({gathering.node.item: gathering.items[index]}, self.values)
-
-
-def fold_flow(state: FlowState, events: Iterable[Event]) -> FlowState:
-    """Apply events of this flow, its maps' items included, in order; returns the same object."""
-    for event in events:
-        _APPLY[type(event)](state, event)
-    return state
-
-
-def fold_flows(
-    flows: dict[str, FlowState], events: Iterable[Event], *, find_chart: Callable[[ev.FlowStarted], Chart]
-) -> dict[str, FlowState]:
-    """Apply the events of a flow and of the flows it calls, each to its own state by scope; returns the same object."""
-    for event in events:
-        scope: str = event.scope  # type: ignore[attr-defined]  # every event of a flow has one
-        if isinstance(event, ev.FlowStarted):
-            flows[scope] = FlowState(chart=find_chart(event), scope=scope)
-        fold_flow(flows[scope if scope in flows else parent_scope(scope)], (event,))
-    return flows
-
-
-def _flow_started(state: FlowState, event: ev.FlowStarted) -> None:
-    flow = state.chart.flow
-    if event.protocol > ev.PROTOCOL or event.digest != flow.digest:
-        raise NotAllowed(
-            f"flow {event.flow!r} was started with protocol {event.protocol} and digest {event.digest!r}; at hand are "
-            f"{ev.PROTOCOL} and {flow.digest!r}",
-            hint="restore the file as it was, or cancel the run and start a new one; nothing was changed",
-        )
-    state.started = event
-    state.values = {**flow.initial_state, **event.values}
-    _enter(state, (flow.start,))
-    _settle(state)
-
-
-def _node_started(state: FlowState, event: ev.NodeStarted) -> None:
-    state.check_due(event)
-    if event.scope == state.scope:
-        del state.waiting[event.node]
-        state.running[event.node] = None
-    else:
-        gathering, index = state.find_item(event.scope)
-        del gathering.waiting[index]
-        gathering.running[index] = None
-
-
-def _node_lost(state: FlowState, event: ev.NodeLost) -> None:
-    state.check_due(event)
-    state.spent += event.spent
-    key = Key(event.scope, event.node, event.visit)
-    _count(state, state.metered.pop(key, {}))
-    if key in state.relays:
-        lose_attempt(state.relays[key])
-    _give_back(state, event)
-
-
-def _node_blocked(state: FlowState, event: ev.NodeBlocked) -> None:
-    state.check_due(event)
-    state.spent += event.spent
-    _count(state, event.usage)
-    key = Key(event.scope, event.node, event.visit)
-    state.metered.pop(key, None)
-    if key in state.relays:
-        state.relays[key].refresh()
-    _give_back(state, event)
-
-
-def _give_back(state: FlowState, event: ev.NodeLost | ev.NodeSuspended | ev.NodeBlocked) -> None:
-    """The same visit is due again."""
-    if event.scope == state.scope:
-        del state.running[event.node]
-        state.waiting[event.node] = None
-    else:
-        gathering, index = state.find_item(event.scope)
-        del gathering.running[index]
-        gathering.waiting[index] = None
-
-
-def _agent_asked(state: FlowState, event: ev.AgentAsked) -> None:
-    key = Key(event.scope, event.node, event.visit)
-    state.check_due(key)
-    begin_attempt(state.relays.setdefault(key, Relay()), event)
-    if event.session:  # if this attempt is lost, nobody knows how far it came in the session
-        state.sessions = {node: kept for node, kept in state.sessions.items() if kept.session != event.session}
-
-
-def _session_named(state: FlowState, event: ev.SessionNamed) -> None:
-    state.check_due(event)
-    relay = state.relays.get(Key(event.scope, event.node, event.visit))
-    if relay is not None:
-        name_session(relay, event.session)
-
-
-def _node_used(state: FlowState, event: ev.NodeUsed) -> None:
-    state.check_due(event)
-    state.metered[Key(event.scope, event.node, event.visit)] = event.usage
-
-
-def _node_suspended(state: FlowState, event: ev.NodeSuspended) -> None:
-    key = Key(event.scope, event.node, event.visit)
-    state.check_due(key)
-    state.spent += event.spent
-    state.metered.pop(key, None)
-    _count(state, event.usage)
-    end_attempt(state.relays.setdefault(key, Relay()), event)
-    _give_back(state, event)
-
-
-def _session_kept(state: FlowState, event: ev.SessionKept) -> None:
-    state.check_due(event)
-    state.sessions[event.node] = event
-
-
-def _count(state: FlowState, usage: Mapping[str, float]) -> None:
-    for name, count in usage.items():
-        state.usage[name] = state.usage.get(name, 0.0) + count
-
-
-def _node_ended(state: FlowState, event: ev.NodeEnded) -> None:
-    state.check_due(event)
-    state.spent += event.spent
-    _count(state, event.usage)
-    if state.relays or state.metered:
-        key = Key(event.scope, event.node, event.visit)
-        state.relays.pop(key, None)
-        state.metered.pop(key, None)
-    if event.scope != state.scope:
-        _item_ended(state, event)
-        return
-    state.running.pop(event.node, None)
-    state.waiting.pop(event.node, None)
-    if event.failure:
-        state.failures[event.node] = event.failure
-        return
-    state.results.append(Result(event.node, event.writes, event.next))
-    _settle(state)
-
-
-def _item_ended(state: FlowState, event: ev.NodeEnded) -> None:
-    gathering, index = state.find_item(event.scope)
-    gathering.running.pop(index, None)
-    gathering.waiting.pop(index, None)
-    name = gathering.node.id
-    if event.failure:
-        state.failures[f"{name}[{index}]"] = f"map node '{name}': sub-branch [{index}] failed: {event.failure}"
-        return
-    gathering.results[index] = event.output
-    if len(gathering.results) == len(gathering.items):
-        _gathered(state, gathering)
-        _settle(state)
-
-
-def _flow_ended(state: FlowState, event: ev.FlowEnded) -> None:
-    state.ended = event
-    state.values.update(event.writes)
-    for gathering in state.maps.values():
-        gathering.running.clear()
-    state.running.clear()
-
-
-def _gathered(state: FlowState, gathering: Gathering) -> None:
-    """A map is over: results stand in the order of the items, whatever the order they came in."""
-    node = gathering.node
-    state.maps.pop(call_scope(state.scope, node.id, gathering.visit), None)
-    collected = [gathering.results[index] for index in range(len(gathering.items))]
-    state.results.append(Result(node.id, {node.collect_into: collected}, node.next))
-
-
-def _settle(state: FlowState) -> None:
-    """Close the round if nothing of it is left, and open the next; maps of nothing are over as they begin."""
-    while state.results and not (state.waiting or state.running or state.maps or state.failures or state.broken):
-        results, state.results = state.results, []
-        try:
-            merge_results(state.values, results, state.chart.reducers)
-        except InvalidInput as error:
-            state.broken = str(error)
-            return
-        if state.end is None:
-            _enter(state, _collect_targets(state, results))
-
-
-def _collect_targets(state: FlowState, results: Sequence[Result]) -> tuple[NodeId, ...]:
-    if len(results) == 1 and not state.held:
-        targets = results[0].next
-        state.broken = "" if targets else f"node '{results[0].node}' has no `next`"
-        return targets if len(targets) < 2 else tuple(dict.fromkeys(targets))
-    stuck = [result.node for result in results if not result.next]
-    if stuck:
-        state.broken = f"node '{min(stuck)}' has no `next`"
-    return tuple(dict.fromkeys((*(target for result in results for target in result.next), *state.held)))
-
-
-def _enter(state: FlowState, targets: tuple[NodeId, ...]) -> None:
-    """Open a round with these nodes, but for those that have to wait for another branch."""
-    unknown = [target for target in targets if target not in state.chart.nodes]
-    if unknown:
-        state.broken = f"next node '{unknown[0]}' is not in the flow"
-    if state.broken:
-        return
-    state.held = ()
-    if len(targets) > 1:
-        targets = _hold(state, targets)
-    for node in targets:
-        _visit(state, node)
-
-
-def _hold(state: FlowState, targets: tuple[NodeId, ...]) -> tuple[NodeId, ...]:
-    """Keep back what another target can still reach; the others, in the file's order. They never all wait."""
-    ordered = sorted(targets, key=state.chart.order.__getitem__)
-    active = set(targets)
-    late = [node for node in ordered if not state.chart.find_sources(node).isdisjoint(active)]
-    state.held = tuple(late)
-    waiting = set(late)
-    due = [node for node in ordered if node not in waiting]
-    ends = [node for node in due if isinstance(state.chart.nodes[node], EndNode)]
-    if len(ends) > 1:
-        state.broken = f"multiple End targets ({', '.join(sorted(ends))})"
-        return ()
-    return tuple(due)
-
-
-def _visit(state: FlowState, name: NodeId) -> None:
-    node = state.chart.nodes[name]
-    count = state.visits[name] = state.visits.get(name, 0) + 1
-    limit = state.chart.flow.settings.max_loop_iterations
-    if count > limit:
-        state.broken = (
-            f"node '{name}' was visited more than {limit} times (max_loop_iterations). Possible infinite loop"
-        )
-    elif isinstance(node, EndNode):
-        state.end = name
-    elif isinstance(node, MapNode):
-        _gather(state, node, count)
-    else:
-        state.waiting[name] = None
-
-
-def _gather(state: FlowState, node: MapNode, visit: int) -> None:
-    try:
-        items = resolve_raw(node.over, state.values)
-    except InvalidInput as error:
-        state.broken = f"map node '{node.id}': {error}"
-        return
-    if not is_list(items):
-        state.broken = f"map node '{node.id}': `over` must be an array, got {name_type(items)}"
-        return
-    gathering = Gathering(node=node, visit=visit, items=items, waiting=dict.fromkeys(range(len(items))))
-    if items:
-        state.maps[call_scope(state.scope, node.id, visit)] = gathering
-    else:
-        _gathered(state, gathering)
-
-
-_APPLY: dict[type[Event], Callable[[FlowState, Any], None]] = {
-    ev.FlowStarted: _flow_started,
-    ev.NodeStarted: _node_started,
-    ev.NodeEnded: _node_ended,
-    ev.NodeLost: _node_lost,
-    ev.NodeBlocked: _node_blocked,
-    ev.AgentAsked: _agent_asked,
-    ev.SessionNamed: _session_named,
-    ev.NodeUsed: _node_used,
-    ev.NodeSuspended: _node_suspended,
-    ev.SessionKept: _session_kept,
-    ev.FlowEnded: _flow_ended,
-}

@@ -9,10 +9,12 @@ from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
 
 from drumline.core.flow.edges import Edge, EdgeKind, Place, edges_of, plain_cycles, reachable
-from drumline.core.flow.ends import DONE, find_status
+from drumline.core.flow.ends import find_status
 from drumline.core.flow.inspection import Inspection, Locate, Surroundings, listed
 from drumline.core.flow.model import (
     AgentNode,
+    CheckNode,
+    DocumentNode,
     EndNode,
     Flow,
     InputNode,
@@ -21,21 +23,35 @@ from drumline.core.flow.model import (
     MapNode,
     Node,
     NodeId,
+    PlanNode,
     RagNode,
     ScriptNode,
     SetNode,
     WorkspaceNode,
+    is_for_runs,
     is_for_steps,
 )
 from drumline.core.flow.noderules import check_limits, check_nodes, check_skills
 from drumline.core.flow.parallel import check_fan_outs, check_maps
 from drumline.core.plan import Problem
+from drumline.core.words import WalkEnd
 from drumline.record import replace
 
 MOST_NODES_FOR_SUGGESTIONS = 500
 LONGEST_CYCLE_SHOWN = 12
 
-_NEEDS_NEXT = (AgentNode, InputNode, LandNode, LlmNode, MapNode, RagNode, SetNode, WorkspaceNode)
+_NEEDS_NEXT = (
+    AgentNode,
+    DocumentNode,
+    InputNode,
+    LandNode,
+    LlmNode,
+    MapNode,
+    PlanNode,
+    RagNode,
+    SetNode,
+    WorkspaceNode,
+)
 _NAMES = {
     EdgeKind.NEXT: "`next`",
     EdgeKind.FALLBACK: "`fallback`",
@@ -136,7 +152,7 @@ def _warn_unreached(inspection: Inspection, nodes: list[Node], reached: Collecti
 def _check_statuses(inspection: Inspection) -> None:
     """One line about the ends that do not state how the flow ended and are not done by their names or outputs."""
     ends = [node for node in inspection.flow.nodes.values() if isinstance(node, EndNode) and node.status is None]
-    derived = {node.id: find_status(node) for node in ends if find_status(node) != DONE}
+    derived = {node.id: find_status(node) for node in ends if find_status(node) is not WalkEnd.DONE}
     if derived:
         told = listed([f"{name} ({status})" for name, status in derived.items()])
         message = (
@@ -167,9 +183,25 @@ def _check_landing(inspection: Inspection) -> None:
     cut = {name: node for name, node in flow.nodes.items() if not isinstance(node, LandNode)}
     for name in reachable(replace(flow, nodes=cut)):
         node = cut[name]
-        if isinstance(node, EndNode) and find_status(node) == DONE:
+        if isinstance(node, EndNode) and find_status(node) is WalkEnd.DONE:
             message = "a way leads here that passes no `land` node; the step would be done without its work"
             inspection.error(node, (), code="unlanded_end", message=message)
+
+
+def _check_run_flow(inspection: Inspection) -> None:
+    """A flow that runs walk themselves lands nothing, and has a workspace before something acts in it."""
+    flow = inspection.flow
+    if not is_for_runs(flow):
+        return
+    for node in flow.nodes.values():
+        if isinstance(node, LandNode):
+            message = "a walk of the run itself lands nothing; only steps do. Remove this node"
+            inspection.error(node, (), code="land_in_run_flow", message=message)
+    cut = {name: node for name, node in flow.nodes.items() if not isinstance(node, WorkspaceNode)}
+    for name in reachable(replace(flow, nodes=cut)):
+        if isinstance(cut[name], ScriptNode | CheckNode | AgentNode):
+            message = "a way leads here that passes no `workspace` node, so that there is no folder to act in; add one"
+            inspection.error(cut[name], (), code="no_workspace", message=message)
 
 
 RULES: tuple[Callable[[Inspection], None], ...] = (
@@ -184,5 +216,6 @@ RULES: tuple[Callable[[Inspection], None], ...] = (
     check_maps,
     check_fan_outs,
     _check_landing,
+    _check_run_flow,
 )
 """The order in which problems are told: the graph, the nodes, then what happens at the same time."""

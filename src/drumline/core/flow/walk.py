@@ -15,14 +15,16 @@ from drumline.core.events import Event
 from drumline.core.flow import events as ev
 from drumline.core.flow.chart import Chart
 from drumline.core.flow.ends import find_status
+from drumline.core.flow.fold import fold_flow
 from drumline.core.flow.model import ASKING, COMPUTING, EndNode, Json, Node, NodeId, RouteNode
 from drumline.core.flow.outcome import Conclusion, Outcome, apply_updates, choose_case, draw_conclusion
 from drumline.core.flow.scopes import item_scope, split_item
-from drumline.core.flow.state import FlowState, Gathering, Key, fold_flow
+from drumline.core.flow.state import FlowState, Gathering, Key
 from drumline.core.flow.templates import render_lenient
 from drumline.core.flow.values import overlay
 from drumline.core.ids import NO_DRIVER, DriverId
 from drumline.core.money import compare_dollars
+from drumline.core.words import WalkEnd
 from drumline.record import Record, replace
 
 Evaluate = Callable[[str, Mapping[str, Json]], Json]
@@ -37,10 +39,11 @@ class RunNode(NamedTuple):
 
 
 class Finish(Record):
-    """End the walk: at an end node, or because it cannot go on."""
+    """End the walk: at an end node, or because it cannot go on; `failed` are the nodes that are why, if any are."""
 
     node: NodeId = ev.NO_NODE
     reason: str = ""
+    failed: tuple[str, ...] = ()
 
 
 class Stretch(NamedTuple):
@@ -79,8 +82,10 @@ def next_nodes(state: FlowState) -> list[RunNode | Finish]:
     """
     if state.ended is not None or state.started is None:
         return []
-    if reason := state.broken or _overdue(state) or state.reason:
+    if reason := state.broken or _overdue(state):
         return [] if state.acting else [Finish(reason=reason)]
+    if state.failures:
+        return [] if state.acting else [Finish(reason=state.reason, failed=tuple(sorted(state.failures)))]
     if state.waiting or state.maps:
         if reason := _overspent(state):
             return [] if state.acting else [Finish(reason=reason)]
@@ -98,13 +103,13 @@ def conclude(state: FlowState, key: Key, outcome: Outcome, *, spent: float = 0.0
 
     `spent` is the working time since the event before, as far as the outcome does not say it.
     """
+    if outcome.waits:  # the end of its attempt, which is recorded with it, has given it back
+        return []
     state.check_due(key)
     if outcome.blocked:
         return [_block(key, outcome, spent=spent)]
     if outcome.leaves is not None:
         return [ev.NodeLost(node=key.node, visit=key.visit, scope=key.scope, spent=outcome.spent or spent, waits=True)]
-    if outcome.relayed is not None:
-        return _relay(state, key, outcome, spent=spent)
     node = state.chart.nodes[key.node]
     drawn = draw_conclusion(node, state.view(key), outcome)
     if key.scope != state.scope:
@@ -123,6 +128,7 @@ def conclude(state: FlowState, key: Key, outcome: Outcome, *, spent: float = 0.0
             usage=outcome.usage,
             notices=outcome.notices,
             unchanged=outcome.unchanged,
+            login=outcome.login if drawn.failure else "",
         )
     ]
 
@@ -131,7 +137,8 @@ def finish(state: FlowState, command: Finish) -> ev.FlowEnded:
     """The last event: an end node's updates first, then its output; or a failure with its reason."""
     node = state.chart.nodes.get(command.node)
     if not isinstance(node, EndNode):
-        return ev.FlowEnded(status="failed", scope=state.scope, reason=command.reason)
+        ended = ev.FlowEnded(status=WalkEnd.FAILED, scope=state.scope, reason=command.reason)
+        return replace(ended, failed=command.failed, login=state.login if command.failed else "")
     writes = apply_updates(node.state_updates, state.values, {})
     output = render_lenient(node.output, overlay(writes, state.values) if writes else state.values)
     status = find_status(node, output)
@@ -258,14 +265,6 @@ def _block(key: Key, outcome: Outcome, *, spent: float) -> ev.NodeBlocked:
     )
 
 
-def _relay(state: FlowState, key: Key, outcome: Outcome, *, spent: float) -> list[Event]:
-    """What to record of an agent: that its visit is suspended, or the session it leaves, and then its end."""
-    if isinstance(outcome.relayed, ev.NodeSuspended):
-        return [replace(outcome.relayed, spent=outcome.spent or spent)]
-    kept = [] if outcome.relayed is None else [outcome.relayed]
-    return [*kept, *conclude(state, key, replace(outcome, relayed=None), spent=spent)]
-
-
 def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion, spent: float) -> ev.NodeEnded:
     """An item's end: of all it wrote only what the map collects is kept; where it leads does not count."""
     wanted = state.find_item(key.scope)[0].node.output_key
@@ -287,4 +286,5 @@ def _collect(state: FlowState, key: Key, outcome: Outcome, *, drawn: Conclusion,
         usage=outcome.usage,
         notices=outcome.notices,
         unchanged=outcome.unchanged,
+        login=outcome.login if failure else "",
     )

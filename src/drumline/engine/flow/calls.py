@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from uuid import uuid4
 
 from drumline.core.flow.chart import Chart
-from drumline.core.flow.events import AgentAsked, FlowStarted
+from drumline.core.flow.events import FlowStarted
 from drumline.core.flow.extraction import extract_json
 from drumline.core.flow.model import AgentNode, Flow, Json
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.relay import choose_agent
 from drumline.core.flow.scopes import call_scope
-from drumline.core.flow.state import FlowState, Key
+from drumline.core.flow.state import FlowState
 from drumline.core.flow.templates import render_strict
 from drumline.core.flow.walk import RunNode, begin_flow
 from drumline.engine.kit import FlowServices
-from drumline.engine.nodes.agent import find_worker, list_callees
 from drumline.errors import InvalidInput
-from drumline.ports.library import Callee
 from drumline.record import replace
 
 DEEPEST = 8
@@ -36,14 +32,14 @@ class FlowCalls:
     _charts: dict[str, Chart] = field(default_factory=dict)
     _loaded: dict[Path, Chart] = field(default_factory=dict)
 
-    def begin(self, state: FlowState, command: RunNode) -> FlowStarted | AgentAsked | None:
-        """The first event of the flow that the node calls, or which agent is asked; None if it does neither."""
+    def begin(self, state: FlowState, command: RunNode) -> FlowStarted | None:
+        """The first event of the flow that the node calls; None if it calls none."""
         node = command.node
         if not isinstance(node, AgentNode):
             return None
         callee = self.flows.library.find_callee(node.agent, around=Path(state.chart.flow.path).parent)
         if callee.flow is None:
-            return self._ask(state, command.key, node, callee)
+            return None
         scope = call_scope(*command.key)
         if _depth(scope) > DEEPEST:
             message = f"flow {node.agent!r} would be called {DEEPEST + 1} deep in {scope}; legal is {DEEPEST}"
@@ -52,26 +48,6 @@ class FlowCalls:
         chart = self._load(callee.flow)
         variables = inherit(chart.flow, state.started.variables if state.started else {})
         return begin_flow(chart, prompt=prompt, scope=scope, variables=variables, timeout=command.timeout)
-
-    def _ask(self, state: FlowState, key: Key, node: AgentNode, own: Callee) -> AgentAsked:
-        """Who is asked, and in which session: a new one gets its id here, so that a crash leaves it known."""
-        relay = state.relays.get(key)
-        chosen = choose_agent(list_callees(own, self.flows.fallback), relay)
-        session = ""
-        if relay is not None and relay.asked is not None:
-            session = relay.session if chosen.name == relay.agent else ""
-        elif node.session is not None and not node.read_only:
-            kept = state.sessions.get(node.session)
-            worker = find_worker(chosen.name, own, self.flows.fallback)
-            session = kept.session if kept and kept.agent == worker.agent else ""
-        return AgentAsked(
-            node=key.node,
-            visit=key.visit,
-            scope=key.scope,
-            agent=chosen.name,
-            session=session,
-            new_session="" if session else str(uuid4()),
-        )
 
     def find_chart(self, started: FlowStarted) -> Chart:
         """The flow that was started, as it was then."""
@@ -89,7 +65,8 @@ class FlowCalls:
         if ended is None or not ended.node:
             reason = ended.reason if ended else "it did not end"
             name = child.chart.flow.name
-            return Outcome(failure=f"flow {name!r}: {reason}", failure_class="validation", usage=child.usage)
+            failed = Outcome(failure=f"flow {name!r}: {reason}", failure_class="validation", usage=child.usage)
+            return replace(failed, login=ended.login if ended else "")
         if node.output_schema is None:
             return Outcome(output=ended.output, usage=child.usage)
         return replace(self._judge_structure(node, ended.output), usage=child.usage)

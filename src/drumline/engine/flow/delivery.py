@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from drumline.core.flow.events import FlowEnded
 from drumline.core.ids import FLOW, Tree
 from drumline.core.state import RunState
+from drumline.core.words import WalkEnd
 from drumline.engine.tidying import CANCELLED
 from drumline.errors import GitError
 from drumline.ports.workspaces import Workspaces
@@ -49,7 +50,7 @@ class Delivery:
     async def deliver(self, ended: FlowEnded) -> None:
         """Commit what was done; a flow that did not end well leaves its worktree as it is."""
         base = self.run.begun.base
-        if ended.status != "done" or not self.workspaces.path(FLOW).exists():
+        if ended.status is not WalkEnd.DONE or not self.workspaces.path(FLOW).exists():
             return
         tree = await self.workspaces.snapshot(FLOW, base=base)
         if await self.workspaces.changed(base, tree):
@@ -57,6 +58,6 @@ class Delivery:
             commit = await self.workspaces.commit(FLOW, tree, base=base, message=message)
             landing = await self.workspaces.land(FLOW, commit, head=base)
             if landing.commit is None:  # the worktree stays: it holds the only copy of the work
-                why = landing.refusal or f"conflicts in {', '.join(landing.conflicts)}"
+                why = landing.refusal or "somebody else has committed to its branch"
                 raise GitError(f"the flow's work could not be landed: {why}", hint=f"git log {commit}")
         await self.workspaces.remove(FLOW)

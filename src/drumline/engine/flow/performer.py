@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from drumline.core.flow.model import AgentNode, CheckNode, LandNode, LlmNode, Node, ScriptNode, WorkspaceNode
+from drumline.core.flow.kinds import kind_name
+from drumline.core.flow.model import (
+    AgentNode,
+    CheckNode,
+    DocumentNode,
+    LandNode,
+    LlmNode,
+    Node,
+    PlanNode,
+    ScriptNode,
+    WorkspaceNode,
+)
 from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.relay import choose_agent
 from drumline.core.flow.walk import RunNode
 from drumline.core.routing import USUAL
 from drumline.core.taxonomy import Failure
 from drumline.engine.agent_call import open_worker
 from drumline.engine.brought import list_node_commands
 from drumline.engine.kit import FlowServices, Kit, Tools
-from drumline.engine.nodes.agent import OWN, Terms, ask_agent, find_worker, list_callees
+from drumline.engine.nodes.agent import Terms, ask_agent, choose_session, find_worker, list_callees
 from drumline.engine.nodes.check import Scene, run_checks
+from drumline.engine.nodes.document import write_document
 from drumline.engine.nodes.llm import ask_model
 from drumline.engine.nodes.prompts import drop_unknown
 from drumline.engine.nodes.script import run_script
@@ -58,8 +71,11 @@ class NodePerformer(Record):
                 )
             case AgentNode():
                 return await self._ask_agent(node, visit)
-            case WorkspaceNode() | LandNode():
-                return Outcome(failure="only a step of a plan has a workspace and lands; drumline run PLAN --flow NAME")
+            case DocumentNode():
+                return write_document(node, visit)
+            case WorkspaceNode() | LandNode() | PlanNode():
+                told = f"only in a run of a plan a {kind_name(node)!r} node can act; drumline run PLAN --flow NAME"
+                return Outcome(failure=told)
             case _:
                 raise AssertionError(f"a {type(node).__name__} does not act")
 
@@ -79,13 +95,15 @@ class NodePerformer(Record):
         if own.warning:
             self.warn(own.warning)
         candidates = list_callees(own, self.flows.fallback)
-        name = visit.relay.agent if visit.relay else OWN
+        name = choose_agent(candidates, visit.relay).name
         worker = find_worker(name, own, self.flows.fallback)
         opened = open_worker(self.tools.open_agent, worker.agent)
         terms = Terms(
+            name=name,
             tier=next((one.tier for one in candidates if one.name == name), USUAL),
             model=worker.model or opened.model,
             spec=worker.agent,
+            session=choose_session(node, visit, name=name, spec=worker.agent),
             idle=self.kit.agent_idle,
             timeout=self.kit.agent_timeout,
             price=self.kit.price,

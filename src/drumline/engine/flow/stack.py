@@ -11,24 +11,26 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from drumline.core.commands import Command
-from drumline.core.events import Event
+from drumline.core.events import AttemptEnded, Event
 from drumline.core.flow.chart import Chart
-from drumline.core.flow.events import AgentAsked, FlowStarted, NodeLost, NodeUsed, SessionNamed
+from drumline.core.flow.events import FlowStarted, NodeLost
+from drumline.core.flow.fold import fold_flow, fold_flows
 from drumline.core.flow.model import ASKING, SPENDING, AgentNode, Node
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.scopes import call_scope, parent_scope
-from drumline.core.flow.state import FlowState, Key, fold_flow, fold_flows
+from drumline.core.flow.state import FlowState, Key
 from drumline.core.flow.walk import Evaluate, RunNode, close_lost, conclude, next_nodes, start_node, walk_on
 from drumline.core.ids import DriverId
 from drumline.core.spending import COST
 from drumline.errors import InvalidInput
+from drumline.record import Record, replace
 
 
 class Calls(Protocol):
-    """What a stack asks about nodes that call a flow or an agent."""
+    """What a stack asks about nodes that call a flow."""
 
-    def begin(self, state: FlowState, command: RunNode) -> FlowStarted | AgentAsked | None:
-        """The first event of the flow that the node calls, or which agent is asked. InvalidInput if it cannot."""
+    def begin(self, state: FlowState, command: RunNode) -> FlowStarted | None:
+        """The first event of the flow that the node calls; None if it calls none. InvalidInput if it cannot."""
         ...
 
     def find_chart(self, started: FlowStarted) -> Chart:
@@ -53,6 +55,13 @@ class Question(NamedTuple):
     state: FlowState
     key: Key
     poor: bool = False
+
+
+class Halt(Record):
+    """Why a visit cannot be done here, and what to type first if its agent is not logged in."""
+
+    reason: str
+    login: str = ""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -80,7 +89,7 @@ class Stack:
     acts_alone: Callable[[Node], bool] = lambda node: False
     flows: dict[str, FlowState] = field(default_factory=dict)
     callers: dict[str, Caller] = field(default_factory=dict)
-    blocked: dict[Key, str] = field(default_factory=dict)
+    blocked: dict[Key, Halt] = field(default_factory=dict)
     left: dict[Key, Command] = field(default_factory=dict)
 
     @property
@@ -105,16 +114,6 @@ class Stack:
                     self.callers[call_scope(*key)] = Caller(state, key)
         for scope in [scope for scope in self.flows if scope and scope not in self.callers]:
             del self.flows[scope]
-
-    def note_late(self, events: Iterable[SessionNamed | NodeUsed]) -> list[Event]:
-        """Fold in what was still to be recorded of visits that are at work."""
-        found: list[Event] = []
-        for event in events:
-            state = self.find_state(Key(event.scope, event.node, event.visit))
-            if Key(event.scope, event.node, event.visit) in state.acting:
-                fold_flow(state, (event,))
-                found.append(event)
-        return found
 
     def close_lost(self, driver: DriverId) -> list[NodeLost]:
         """Close the visits that a former driver left open; those that wait for a called flow go on waiting."""
@@ -192,10 +191,6 @@ class Stack:
             move.due.append(command)
             return None
         move.events.append(started)
-        if isinstance(started, AgentAsked):
-            fold_flow(state, (started,))
-            move.due.append(command)
-            return None
         child = self._enter(started)
         self.callers[started.scope] = Caller(state, command.key)
         return child
@@ -216,9 +211,18 @@ class Stack:
 
     def _end_visit(self, state: FlowState, key: Key, outcome: Outcome, move: Move) -> None:
         if outcome.blocked:
-            self.blocked[key] = outcome.blocked
+            self.blocked[key] = Halt(reason=outcome.blocked, login=outcome.login)
         if outcome.leaves is not None:
             self.left[key] = outcome.leaves
-        events = conclude(state, key, outcome, spent=self.take_time(state.scope))
+        spent = self.take_time(state.scope)
+        effects = [_charge(event, outcome, spent) for event in outcome.effects] if outcome.waits else outcome.effects
+        fold_flow(state, effects)
+        move.events.extend(effects)
+        events = conclude(state, key, outcome, spent=spent)
         fold_flow(state, events)
         move.events.extend(events)
+
+
+def _charge(event: Event, outcome: Outcome, spent: float) -> Event:
+    """The end of an attempt after which the visit waits, with the working time that it took."""
+    return replace(event, spent=outcome.spent or spent) if isinstance(event, AttemptEnded) else event

@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from drumline.core.corrections import count_corrections
 from drumline.core.flow.model import NO_LANDING, Flow, Json, is_for_steps
 from drumline.core.flow.questions import Asker
 from drumline.core.ids import DriverId, Token
 from drumline.core.plan import Step
 from drumline.core.prompt import write_task
-from drumline.core.routing import raise_tier, spell_agent
+from drumline.core.routing import STRONGER_FROM, raise_tier, spell_agent
 from drumline.core.steprules import recover
 from drumline.engine.closing import Recover
 from drumline.engine.flow.calls import inherit
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.performer import NodePerformer
+from drumline.engine.flow.runwalks import describe_run
 from drumline.engine.flow.stepwalk import StepFlowWalk
 from drumline.engine.kit import FlowServices
 from drumline.engine.nodes.attempt import open_brief
 from drumline.engine.nodes.stepwork import StepWork
 from drumline.errors import InvalidInput
 from drumline.ports.library import Callee, Library
-from drumline.profiles import DEFAULT
+from drumline.profiles import DEFAULT, OTHER
 from drumline.record import Record, replace
 
 USUAL_FLOW = "step"
@@ -30,14 +32,16 @@ USUAL_FLOW = "step"
 
 
 class StepLibrary(Record):
-    """Finds what the flow of a step names: its default agent is who works on the step."""
+    """Finds what the flow of a step names: its default agent works on the step, the other one takes over from it."""
 
     library: Library
     own: Callable[[], Callee]
+    other: Callable[[], Callee]
 
     def find_callee(self, name: str, *, around: Path) -> Callee:
         """What `agent: NAME` means in a flow whose folder is `around`; InvalidInput if there is nothing to call."""
-        return self.own() if name == DEFAULT else self.library.find_callee(name, around=around)
+        known = {DEFAULT: self.own, OTHER: self.other}
+        return known[name]() if name in known else self.library.find_callee(name, around=around)
 
     def locate(self, name: str) -> Path:
         """The file of the flow that a plan or a setting names; InvalidInput if there is none."""
@@ -68,7 +72,13 @@ def open_step_walk(
         own = work.orders.agents[0]
         return Callee(agent=spell_agent(work.run, own.name), tier=raise_tier(own.tier, fix=walk.state.fixes))
 
-    mine = replace(flows, library=StepLibrary(library=flows.library, own=find_worker))
+    def find_other() -> Callee:
+        first, *others = work.orders.agents
+        if others:
+            return Callee(agent=spell_agent(work.run, others[0].name), tier=others[0].tier)
+        return Callee(agent=spell_agent(work.run, first.name), tier=raise_tier(first.tier, fix=STRONGER_FROM))
+
+    mine = replace(flows, library=StepLibrary(library=flows.library, own=find_worker, other=find_other))
     performer = NodePerformer(kit=work.kit, flows=mine, tools=work.tools, warn=warn)
     step = work.orders.step.id
     walk = StepFlowWalk(
@@ -89,8 +99,16 @@ def open_step_walk(
 
 
 def open_course(work: StepWork, library: Library, name: str) -> Course:
-    """The course of a step; InvalidInput if there is no such flow, or if it has errors."""
+    """The course of a step, or of a walk of the run itself; InvalidInput if there is no such flow, or it has errors."""
     flow = library.load(library.locate(name))
+    if not work.orders.lands:
+        return Course(
+            path=flow.path,
+            digest=flow.digest,
+            folder=work.kit.workspaces.path(work.orders.step.id),
+            variables=inherit(flow, {}),
+            values=describe_run(work.run),
+        )
     if not is_for_steps(flow):
         raise InvalidInput(f"a step cannot walk the flow {name!r}: {NO_LANDING}", hint="drumline flow graph step")
     return Course(
@@ -114,6 +132,7 @@ def _describe(work: StepWork) -> dict[str, Json]:
         "by_hand": _list_manual(step),
         "autonomy": work.orders.autonomy,
         "retries": work.orders.retries,
+        "heals": count_corrections(work.run, step.id),
     }
 
 

@@ -17,32 +17,50 @@ from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import steprules
 from drumline.core.blocked import OFFER
+from drumline.core.corrections import find_planned, may_heal
 from drumline.core.examination import Verdict
-from drumline.core.flow.model import AgentNode, CheckNode, Json, LandNode, LlmNode, Node, ScriptNode, WorkspaceNode
+from drumline.core.flow.model import (
+    AgentNode,
+    CheckNode,
+    DocumentNode,
+    Json,
+    LandNode,
+    LlmNode,
+    Node,
+    PlanNode,
+    ScriptNode,
+    WorkspaceNode,
+)
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.templates import list_references, render_strict
 from drumline.core.flow.values import overlay
 from drumline.core.flow.walk import RunNode
+from drumline.core.foul import tell_foul
 from drumline.core.ids import DriverId, StepId, Token, Tree
 from drumline.core.life import Phase
 from drumline.core.prompt import Brief, write_feedback, write_history, write_task
 from drumline.core.spending import count_usage
-from drumline.core.stepstate import StepState, fold_step, tell_foul
-from drumline.core.taxonomy import MOST_KILLS
+from drumline.core.stepfold import UNCHANGED, fold_step
+from drumline.core.stepstate import StepState
+from drumline.core.taxonomy import MOST_KILLS, Failure
+from drumline.core.words import DocumentKind
 from drumline.engine.closing import Recover, close_open, restore_workspace
 from drumline.engine.flow.relayed import RelayedAttempt
 from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.attempt import Terms
+from drumline.engine.nodes.document import write_document
+from drumline.engine.nodes.ground import leave_ground
+from drumline.engine.nodes.plan import file_correction, plan_correction
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.performer import StepPerformer
 from drumline.engine.salvage import read_work
-from drumline.errors import ChildKilled, DrumlineError, GitKilled
+from drumline.errors import ChildKilled, DrumlineError, GitKilled, InvalidInput
 from drumline.profiles import DEFAULT
 from drumline.record import replace
 
 Perform = Callable[[RunNode, Visit], Awaitable[Outcome]]
-Act = cmd.Prepare | cmd.Attempt | cmd.RunCheck | cmd.Compare | cmd.Land
+Act = cmd.Prepare | cmd.Attempt | cmd.RunCheck | cmd.Compare | cmd.Mutate | cmd.Land | cmd.Rebase
 
 
 class Ledger(Protocol):
@@ -67,7 +85,7 @@ def is_steps_own(node: Node) -> bool:
 def acts_for_step(node: Node) -> bool:
     """Whether a node records what it does to the step's work by itself."""
     own_checks = isinstance(node, CheckNode) and not node.checks
-    return own_checks or isinstance(node, WorkspaceNode | LandNode) or is_steps_own(node)
+    return own_checks or isinstance(node, WorkspaceNode | LandNode | PlanNode | DocumentNode) or is_steps_own(node)
 
 
 def meddles(node: Node) -> bool:
@@ -103,9 +121,15 @@ class StepNodes:
             case WorkspaceNode():
                 return await self._alone(self._prepare)
             case LandNode():
-                return await self._alone(self._land)
+                return await self._alone(lambda: self._judge(self._land))
             case CheckNode(checks=()):
-                return await self._alone(self._check)
+                return await self._alone(lambda: self._judge(self._check))
+            case PlanNode() as edit:
+                return await self._alone(lambda: self._change_plan(edit, visit))
+            case DocumentNode() as document:
+                kind, step = DocumentKind(document.kind), self.work.orders.step
+                path = self.work.kit.planfiles.place(kind, step) if self.work.orders.lands else ""
+                return write_document(document, visit, path=path)
             case AgentNode() as node if is_steps_own(node):
                 return await self._alone(lambda: self._implement(node, visit))
             case AgentNode(read_only=read_only):
@@ -146,6 +170,13 @@ class StepNodes:
                     return await act()
                 except (ChildKilled, GitKilled) as error:
                     await self._lose(error)
+
+    async def _judge(self, act: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        """Act where checks run; afterwards the workspace is as its agent left it."""
+        try:
+            return await act()
+        finally:
+            await leave_ground(self.work)
 
     async def _restore_killed(self) -> None:
         """Bring the workspace back to the tree that the journal knows, if a kill may have left another one."""
@@ -219,7 +250,12 @@ class StepNodes:
 
         def decide() -> cmd.Command | None:
             concluded = self.state.phase is Phase.WORKED and self.state.last is not before
-            return steprules.work_on(work.orders, self.state, work.run, begun=concluded, node=node.id)
+            found = steprules.work_on(work.orders, self.state, work.run, begun=concluded, node=node.id)
+            return (
+                replace(found, scope=visit.key.scope, visit=visit.key.visit)
+                if isinstance(found, cmd.Attempt)
+                else found
+            )
 
         await self._see_changes()
         leaves = await self._follow(decide, Terms(write=partial(_write_prompt, node, visit), timeout=node.timeout))
@@ -247,51 +283,86 @@ class StepNodes:
         """The verdict as templates and conditions see it; `again` says whether the agent gets another try."""
         state, orders = self.state, self.work.orders
         faults = () if verdict is Verdict.PASSED else state.faults()
-        foul = tell_foul(state) if verdict is Verdict.FOUL else ""
+        missing = steprules.UNTESTED if verdict is Verdict.UNTESTED else ""
+        told = {Verdict.FOUL: tell_foul(state.judged), Verdict.UNCHANGED: UNCHANGED}.get(verdict, missing)
         return {
             "passed": verdict is Verdict.PASSED,
-            "verdict": steprules.tell_verdict(orders, state),
-            "failed": ", ".join(ended.command for ended in faults),
+            "verdict": steprules.tell_verdict(orders, state) if verdict is Verdict.PASSED else "fails its checks",
+            "failed": ", ".join([*(ended.command for ended in faults), *([missing] if missing else [])]),
             "output": "\n".join(ended.output for ended in faults),
-            "feedback": "\n\n".join(part for part in (foul, write_feedback(faults)) if part),
+            "feedback": "\n\n".join(part for part in (told, write_feedback(faults)) if part),
             "again": steprules.may_fix(orders, state, self.work.run),
+            "heal": self._may_heal(verdict),
             "fixes": state.fixes,
             "fixes_left": max(0, orders.retries - state.fixes),
-            "tried": steprules.count_noun(state.fixes, "fix", "es"),
+            "tried": steprules.tell_tries(state),
         }
+
+    def _may_heal(self, verdict: Verdict) -> bool:
+        """Whether a corrective step may help: its checks fail, and not only together with what landed meanwhile."""
+        fails = verdict is Verdict.FAILED and bool(self.state.failing()) and self.state.find_clash() is None
+        return fails and may_heal(self.work.orders.step, self.work.run, retries=self.work.orders.retries)
 
     async def _land(self) -> Outcome:
         if self.state.landed is None and (refusal := await self._find_refusal()):
-            return Outcome(output={"refused": refusal})
-        leaves = await self._follow(lambda: steprules.land(self.state))
+            return Outcome(output={"refused": refusal, "again": False})
+        found = await self._follow(lambda: steprules.land(self.work.orders, self.state, self.work.run))
+        if isinstance(found, Verdict):
+            again = steprules.may_integrate(self.state)
+            return Outcome(output={"refused": steprules.tell_integration(self.state), "again": again})
         landed = self.state.landed
-        return _end(leaves) or Outcome(output={"commit": landed.commit if landed else ""})
+        return _end(found) or Outcome(output={"commit": landed.commit if landed else ""})
+
+    async def _change_plan(self, node: PlanNode, visit: Visit) -> Outcome:
+        """Write a corrective step into the plan's files; a visit whose driver died goes on with what it had planned."""
+        run, key = self.work.run, visit.key
+        planned = find_planned(run, self._step, scope=key.scope, node=key.node, visit=key.visit)
+        if planned is None:
+            try:
+                planned = plan_correction(node, visit, run)
+            except InvalidInput as error:
+                return Outcome(failure=str(error), failure_class=Failure.VALIDATION.value)
+            await self._append(Note(run=[planned]))
+        name = planned.correction.id
+        if name not in run.plan.by_id:
+            filed = await file_correction(self.work.kit.planfiles, run, planned)
+            self.ledger.keep(Note(run=[filed]))
+            if isinstance(filed, ev.CorrectionRefused):
+                return Outcome(failure=filed.reason, failure_class=Failure.PERMANENT.value)
+        return Outcome(output={"step": name, "helps": planned.helps})
 
     async def _find_refusal(self) -> str:
         """Why the work may not land, whatever the flow says; empty if it may."""
         await self._see_changes()
         state = self.state
+        if state.joined:  # a driver died while the work was judged on the new head: that goes on
+            return ""
         match steprules.judge_work(self.work.orders, state, self.work.run):
             case cmd.RunCheck(check=pending):
                 return f"the check `{pending.command}` has not run since the work was changed last"
             case cmd.Compare():
                 return "its checks were not compared with the tree before the work; a `check` node does that"
+            case cmd.Mutate():
+                return "mutants of it were not tried; a `check` node does that"
             case Verdict.PASSED:
                 return ""
             case Verdict.FAILED:
                 return f"checks fail: {', '.join(ended.command for ended in state.failing())}"
             case cmd.Finish(reason=reason):
                 return reason
+            case _ if steprules.is_unchanged(self.work.orders, state):
+                return f"{steprules.NOTHING_DONE}; a `check` node asks a person what that means"
             case _:
-                return tell_foul(state)
+                return tell_foul(state.judged) or steprules.UNTESTED
 
     async def _relay(self, command: RunNode, visit: Visit, *, reader: str) -> Outcome:
         """Let another agent work, and keep what it left; the next node acts once that is recorded."""
         await self._turn.acquire()
         try:
             await self._see_changes()
-            attempt = RelayedAttempt(work=self.work, state=self.state, perform=self.perform, note=self._note)
-            outcome = await attempt.make(command, visit, reader=reader)
+            attempt = RelayedAttempt(work=self.work, state=self.state, reader=reader)
+            number, tree = self.state.reached + 1, known(self.state.tree)
+            outcome = await self.perform(command, visit._replace(attempt=number, tree=tree, settle=attempt.settle))
         except DrumlineError:
             closed = await close_open(self.work, self.state, self.driver, self.recover)
             await self._append(self.count_lost(closed))
@@ -300,7 +371,9 @@ class StepNodes:
         except BaseException:
             self._turn.release()
             raise
-        self._relaying = True
+        self._relaying = any(isinstance(event, ev.AttemptEnded) for event in outcome.effects)
+        if not self._relaying:
+            self._turn.release()
         return outcome
 
     _relaying = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 
@@ -22,6 +23,7 @@ from drumline.core.flow.model import ApprovalNode, EndNode, LandNode, Node
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import GateId
 from drumline.core.life import WALKING, Phase
+from drumline.core.stepfold import fold_step
 from drumline.core.steprules import (
     KILLED,
     begin_round,
@@ -31,17 +33,20 @@ from drumline.core.steprules import (
     open_approval,
     recover,
 )
-from drumline.core.stepstate import StepState, fold_step
+from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
+from drumline.core.words import StepEnd, WalkEnd
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.closing import Recover, close_open, restore_workspace
 from drumline.engine.figures import add_figures
-from drumline.engine.finishing import write_end
+from drumline.engine.finishing import write_end, write_run_end
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.stack import Move, Question
 from drumline.engine.flow.stepnodes import StepNodes, acts_for_step, is_steps_own, meddles
 from drumline.engine.flow.walk import TRIES, Arrival, FlowWalk
+from drumline.engine.nodes.mutate import has_mutants, try_landed
 from drumline.engine.nodes.stepwork import Note, StepWork
+from drumline.engine.nodes.visit import Noted
 from drumline.engine.performer import StepPerformer
 from drumline.engine.refusals import explain_refusal, find_refusal
 from drumline.errors import Conflict, GitError, GitKilled, InvalidInput
@@ -61,18 +66,16 @@ class StepFlowWalk(FlowWalk):
     open_performer: Callable[[StepWork], StepPerformer] = StepPerformer.of
 
     def __post_init__(self) -> None:
-        self._kept = Note()
-        self._writing = anyio.Lock()
+        FlowWalk.__post_init__(self)
         self._nodes = StepNodes(
             work=self.work,
             perform=self.act,
-            ledger=self,
+            ledger=self._journal,
             driver=self.driver,
             token=self.token,
             recover=self.recover,
             open_performer=self.open_performer,
         )
-        FlowWalk.__post_init__(self)
         self.act = self._nodes.act
         self._delivers, self._listens, self._watch = True, False, self._nodes
 
@@ -88,7 +91,7 @@ class StepFlowWalk(FlowWalk):
 
     async def go(self, opening: list[ev.Event]) -> None:
         """Walk until the step is finished, or nothing moves before an answer or a time has come."""
-        self._kept = Note(run=opening)
+        self._journal.keep(Note(run=opening))
         try:
             await FlowWalk.go(self, [])
         except (GitError, InvalidInput) as error:
@@ -122,20 +125,21 @@ class StepFlowWalk(FlowWalk):
         """The whole stream says how far the work is; only the present round is walked."""
         self._nodes.state = fold_step(StepState(), events)
         begun = max((n for n, event in enumerate(events) if isinstance(event, ev.StepRestarted)), default=-1)
-        walked = [event for event in events[begun + 1 :] if type(event) in WALKING]
+        walked = [event for event in events[begun + 1 :] if type(event) in (*WALKING, *ev.ATTEMPTS)]
         self._halted = bool(walked) and isinstance(walked[-1], NodeBlocked)
         FlowWalk._fold(self, walked)
 
     async def _make_ready(self, opening: list[ev.Event]) -> list[ev.Event]:
         """Close what a dead driver left open, begin another round if one is due, and restore the workspace."""
         nodes = self._nodes
+        self.course = replace(self.course, folder=await self.kit.workspaces.assign(self.step))
         # A driver that was killed over it could not do this; nobody else writes there while the claim is ours.
         await take_over_logs(self._logs, self.kit.redaction)
-        self.keep(nodes.count_lost(await close_open(self.work, self.state, self.state.driver, self.recover)))
+        self._journal.keep(nodes.count_lost(await close_open(self.work, self.state, self.state.driver, self.recover)))
         claimed = ev.StepClaimed(driver=self.driver, token=self.token)
         begun = [claimed, *self._begin_round()]
         fold_step(self.state, begun)
-        self.keep(Note(step=begun))
+        self._journal.keep(Note(step=begun))
         if isinstance(begun[-1], ev.StepRestarted):  # the walk of the round before is over
             await self._record([], [])
             self._load()
@@ -160,25 +164,12 @@ class StepFlowWalk(FlowWalk):
                 return [ev.StepRestarted(round=number) if over else ev.StepRechecked(round=number)]
             case cmd.Restart(round=number):
                 rewritten = self.state.round < self.run.rewritten.get(self.step, 0)
-                goes_on = self._halted and not rewritten
+                goes_on = self._halted and not rewritten and self.work.orders.lands
                 return [ev.StepRechecked(round=number) if goes_on else ev.StepRestarted(round=number)]
             case _:
                 return []
 
     # --- recording ----------------------------------------------------------------------------------------------
-
-    async def record(self, note: Note) -> None:
-        """Append now, together with what was kept."""
-        async with self._writing:
-            await self._append([*note.step], [*note.run])
-
-    def keep(self, note: Note) -> None:
-        """Append with whatever is appended next, and before anything else is done."""
-        self._kept = self._kept.then(note)
-
-    async def _append(self, events: Sequence[ev.Event], said: Sequence[ev.Event], settled: Sequence[int] = ()) -> None:
-        kept, self._kept = self._kept, Note()
-        await FlowWalk._record(self, [*kept.step, *events], [*kept.run, *said], settled)
 
     async def _record(self, events: Sequence[ev.Event], said: Sequence[ev.Event], settled: Sequence[int] = ()) -> None:
         """Append; why the step is given back or finished is in its own stream, too."""
@@ -186,19 +177,24 @@ class StepFlowWalk(FlowWalk):
         for event in said:
             told += await self._complete(event)
         left = [_release(event) for event in told if isinstance(event, ev.StepDeferred | ev.StepFinished)]
-        async with self._writing:
-            await self._append([*events, *left], told, settled)
+        await FlowWalk._record(self, [*events, *left], told, settled)
         self._nodes.note_recorded(events)
 
+    async def _note(self, event: Noted) -> None:
+        """Record what is known before a visit is over; an attempt changes the step's work, too."""
+        await FlowWalk._note(self, event)
+        fold_step(self.state, [event])
+
+    def _records_intent(self, node: Node) -> bool:
+        return acts_for_step(node) or FlowWalk._records_intent(self, node)
+
     async def _record_move(self, move: Move, said: Sequence[ev.Event]) -> None:
-        """Keep a move whose only act records its own intent: both are appended together."""
-        ended = self._stack.root.ended is not None
-        alone = len(move.due) == 1 and not (self._working or self._open or self._rests.waiting)
-        if ended or (alone and acts_for_step(move.due[0].node)):
-            self.keep(Note(step=move.events, run=[*said]))
-            self._nodes.note_recorded(move.events)
+        """Keep the last move, too: the end of the step is recorded with it."""
+        if self._stack.root.ended is None:
+            await FlowWalk._record_move(self, move, said)
         else:
-            await self._record(move.events, said)
+            self._journal.keep(Note(step=move.events, run=[*said]))
+        self._nodes.note_recorded(move.events)
 
     async def _complete(self, event: ev.Event) -> list[ev.Event]:
         """The end of a walk that is not over, with what is known of the step's work."""
@@ -206,7 +202,7 @@ class StepFlowWalk(FlowWalk):
             return [event]
         finish = next((one for one in self._stack.left.values() if isinstance(one, cmd.Finish)), None)
         if finish is None:
-            finish = cmd.Finish(state=event.state, reason=event.reason, failure=event.failure)
+            finish = cmd.Finish(state=event.state, reason=event.reason, failure=event.failure, login=event.login)
         return [await self._write_end(finish), *([finish.opens] if finish.opens else [])]
 
     # --- leaving ------------------------------------------------------------------------------------------------
@@ -214,7 +210,7 @@ class StepFlowWalk(FlowWalk):
     def _find_leave(self, move: Move) -> list[ev.Event] | None:
         """Why the step is given back; a node of the step may say so before its visit is over."""
         over = self._stack.root.ended is not None
-        if over or move.due or self._working or not self._stack.left:
+        if over or move.due or self._working or self._arrived or not self._stack.left:
             leaving = FlowWalk._find_leave(self, move)
             waits = leaving and isinstance(leaving[0], ev.StepDeferred) and leaving[0].until is None
             return self._wait_at(tuple(self._open), move) if waits else leaving
@@ -222,7 +218,7 @@ class StepFlowWalk(FlowWalk):
         for command in self._stack.left.values():
             match command:
                 case cmd.Finish():
-                    return [ev.StepFinished(step=self.step, state="blocked", reason="", failure=UNFINISHED)]
+                    return [ev.StepFinished(step=self.step, state=StepEnd.BLOCKED, reason="", failure=UNFINISHED)]
                 case cmd.Park(gate=gate, opens=opens):
                     told += [opens] if opens else []
                     told += self._wait_at((gate, *self._open), move)
@@ -244,46 +240,52 @@ class StepFlowWalk(FlowWalk):
         """Finish the step as its walk came to its end."""
         finished = await self._write_end(self._judge_end(ended))
         await self._record([], [finished])
-        if finished.state == "done":
-            await self._remove_workspace()
+        if finished.state is not StepEnd.DONE:
+            return
+        if has_mutants(self.work, finished):
+            self.afterwards = partial(try_landed, self.work, self.state, release=self._release_workspace)
+        else:
+            await self._release_workspace()
 
-    async def _remove_workspace(self) -> None:
-        # The step has landed and says so: a folder that will not go must not make it blocked. A stop waits for this,
+    async def _release_workspace(self) -> None:
+        # The step has landed and says so: a folder that is not let go must not make it blocked. A stop waits for this,
         # else the folder would stay.
         with contextlib.suppress(GitError, OSError), anyio.CancelScope(shield=True):
-            await self.kit.workspaces.remove(self.step)
+            await self.kit.workspaces.release(self.step)
 
     def _judge_end(self, ended: FlowEnded) -> cmd.Finish:
         if not ended.node:
-            return cmd.Finish(state="blocked", reason=ended.reason)
-        if ended.status == "done" and self.state.landed is None:
+            return cmd.Finish(state=StepEnd.BLOCKED, reason=ended.reason, login=ended.login)
+        if ended.status is WalkEnd.DONE and self.state.landed is None and self.work.orders.lands:
             return cmd.Finish(
-                state="blocked", reason=f"its flow came to the end {ended.node!r} without landing the work"
+                state=StepEnd.BLOCKED, reason=f"its flow came to the end {ended.node!r} without landing the work"
             )
-        if ended.status == "done":
-            return cmd.Finish(state="done")
+        if ended.status is WalkEnd.DONE:
+            return cmd.Finish(state=StepEnd.DONE)
         reason = ended.output.strip() or ended.reason or f"its flow came to the end {ended.node!r}"
-        if ended.status != "rejected":
-            return cmd.Finish(state=ended.status, reason=reason)
+        if ended.status is not WalkEnd.REJECTED:
+            return cmd.Finish(state=ended.status.of_step, reason=reason)
         asked = find_approval(self.work.orders, self.state, self.run)
         comment = asked.answer.comment if asked is not None and asked.answer is not None else ""
-        return cmd.Finish(state="failed", reason=explain_rejection(comment) if comment else reason, rejected=True)
+        return cmd.Finish(state=StepEnd.FAILED, reason=explain_rejection(comment) if comment else reason, rejected=True)
 
     async def _write_end(self, command: cmd.Finish) -> ev.StepFinished:
         work = self.work
-        finished = await write_end(command, self.state, work.orders, run=self.run, workspaces=self.kit.workspaces)
-        usage = spending.add_up((self.state.usage, self._meter.usage))
+        if work.orders.lands:
+            finished = await write_end(command, self.state, work.orders, run=self.run, workspaces=self.kit.workspaces)
+        else:
+            finished = write_run_end(command, self.state, work.orders)
+        usage = spending.add_up((self.state.usage, self._journal.meter.usage))
         return replace(add_figures(finished, self.state), usage=usage)
 
     async def _let_go(self) -> None:
         """Give the claim back: what was at work is lost."""
-        late = self._noted
         with contextlib.suppress(Conflict):  # an append may have been cut off
             await self._record([], [])
         for _ in range(TRIES):
             self._load()
             lost = self._nodes.count_lost(await close_open(self.work, self.state, self.driver, self.recover))
-            closed = [*self._stack.note_late(late), *self._stack.close_lost(self.driver), *lost.step]
+            closed = [*self._stack.close_lost(self.driver), *lost.step]
             with contextlib.suppress(Conflict):
                 if self._has_landed():
                     await self._finish_landed(Note(step=closed, run=lost.run))
@@ -301,8 +303,8 @@ class StepFlowWalk(FlowWalk):
 
     async def _finish_landed(self, note: Note) -> None:
         """Finish the step: what has landed is not skipped, also if its driver is stopped."""
-        await self._record(note.step, [*note.run, await self._write_end(cmd.Finish(state="done"))])
-        await self._remove_workspace()
+        await self._record(note.step, [*note.run, await self._write_end(cmd.Finish(state=StepEnd.DONE))])
+        await self._release_workspace()
 
     async def _give_up(self, error: GitError | InvalidInput | OSError) -> None:
         """Something was refused that no rule expects: block the step with that reason instead of losing the run."""
@@ -316,7 +318,7 @@ class StepFlowWalk(FlowWalk):
         if self.state.phase is Phase.LANDED:  # only what came after it has failed: the next claim finishes it
             await self._record([*events, ev.StepReleased(reason="landed")], lost.run)
             return
-        finished = ev.StepFinished(step=self.step, state="blocked", reason=_explain(error))
+        finished = ev.StepFinished(step=self.step, state=StepEnd.BLOCKED, reason=_explain(error))
         if isinstance(error, GitKilled):
             finished = replace(finished, failure=KILLED)
         await self._record(events, [*lost.run, add_figures(finished, self.state)])

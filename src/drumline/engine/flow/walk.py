@@ -14,30 +14,32 @@ from anyio.abc import TaskGroup
 
 from drumline.core import events as ev
 from drumline.core import gates, spending
-from drumline.core.flow.events import FlowEnded, NodeUsed, SessionNamed
-from drumline.core.flow.metering import FlowMeter
-from drumline.core.flow.model import Node
+from drumline.core.flow.events import FlowEnded
+from drumline.core.flow.fold import fold_flow
+from drumline.core.flow.model import AgentNode, Node, NodeId
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.questions import FLOW_ITSELF, Asker, find_question_id, list_answers, open_question
-from drumline.core.flow.state import FlowState, Key, fold_flow
+from drumline.core.flow.state import FlowState, Key
 from drumline.core.flow.walk import RunNode, begin_flow, count_left
-from drumline.core.ids import DriverId, GateId, StepId, Stream, Token
+from drumline.core.ids import DriverId, GateId, StepId, Token
 from drumline.core.state import RunState
 from drumline.core.taxonomy import WAITS
 from drumline.engine.flow.calls import FlowCalls
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.delivery import Delivery
 from drumline.engine.flow.endings import block_walk, finish_walk
-from drumline.engine.flow.rests import Rests
-from drumline.engine.flow.stack import Move, Question, Stack
+from drumline.engine.flow.stack import Halt, Move, Question, Stack
+from drumline.engine.flow.timers import Timers
+from drumline.engine.flow.walkjournal import WalkJournal
 from drumline.engine.flow.worktime import WorkTime
 from drumline.engine.kit import FlowServices, Kit
 from drumline.engine.nodes.leftovers import NO_WATCH, Watch
-from drumline.engine.nodes.visit import Visit
+from drumline.engine.nodes.stepwork import Note
+from drumline.engine.nodes.visit import Noted, Visit
 from drumline.engine.refusals import find_sole
+from drumline.engine.trials import Afterwards
 from drumline.errors import Conflict, DrumlineError, InvalidInput
 from drumline.isolation.scratch import take_over_logs
-from drumline.ports.journal import Addition
 
 TRIES = 5
 REFUSED = "the budget is spent; a person said not to proceed"
@@ -65,15 +67,15 @@ class FlowWalk:
 
     def __post_init__(self) -> None:
         self.step: StepId = self.asker.step
+        self.afterwards: Afterwards | None = None
         self._logs = self.kit.logs / self.step
-        self._stream = Stream(self.run.id, self.step)
+        self._journal = WalkJournal(store=self.kit.store, run=self.run, step=self.step, token=self.token)
         self._calls = FlowCalls(flows=self.flows, warn=self.warn)
         self._delivery = Delivery(workspaces=self.kit.workspaces, run=self.run) if self.course.worktree else None
         self._delivers = self._delivery is not None
         self._watch: Watch = self._delivery or self.flows.watch
         self._listens = True
         self._wake = anyio.Event()
-        self._noted: list[SessionNamed | NodeUsed] = []
 
     # --- what its driver asks for -------------------------------------------------------------------------------
 
@@ -98,9 +100,9 @@ class FlowWalk:
 
     async def _make_ready(self, opening: list[ev.Event]) -> list[ev.Event]:
         """Prepare for the walk; returns what is still to be recorded with its first move."""
-        if self._delivery and (not self._version or self._stack.root.ended is None):
-            await self._delivery.prepare(not self._version)
-        if self._version:  # a driver that was killed over it left its logs as they were
+        if self._delivery and (not self._journal.version or self._stack.root.ended is None):
+            await self._delivery.prepare(not self._journal.version)
+        if self._journal.version:  # a driver that was killed over it left its logs as they were
             await take_over_logs(self._logs, self.kit.redaction)
         return opening
 
@@ -110,6 +112,10 @@ class FlowWalk:
     def stir(self) -> None:
         """Look at what people said since."""
         self._wake.set()
+
+    def _records_intent(self, node: Node) -> bool:
+        """Whether a node records what it is about to do, so that its start can wait for that."""
+        return isinstance(node, AgentNode)
 
     def _acts_alone(self, node: Node) -> bool:
         """Whether a node asks agents by itself, so that the walk asks none for it."""
@@ -122,8 +128,8 @@ class FlowWalk:
         self._arrived: list[Arrival] = []
         self._open: dict[GateId, Question] = {}
         self._poor: list[Question] = []
-        self._rests = Rests(clock=self.kit.clock)
-        self._time, self._meter = WorkTime(), FlowMeter()
+        self._timers = Timers(clock=self.kit.clock)
+        self._time = WorkTime()
         self._stack = Stack(
             calls=self._calls,
             evaluate=self.flows.expressions.evaluate,
@@ -131,14 +137,12 @@ class FlowWalk:
             has_money=self._has_money,
             acts_alone=self._acts_alone,
         )
-        events = [entry.event for entry in self.kit.store.read(self._stream)]
-        self._version = len(events)
-        self._fold(events)
+        self._fold(self._journal.read())
 
     def _fold(self, events: Sequence[ev.Event]) -> None:
         self._stack.load(events)
         for event in events:
-            self._meter.note(event)
+            self._journal.meter.note(event)
 
     def _take_up(self) -> Move:
         course = self.course
@@ -154,13 +158,13 @@ class FlowWalk:
 
     async def _loop(self, tasks: TaskGroup, move: Move, opening: list[ev.Event]) -> None:
         while True:
-            if opening or move.questions or self._open or self._rests.waiting or not move.due:
+            if opening or move.questions or self._open or self._timers.waiting or not move.due:
                 if await self._record_all(move, opening):
                     return
                 opening = []
             else:  # by far the commonest: one node after the other, and nothing to say to anybody
                 await self._record_move(move, [])
-            if len(move.due) == 1 and not (self._working or self._open or self._rests.waiting):
+            if self._goes_alone(move):
                 arrived = [await self._visit(move.due[0])]
             else:
                 for command in move.due:
@@ -168,42 +172,26 @@ class FlowWalk:
                     tasks.start_soon(self._work, command)
                 arrived = await self._wait_arrivals()
             move = Move()
-            if self._noted:
-                move.events.extend(self._noted)
-                self._noted.clear()
             for key, outcome in arrived:
-                move.events.extend(outcome.effects)
+                opening += outcome.told
                 self._stack.conclude(key, outcome, move)
 
     async def _record(self, events: Sequence[ev.Event], said: Sequence[ev.Event], settled: Sequence[int] = ()) -> None:
         """Append what concerns the walk, and the messages to the run, in one commit."""
-        before = self._meter.total
-        for event in events:
-            self._meter.note(event)
-        counted = [] if self._meter.total is before else spending.count_usage(self.step, "", self._meter.total)
-        batch = {self._stream: Addition(events=events, expected=self._version)} if events else {}
-        if said or counted or settled:
-            batch[Stream(self.run.id)] = Addition(events=[*counted, *said])
-        if batch:
-            await self.kit.store.append(batch, token=self.token, settles=settled)
-        self._version += len(events)
+        await self._journal.record(Note(step=[*events], run=[*said]), settled)
 
-    async def _note(self, event: SessionNamed | NodeUsed) -> None:
-        """Record what is known before a visit is over: at once if it acts alone, else with whatever comes next."""
-        fold_flow(self._stack.find_state(Key(event.scope, event.node, event.visit)), (event,))
-        if self._working:
-            self._noted.append(event)
-            self._wake.set()
-            return
+    async def _note(self, event: Noted) -> None:
+        """Record what is known before a visit is over."""
+        fold_flow(self._stack.find_state(Key(event.scope, NodeId(event.node), event.visit)), (event,))
         with anyio.CancelScope(shield=True):  # nobody could tell whether an append that was cut off counts
-            await self._record([event], [])
+            await self._journal.record(Note(step=[event]))
 
     async def _record_all(self, move: Move, opening: list[ev.Event]) -> bool:
         """Append a move with its questions, and with why the step is given back if it is; whether it is."""
         said = [*opening, *self._put_questions(move)]
-        for question in self._rests.take_due():
+        for question in self._timers.take_due():
             self._stack.resume(question, move)
-        settled = self._hear_retries(move) if self._listens and (self._fresh or self._rests.waiting) else []
+        settled = self._hear_retries(move) if self._listens and (self._fresh or self._timers.waiting) else []
         self._fresh = False
         self._take_answers(move)
         said += self._put_questions(move)
@@ -219,28 +207,36 @@ class FlowWalk:
         return True
 
     async def _record_move(self, move: Move, said: Sequence[ev.Event]) -> None:
-        """Append a move after which the walk goes on."""
-        await self._record(move.events, said)
+        """Append a move after which the walk goes on; one whose only act records an intent is appended with that."""
+        if self._goes_alone(move) and self._records_intent(move.due[0].node):
+            self._journal.keep(Note(step=move.events, run=[*said]))
+        else:
+            await self._record(move.events, said)
+
+    def _goes_alone(self, move: Move) -> bool:
+        """Whether one visit is due and nothing else can happen meanwhile: nobody works, and nobody has come back."""
+        others = self._working or self._arrived or self._open or self._timers.waiting
+        return len(move.due) == 1 and not others
 
     async def _deliver(self, ended: FlowEnded) -> None:
         """Bring the work where it belongs, then record the end of the step."""
         if self._delivery is not None:
             await self._delivery.deliver(ended)
-        await self._record([], [finish_walk(self.step, ended, self._meter.usage)])
+        await self._record([], [finish_walk(self.step, ended, self._journal.meter.usage)])
 
     def _find_leave(self, move: Move) -> list[ev.Event] | None:
         """Why the step is given back: it is over, or nothing moves before an answer or a time. None if it stays."""
         ended = self._stack.root.ended
         if ended is not None:
-            return None if self._delivers else [finish_walk(self.step, ended, self._meter.usage)]
-        if move.due or self._working:
+            return None if self._delivers else [finish_walk(self.step, ended, self._journal.meter.usage)]
+        if move.due or self._working or self._arrived:
             return None
-        if not self._open and not self._rests.waiting:
-            return [block_walk(self.step, self._stack.blocked, self._meter.usage)]
-        first = self._rests.first
+        if not self._open and not self._timers.waiting:
+            return [block_walk(self.step, self._stack.blocked, self._journal.meter.usage)]
+        first = self._timers.first
         if first is not None and first - self.kit.clock.now() <= max(WAITS):
             return None
-        return [ev.StepDeferred(step=self.step, until=first, reason=self._rests.reason, gates=tuple(self._open))]
+        return [ev.StepDeferred(step=self.step, until=first, reason=self._timers.reason, gates=tuple(self._open))]
 
     async def _work(self, command: RunNode) -> None:
         arrival = await self._visit(command)
@@ -278,16 +274,19 @@ class FlowWalk:
             note=self._note,
             step=self.step,
         )
-        relay = state.relays.get(command.key) if state.relays else None
-        if relay is None:
+        if not isinstance(command.node, AgentNode):
             return visit
-        answers = list_answers(self.run, command.key, relay.questions, self.asker)
-        limits = [left for left in (count_left(state), self._count_left()) if left is not None]
-        return visit._replace(relay=relay, answers=answers, budget=min(limits, default=None))
+        relay, session = state.relays.get(command.key), command.node.session
+        return visit._replace(
+            relay=relay,
+            kept=state.sessions.get(session) if session is not None else None,
+            answers=list_answers(self.run, command.key, relay.questions if relay else 0, self.asker),
+            budget=min((left for left in (count_left(state), self._count_left()) if left is not None), default=None),
+        )
 
     async def _wait_arrivals(self) -> list[Arrival]:
-        if self._rests.waiting:
-            await self._rests.wait_first(self._wake)
+        if self._timers.waiting:
+            await self._timers.wait_first(self._wake)
         else:
             await self._wake.wait()
         self._wake = anyio.Event()
@@ -296,11 +295,10 @@ class FlowWalk:
 
     async def _let_go(self) -> None:
         """Give everything back: what was at work is lost. An append may have been cut off."""
-        noted = self._noted
         for _ in range(TRIES):
             self._load()
             try:
-                await self._record([*self._stack.note_late(noted), *self._stack.close_lost(self.driver)], [])
+                await self._record(self._stack.close_lost(self.driver), [])
             except Conflict:
                 continue
             return
@@ -315,7 +313,7 @@ class FlowWalk:
             if question.poor:
                 opened += self._ask_for_money(question, move)
                 continue
-            if self._rests.take(question):
+            if self._timers.take(question):
                 continue
             gate = self._name_question(question)
             answer = self.run.answer(gate)
@@ -361,13 +359,13 @@ class FlowWalk:
         """Let visits go on whose time somebody does not want to wait for; the messages that are settled by it."""
         wished = [(number, said) for number, said in self.kit.store.unread(self.run.id) if said.kind == "retry"]
         for _, message in wished:
-            for rested in self._rests.take_called(message.subject):
+            for rested in self._timers.take_called(message.subject):
                 self._stack.resume(rested, move)
         return [number for number, _ in wished]
 
     def _ask_for_money(self, question: Question, move: Move) -> list[ev.Event]:
         if spending.is_refused(self.run):
-            self._stack.blocked[question.key] = REFUSED
+            self._stack.blocked[question.key] = Halt(reason=REFUSED)
             return []
         left = self._count_left()
         if left is None or left > 0:

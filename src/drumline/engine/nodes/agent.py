@@ -6,14 +6,16 @@ agent may not change anything, and the node's timeout holds for all of it togeth
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import uuid4
 
-from drumline.core.flow.events import NodeSuspended, NodeUsed, SessionKept, SessionNamed
+from drumline.core.events import AttemptEnded, AttemptStarted, AttemptUsed, SessionOpened
+from drumline.core.flow.events import SessionKept
 from drumline.core.flow.model import AgentNode, ApprovalNode, Flow, RouteNode, ScriptNode
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.relay import Relay, find_block, suspend
+from drumline.core.flow.relay import Relay, begin_attempt, find_block, suspend
 from drumline.core.flow.templates import list_references
 from drumline.core.flow.values import render
 from drumline.core.routing import USUAL, Candidate, list_candidates
@@ -53,18 +55,30 @@ def find_worker(name: str, own: Callee, fallback: Mapping[str, Callee]) -> Calle
 class Terms(Record):
     """On what terms an agent works: with which model, how long at most and how long silent, and what tokens cost.
 
-    `spec` is the agent's own name, by which a session is known again; `candidates` are those who may act in the visit,
-    and `now` tells the time.
+    `name` is the candidate's, `spec` the agent's own name, by which a session is known again; `session` is the one it
+    goes on with. `candidates` are those who may act in the visit, and `now` tells the time.
     """
 
+    name: str = OWN
     tier: str = "standard"
     model: str = ""
     spec: str = ""
+    session: str = ""
     idle: float | None = None
     timeout: float | None = None
     price: Price = know_no_price
     candidates: Sequence[Candidate] = ()
     now: Callable[[], float] = lambda: 0.0
+
+
+def choose_session(node: AgentNode, visit: Visit, *, name: str, spec: str) -> str:
+    """The session that an agent goes on with: that of its last attempt in this visit, or the one its node names."""
+    relay, kept = visit.relay, visit.kept
+    if relay is not None and relay.asked is not None:
+        return relay.session if name == relay.agent else ""
+    if node.session is None or node.read_only or kept is None:
+        return ""
+    return kept.session if kept.agent == spec else ""
 
 
 async def ask_agent(
@@ -76,6 +90,7 @@ async def ask_agent(
     except InvalidInput as error:
         return Outcome(failure=str(error), failure_class=Failure.PERMANENT.value)
     asked = _AgentVisit(node=node, visit=visit, agent=agent, terms=terms or Terms())
+    await asked.begin()
 
     async def repair(text: str) -> Answer:
         return await asked.send(text, read_only=True)
@@ -84,15 +99,7 @@ async def ask_agent(
         return await settle(await asked.send(prompt), node.output_schema, schemas=schemas, repair=repair)
 
     outcome = await keep_within(asked.limit, work, failure=Failure.VALIDATION)
-    unchanged = asked.last is not None and asked.last.unchanged and not outcome.failure
-    outcome = replace(
-        outcome, usage=asked.usage, relayed=asked.relay(outcome), notices=asked.notices, unchanged=unchanged
-    )
-    failure, last = find_block(node, outcome), asked.last
-    if failure is None:
-        return outcome
-    said = last.message if last is not None and last.failure else outcome.failure
-    return replace(outcome, blocked=f"{RULES[failure].means}: {said[:MOST_MESSAGE]}")
+    return await asked.conclude(outcome)
 
 
 def hears_report(node: AgentNode, flow: Flow) -> bool:
@@ -122,15 +129,39 @@ class _AgentVisit:
     usage: dict[str, float] = field(default_factory=dict)
     last: Concluded | None = None
     notices: tuple[str, ...] = ()
+    began: float = 0.0
+    started: AttemptStarted = field(init=False)
+    relay: Relay = field(init=False)
+
+    def __post_init__(self) -> None:
+        visit, terms, key = self.visit, self.terms, self.visit.key
+        before = visit.relay or Relay()
+        self.relay = dataclasses.replace(before, exhausted=dict(before.exhausted))
+        self.started = AttemptStarted(
+            node=key.node,
+            attempt=visit.attempt or before.attempts + 1,
+            tree=visit.tree,
+            tier=terms.tier,
+            agent=terms.name,
+            session=terms.session,
+            new_session="" if terms.session else str(uuid4()),
+            budget=visit.budget,
+            relayed=True,
+            scope=key.scope,
+            visit=key.visit,
+            reads=self.node.read_only,
+        )
 
     @property
     def limit(self) -> float | None:
         """How long all of it may take."""
         return shorten(self.node.timeout, self.visit.timeout, self.terms.timeout)
 
-    @property
-    def _history(self) -> Relay:
-        return self.visit.relay or Relay()
+    async def begin(self) -> None:
+        """Record who is asked, and in which session: a new one gets its id here, so that a crash leaves it known."""
+        await self.visit.note(self.started)
+        begin_attempt(self.relay, self.started)
+        self.began = self.terms.now()
 
     async def send(self, prompt: str, *, read_only: bool = False) -> Answer:
         """What the agent said last, or how it failed."""
@@ -156,42 +187,65 @@ class _AgentVisit:
             return Answer(text=render(concluded.structured))
         return Answer(text=concluded.message)
 
-    def relay(self, outcome: Outcome) -> NodeSuspended | SessionKept | None:
-        """What is recorded beside the outcome: that the visit is not over, or the session for a later one."""
-        last, key = self.last or Concluded(), self.visit.key
-        if not outcome.failure:
-            return self._keep_session(last.session)
-        asks = not last.failure and self.sent == 1
-        ended = NodeSuspended(
+    async def conclude(self, outcome: Outcome) -> Outcome:
+        """The outcome with the end of the attempt, which says whether the visit is over."""
+        last = self.last or Concluded()
+        unchanged = last.unchanged and not outcome.failure
+        ended, outcome = self._end(outcome, last), replace(outcome, notices=self.notices, login=last.login)
+        if outcome.failure and (waiting := suspend(self.terms.candidates, self.relay, ended, now=self.terms.now())):
+            ended, outcome = waiting, replace(outcome, waits=True)
+        outcome = replace(outcome, unchanged=unchanged)
+        if self.visit.settle is not None:
+            ended, outcome = await self.visit.settle(self.started, ended, outcome)
+        kept = () if outcome.failure else self._keep_session(last.session)
+        outcome = replace(outcome, effects=(ended, *kept))
+        failure = find_block(self.node, outcome)
+        if failure is None:
+            return outcome
+        said = last.message if last.failure else outcome.failure
+        return replace(outcome, blocked=f"{RULES[failure].means}: {said[:MOST_MESSAGE]}")
+
+    def _end(self, outcome: Outcome, last: Concluded) -> AttemptEnded:
+        key, started = self.visit.key, self.started
+        asks = bool(outcome.failure) and not last.failure and self.sent == 1 and bool(last.question)
+        failure = "" if asks else outcome.failure_class if outcome.failure else ""
+        said = outcome.output if isinstance(outcome.output, str) else last.message
+        return AttemptEnded(
             node=key.node,
-            visit=key.visit,
+            attempt=started.attempt,
             scope=key.scope,
-            failure="" if asks and last.question else outcome.failure_class,
-            message="" if asks and last.question else outcome.failure[:MOST_MESSAGE],
-            question=last.question[:MOST_MESSAGE] if asks else "",
-            session=last.session,
-            resets_at=last.resets_at if outcome.failure_class == Failure.QUOTA.value else None,
+            visit=key.visit,
+            tree=started.tree,
+            failure=failure,
+            message="" if asks else (outcome.failure or said)[:MOST_MESSAGE],
+            seconds=round(max(0.0, self.terms.now() - self.began), 3),
             usage=self.usage,
+            source=last.source,
+            session=last.session,
+            question=last.question[:MOST_MESSAGE] if asks else "",
+            permissions=last.permissions if asks else (),
+            resets_at=last.resets_at if failure == Failure.QUOTA.value else None,
+            unchanged=last.unchanged and not outcome.failure,
             notices=self.notices,
-            ran_dry=outcome.failure_class == Failure.QUOTA.value and self._has_spent_all(),
+            login=last.login,
+            ran_dry=failure == Failure.QUOTA.value and self._has_spent_all(),
         )
-        return suspend(self.terms.candidates, self._history, ended, now=self.terms.now())
 
     def _has_spent_all(self) -> bool:
         """Whether it used up the money that it was given."""
         given = self.visit.budget
         return given is not None and self.usage.get(COST, 0.0) >= given
 
-    def _keep_session(self, session: str) -> SessionKept | None:
+    def _keep_session(self, session: str) -> tuple[SessionKept, ...]:
         key, nodes = self.visit.key, self.visit.flow.nodes.values()
         wanted = any(isinstance(node, AgentNode) and node.session == key.node for node in nodes)
         if not (session and wanted):
-            return None
-        return SessionKept(node=key.node, visit=key.visit, scope=key.scope, agent=self.terms.spec, session=session)
+            return ()
+        return (SessionKept(node=key.node, visit=key.visit, scope=key.scope, agent=self.terms.spec, session=session),)
 
     def _assign(self, prompt: str, *, read_only: bool) -> Assignment:
-        visit, asked = self.visit, self._history.asked
-        number = self._history.attempts + self.sent
+        visit, first = self.visit, self.sent == 1
+        number = self.relay.attempts + self.sent
         prompt_file, log = visit.log_attempt(number)
         prompt_file.write_text(prompt, encoding="utf-8", errors="backslashreplace")
         return Assignment(
@@ -210,8 +264,8 @@ class _AgentVisit:
             read_only=read_only or self.node.read_only,
             model=self.terms.model,
             output_schema=self.node.output_schema,
-            session=asked.session if asked and self.sent == 1 else "",
-            new_session=asked.new_session if asked and asked.new_session and self.sent == 1 else str(uuid4()),
+            session=self.started.session if first else "",
+            new_session=self.started.new_session if first and self.started.new_session else str(uuid4()),
             idle=self.terms.idle,
             budget=visit.budget,
             answers=visit.answers,
@@ -220,12 +274,11 @@ class _AgentVisit:
 
     async def _name_session(self, session: str) -> None:
         """Only the session of the first assignment can be continued."""
-        key, note = self.visit.key, self.visit.note
-        if self.sent == 1 and self._history.asked is not None and note is not None:
-            await note(SessionNamed(node=key.node, visit=key.visit, scope=key.scope, session=session))
+        key = self.visit.key
+        if self.sent == 1:
+            await self.visit.note(SessionOpened(node=key.node, visit=key.visit, scope=key.scope, session=session))
 
     async def _keep(self, usage: Mapping[str, float], seconds: float) -> None:
         """Record what was used so far, with the assignments before; the driver knows how long it took."""
         key, used = self.visit.key, add_up((self.usage, usage))
-        if self.visit.note is not None:
-            await self.visit.note(NodeUsed(node=key.node, visit=key.visit, scope=key.scope, usage=used))
+        await self.visit.note(AttemptUsed(node=key.node, visit=key.visit, scope=key.scope, usage=used, seconds=seconds))

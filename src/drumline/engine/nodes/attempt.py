@@ -12,12 +12,15 @@ from drumline.core.judge import Touched
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, find_role
 from drumline.core.routing import plan_rest, spell_agent
-from drumline.core.schedule import list_remarks
 from drumline.core.spending import add_up, count_attempt, count_usage
+from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import Failure
+from drumline.core.waves import list_remarks
 from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, open_worker
+from drumline.engine.handoffs import list_handoffs, list_others, number_step
 from drumline.engine.kit import Worker
+from drumline.engine.nodes.beside import work_beside
 from drumline.engine.nodes.compare import look_for_judges
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.products import find_present, list_ignored
@@ -42,6 +45,9 @@ def intend(command: cmd.Attempt, state: StepState) -> Note:
         session=command.session,
         new_session="" if command.session else str(uuid4()),
         budget=command.budget,
+        complaint=command.complaint,
+        scope=command.scope,
+        visit=command.visit,
     )
     return Note(step=[started])
 
@@ -108,7 +114,7 @@ class _Attempt(Record):
         if command.delay:
             await self.work.kit.clock.sleep(command.delay)
         began = self.work.kit.clock.now()
-        outcome = await self._ask(command, state)
+        outcome = await work_beside(self.work, state, lambda: self._ask(command, state))
         if outcome.failure == Failure.KILLED.value:
             await self._keep_usage(outcome.usage, round(max(0.0, self.work.kit.clock.now() - began), 3))
             raise ChildKilled(f"the agent: {outcome.message[:MOST_MESSAGE]}")
@@ -120,6 +126,8 @@ class _Attempt(Record):
         ended = ev.AttemptEnded(
             node=command.node,
             attempt=command.attempt,
+            scope=command.scope,
+            visit=command.visit,
             tree=tree,
             failure=outcome.failure,
             message=outcome.message[:MOST_MESSAGE],
@@ -128,6 +136,8 @@ class _Attempt(Record):
             source=outcome.source,
             session=outcome.session,
             question="" if outcome.failure else outcome.question[:MOST_MESSAGE],
+            permissions=() if outcome.failure else outcome.permissions,
+            login=outcome.login,
             resets_at=self._rest(outcome, state),
             unchanged=writes and tree == before and not outcome.failure and not outcome.question,
             notices=cut_notices(outcome.notices),
@@ -191,8 +201,11 @@ class _Attempt(Record):
         )
 
     def _write_prompt(self, command: cmd.Attempt, state: StepState) -> str:
+        step, run = self.work.orders.step, self.work.run
+        agent = (command.agent or run.begun.agent).partition(":")[0]
         brief = replace(
             open_brief(self.work),
+            header=number_step(run, step, agent=step.role or agent),
             attempt=command.attempt,
             feedback=state.feedback,
             complaint=state.complaint,
@@ -201,7 +214,15 @@ class _Attempt(Record):
             answers=command.answers,
             cut_short=state.cut_short,
         )
-        return self.terms.write(brief)
+        return self.terms.write(_add_clash(brief, state, run))
+
+
+def _add_clash(brief: Brief, state: StepState, run: RunState) -> Brief:
+    """The brief with what the work does not fit to."""
+    if state.clash is None:
+        return brief
+    titles = [f"{step}: {run.plan.by_id[step].title}" for step in state.clash.since if step in run.plan.by_id]
+    return replace(brief, since=tuple(titles), conflicts=state.clash.conflicts)
 
 
 def open_brief(work: StepWork) -> Brief:
@@ -217,6 +238,9 @@ def open_brief(work: StepWork) -> Brief:
         context=run.begun.context,
         role=role.briefing if role else "",
         remarks=list_remarks(run),
+        preamble=run.plan.preamble,
+        handoffs=list_handoffs(work.kit, run, step),
+        others=list_others(run, step),
     )
 
 

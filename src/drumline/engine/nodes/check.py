@@ -16,20 +16,25 @@ from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, FailedCheck, classify, explain, is_work
 from drumline.core.flow.model import CheckNode, Json
 from drumline.core.flow.outcome import Outcome
+from drumline.core.ids import Tree
 from drumline.core.leftovers import sort_changes, tell_left
+from drumline.core.orders import Orders
 from drumline.core.steprules import explain_kills
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.testids import Report, sum_up
 from drumline.engine.checkslots import CheckSlots, Urgency
+from drumline.engine.identity import digest_environment, digest_judge, digest_log
 from drumline.engine.kills import KILL_WAIT
+from drumline.engine.nodes.ground import has_stage, stand_on_work, tell_held
 from drumline.engine.nodes.leftovers import find_leftovers
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.nodes.workspace import set_up
 from drumline.engine.products import spell_path
 from drumline.engine.reporters import lead_reporters
-from drumline.engine.reports import Outcomes, keep_outcomes, read_outcomes
+from drumline.engine.reports import Outcomes, keep_outcomes, read_lines, read_outcomes, watch_lines
+from drumline.engine.stage import Stand
 from drumline.engine.uninstalled import find_uninstalled
 from drumline.errors import ChildKilled
 from drumline.isolation.scratch import open_scratch
@@ -49,7 +54,8 @@ Sleep = Callable[[float], Awaitable[None]]
 class Checked(Record):
     """How a check ended; `cause` is None if it passed, `left` names processes of it that could not be ended.
 
-    `outcomes` are its tests, None if it has no runner that tells.
+    `outcomes` are its tests, None if it has no runner that tells; `lines` are those that it executed of files that
+    were asked about.
     """
 
     exit_code: int | None
@@ -58,6 +64,8 @@ class Checked(Record):
     cause: Cause | None
     left: str = ""
     outcomes: Outcomes | None = None
+    lines: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    environment: str = ""
 
     @property
     def report(self) -> Report | None:
@@ -75,14 +83,19 @@ async def run_check(
     files: Sequence[str] = (),
     env: Mapping[str, str] = MappingProxyType({}),
     hold: Hold = NO_HOLD,
+    lines: Sequence[str] = (),
+    shown: Sequence[Path] = (),
 ) -> Checked:
-    """Run the command in the folder, held. `files` are those that the work is about; `env` is added to our own."""
+    """Run the command in the folder, held. `files` are those that the work is about; `env` is added to our own.
+
+    `lines` are files of Python of which it is asked which lines are executed. What is `shown` no other check can read.
+    """
     with open_scratch(log.with_name(f"{log.stem}-ids.tmp")) as reports:
-        told = lead_reporters(reports, env, root=folder)
+        told = lead_reporters(reports, {**env, **watch_lines(reports, lines)}, root=folder)
         job = Job(argv=["bash", "-c", command], cwd=folder, log=log, timeout=timeout, env=told)
-        with hold.hold(job, scratch=reports) as held:
-            ended = await processes.run(held)
-        outcomes = read_outcomes(reports)
+        with hold.hold(job, scratch=reports, shown=shown) as held:
+            ended, environment = await processes.run(held), digest_environment(held)
+        outcomes, executed = read_outcomes(reports), read_lines(reports, lines)
     if outcomes is not None:
         keep_outcomes(log, outcomes)
     output = ended.output or ended.message
@@ -100,7 +113,26 @@ async def run_check(
         cause=None if exit_code == 0 else classify(failed),
         left=ended.left,
         outcomes=outcomes,
+        lines=executed,
+        environment=environment,
     )
+
+
+def explain_setup(setup: str, stand: Stand) -> Checked | None:
+    """What a check comes to where the setup command has failed; None if it has not.
+
+    It is the work's failure only if the work changed what is installed.
+    """
+    ended = stand.failed
+    if ended is None:
+        return None
+    told = ended.output or ended.message
+    failed = FailedCheck(command=setup, exit_code=ended.exit_code, output=told, folder=str(stand.path))
+    cause = classify(replace(failed, timed_out=ended.timed_out))
+    if cause.failure is CheckFailure.WORK and not stand.changed:
+        cause = Cause(failure=CheckFailure.PACKAGE, evidence=f"the setup command failed: {setup}")
+    output = f"the setup command failed where checks run: {setup}\n{told}"
+    return Checked(exit_code=ended.exit_code or TIMED_OUT, output=output[-MOST_OUTPUT:], seconds=0.0, cause=cause)
 
 
 def intend(command: cmd.RunCheck, state: StepState) -> Note:
@@ -117,43 +149,73 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
     if command.delay:
         await work.kit.clock.sleep(command.delay)
     async with work.tools.slots.take(Urgency.STEP):
-        found = await run_check(
-            command.check.command,
+        stand, held = await stand_on_work(work, state), work.ground.held
+        found = explain_setup(work.setup.command, stand) or await run_check(
+            work.orders.spell(command.number),
             work.tools.processes,
-            folder=work.kit.workspaces.path(step),
+            folder=stand.path,
             log=log,
             timeout=work.kit.check_timeout,
             files=work.orders.step.files,
             hold=work.tools.checks,
+            shown=show_held_out(work.orders, command.number),
         )
+    work.tools.bases.note(command.check.command, found.seconds)
     if found.cause is not None and found.cause.failure is CheckFailure.KILLED:
         raise ChildKilled(f"the check {command.check.command}")
-    changes = await work.kit.workspaces.clean(step, tree, base=known(state.base))
+    changes = await work.kit.workspaces.clean(stand.id, tree, base=known(state.base))
+    tests = found.outcomes.tests if found.outcomes is not None else ()
+    secret = bool(work.orders.find_held_out(command.number))
     left = sort_changes((spell_path(path), kind) for path, kind in changes.items())
-    ended = ev.CheckEnded(
+    ended = replace(
+        _end(command, tree, found, secret=secret),
+        output="" if secret else _tell_output(found, held),
+        log=log.name,
+        created=left.created,
+        altered=left.altered,
+        judge=digest_judge(stand.path, command.check.command, tests),
+        log_digest=digest_log(log),
+    )
+    return Note(step=[ended])
+
+
+def _end(command: cmd.RunCheck, tree: Tree, found: Checked, *, secret: bool) -> ev.CheckEnded:
+    """How a check ended on a tree, as far as its run tells; of a `secret` one nothing that it printed."""
+    return ev.CheckEnded(
         check=command.number,
         command=command.check.command,
         tree=tree,
         tree_after=tree,
         exit_code=found.exit_code,
         seconds=round(found.seconds, 3),
-        output=found.output,
-        log=log.name,
         failure=found.cause.failure.value if found.cause else "",
-        evidence=found.cause.evidence if found.cause else "",
-        created=left.created,
-        altered=left.altered,
+        evidence=found.cause.evidence if found.cause and not secret else "",
         left=found.left,
         report=found.report,
+        environment=found.environment,
     )
-    return Note(step=[ended])
+
+
+def _tell_output(found: Checked, held: Sequence[str]) -> str:
+    """What a check said, and what it could not see if it failed."""
+    return f"{found.output}\n{tell_held(held)}" if held and found.exit_code else found.output
+
+
+def show_held_out(orders: Orders, number: int) -> list[Path]:
+    """The folder of a check that is held out, which it may read; nothing for any other."""
+    file = orders.find_held_out(number)
+    return [Path(file).parent] if file else []
 
 
 async def _set_up_again(work: StepWork, command: cmd.RunCheck, state: StepState) -> None:
     """Run the setup command before a check is repeated that lacked what setup may bring."""
     earlier = state.verdicts.get(command.number)
     failure = earlier.ended.failure if earlier and earlier.ended.tree == state.tree else ""
-    if failure and CHECK_RULES[CheckFailure(failure)].sets_up and work.run.begun.setup:
+    if not failure or not CHECK_RULES[CheckFailure(failure)].sets_up or not work.setup.command:
+        return
+    if work.ground.stage is not None:
+        work.ground.stage.forget()
+    elif not has_stage(work):
         await set_up(work)
         await work.kit.workspaces.clean(work.orders.step.id, known(state.tree), base=known(state.base))
 

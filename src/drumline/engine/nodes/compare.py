@@ -7,6 +7,8 @@ leaves its colour unknown; it fails no step.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 import anyio
 
@@ -14,27 +16,40 @@ from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.baseline import finds_nothing
 from drumline.core.colour import Shown, names_missing, paint
+from drumline.core.heldout import leave_out_names, list_seen
 from drumline.core.ids import Commit, Tree
-from drumline.core.judge import CREATED, Touched, compare_judges, find_touched, is_mixed, list_reverted
+from drumline.core.judge import (
+    CREATED,
+    JudgeKind,
+    Touched,
+    compare_judges,
+    find_touched,
+    is_mixed,
+    list_judging,
+    list_reverted,
+    may_judge,
+)
 from drumline.core.orders import Orders
-from drumline.core.products import MOST_IGNORED
 from drumline.core.proof import Against, Colour, Compared
+from drumline.core.recipes import MAKEFILES, list_executed, list_sourced, list_standing_in, name_sources
+from drumline.core.shellwords import find_scripts, split_command
 from drumline.core.stepstate import StepState
 from drumline.core.testids import Difference, compare
-from drumline.engine.checkslots import CheckSlots, Urgency
-from drumline.engine.kit import Kit
-from drumline.engine.nodes.check import Checked, run_check
+from drumline.engine.checkslots import Urgency
+from drumline.engine.nodes.beside import UNCOMPILED, find_run
+from drumline.engine.nodes.check import Checked, explain_setup, run_check, show_held_out
+from drumline.engine.nodes.ground import has_stage, list_made, stand_on_tree
 from drumline.engine.nodes.stepwork import Note, StepWork, known
-from drumline.engine.products import MOST_HIDDEN, Present, find_present, list_ignored
 from drumline.engine.reports import find_outcomes
-from drumline.ports.jail import Hold
-from drumline.ports.processes import Processes
+from drumline.engine.stage import Stand
 from drumline.ports.workspaces import Workspaces
-from drumline.record import Record, field
+from drumline.record import Record, field, replace
 
 Tests = Mapping[str, str]
 """Tests with their outcomes."""
-_WITHOUT = (Against.BASE.value, Against.BASE_SOURCE.value)
+_SHELL = (".sh", ".bash", ".inc")
+"""How names of shell scripts end."""
+_WITHOUT = (Against.BASE, Against.BASE_SOURCE)
 """The trees without the work."""
 
 
@@ -45,17 +60,14 @@ def intend(command: cmd.Compare) -> Note:
 
 async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
     """What the checks say about the other tree."""
+    since = work.orders.before
+    before = known(state.ready) if since is None else await work.kit.workspaces.find_tree(since)
     comparison = Comparison(
-        kit=work.kit,
-        processes=work.tools.processes,
-        hold=work.tools.checks,
-        slots=work.tools.slots,
-        orders=work.orders,
-        before=known(state.ready),
+        work=work,
+        before=before,
         after=known(state.tree),
         touched=state.touched,
-        made=state.last.ignored if state.last else (),
-        present=find_present(state),
+        made=await list_made(work, state),
         attempt=state.attempts,
         base=known(state.base),
         logs={number: verdict.ended.log for number, verdict in state.verdicts.items()},
@@ -67,93 +79,93 @@ async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
 class Comparison(Record):
     """What a comparison is made with: the step, its trees before and after the work, what of the judge changed.
 
-    `made` are files of the work that git ignores: what was built of it is not there without it. `present` are ignored
-    files that were there before, `logs` those of the checks on the work, of which those in `passed` passed.
+    `made` are files of the work that git ignores: what was built of it is not there without it. `logs` are those of
+    the checks on the work, of which those in `passed` passed.
     """
 
-    kit: Kit
-    processes: Processes
-    hold: Hold
-    slots: CheckSlots
-    orders: Orders
+    work: StepWork
     base: Commit
     before: Tree
     after: Tree
     touched: Sequence[Touched] = ()
     made: Sequence[str] = ()
-    present: Present = Present()
     attempt: int = 0
     logs: Mapping[int, str] = field(default_factory=dict)
     passed: frozenset[int] = frozenset()
 
     async def make(self, against: Against, checks: Sequence[int]) -> ev.ComparisonEnded:
         """What these checks say about the other tree."""
-        step, workspaces = self.orders.step.id, self.kit.workspaces
         tree = await self._build(against)
-        hidden = await self._list_made()
         found = []
         try:
             for number in checks:
-                found.append(await self._try(number, against, tree, hidden))
+                found.append(await self._run(number, against, tree))
         finally:
-            with anyio.CancelScope(shield=True):  # else what comes next takes it for work that was lost
-                await workspaces.switch(step, self.after, tidy=True)
+            await self._leave()
         return ev.ComparisonEnded(against=against, tree=tree, found=tuple(found))
 
-    async def _try(self, number: int, against: Against, tree: Tree, hidden: Sequence[str]) -> Compared:
-        """What the check says without what was built of the work, unless it needs that for the work itself."""
-        found = await self._run(number, against.value, tree, hidden)
-        if not hidden or found.colour is not Colour.RED:
-            return found
-        alone = await self._run(number, "work", self.after, hidden)
-        return found if alone.colour is Colour.GREEN else await self._run(number, against.value, tree)
+    async def _stand(self, tree: Tree) -> Stand:
+        """Where checks find this tree."""
+        work, step = self.work, self.work.orders.step.id
+        if has_stage(work):
+            return await stand_on_tree(work, tree, base=self.base)
+        # Another tree may ignore less: what the agent installed is not its to remove.
+        await work.kit.workspaces.switch(step, tree, tidy=False, without=self.made)
+        return Stand(id=step, path=work.kit.workspaces.path(step))
 
-    async def _list_made(self) -> Sequence[str]:
-        """The ignored files of the work, also where there were more than the journal keeps."""
-        if len(self.made) < MOST_IGNORED:
-            return self.made
-        return await list_ignored(self.kit.workspaces, self.orders.step, present=self.present, most=MOST_HIDDEN)
+    async def _leave(self) -> None:
+        if has_stage(self.work):
+            return
+        with anyio.CancelScope(shield=True):  # else what comes next takes it for work that was lost
+            await self.work.kit.workspaces.switch(self.work.orders.step.id, self.after, tidy=True)
 
     async def _build(self, against: Against) -> Tree:
         match against:
             case Against.BASE:
                 return self.before
             case Against.BASE_SOURCE:
-                return await self.kit.workspaces.compose(self.before, self.after, list_reverted(self.touched))
+                return await self.work.kit.workspaces.compose(self.before, self.after, list_judging(self.touched))
             case Against.BASE_JUDGE:
-                return await self.kit.workspaces.compose(self.after, self.before, list_reverted(self.touched))
+                return await self.work.kit.workspaces.compose(self.after, self.before, list_reverted(self.touched))
 
-    async def _run(self, number: int, label: str, tree: Tree, hidden: Sequence[str] = ()) -> Compared:
-        step, command = self.orders.step, self.orders.checks[number].command
-        log = self.kit.log(step.id, f"{label}-{self.attempt}-{number + 1}.log")
-        # Another tree may ignore less: what the agent installed is not its to remove.
-        await self.kit.workspaces.switch(step.id, tree, tidy=False, without=hidden)
-        async with self.slots.take(Urgency.BASE):
-            checked = await run_check(
-                command,
-                self.processes,
-                folder=self.kit.workspaces.path(step.id),
-                log=log,
-                timeout=self.kit.check_timeout,
-                files=step.files,
-                env={"PYTHONDONTWRITEBYTECODE": "1"},  # what it would compile belongs to a tree that goes away
-                hold=self.hold,
-            )
+    async def _run(self, number: int, against: Against, tree: Tree) -> Compared:
+        work, step = self.work, self.work.orders.step
+        secret = bool(work.orders.find_held_out(number))
+        log = work.kit.log(step.id, f"{against.value}-{self.attempt}-{number + 1}.log")
+        checked = await find_run(work, tree, number, log) or await self._check(number, tree, log)
         here = self._find_tests(number)
-        explains = number in self.passed and label in _WITHOUT
+        explains = number in self.passed and against in _WITHOUT
         colour, evidence = await self._paint(checked, here, explains=explains)
+        difference = _differ(checked, here)
         absent = colour is Colour.RED and finds_nothing(checked.output)
         return Compared(
             check=number,
-            command=command,
+            command=work.orders.checks[number].command,
             colour=colour,
-            evidence=evidence,
+            evidence="" if secret else evidence,
             seconds=round(checked.seconds, 3),
             log=log.name,
             absent=absent,
             report=checked.report,
-            difference=_differ(checked, here),
+            difference=leave_out_names(difference) if secret else difference,
         )
+
+    async def _check(self, number: int, tree: Tree, log: Path) -> Checked:
+        """Run a check on the tree."""
+        work = self.work
+        async with work.tools.slots.take(Urgency.BASE):
+            stand = await self._stand(tree)
+            return explain_setup(work.setup.command, stand) or await run_check(
+                work.orders.spell(number),
+                work.tools.processes,
+                folder=stand.path,
+                log=log,
+                timeout=work.kit.check_timeout,
+                files=work.orders.step.files,
+                env=UNCOMPILED,
+                hold=work.tools.checks,
+                shown=show_held_out(work.orders, number),
+            )
 
     async def _paint(self, checked: Checked, here: Tests | None, *, explains: bool) -> tuple[Colour, str]:
         """The colour; `explains` says that it shows what the work did, so that nothing but the work may make it red."""
@@ -167,13 +179,13 @@ class Comparison(Record):
         )
         if not explains or checked.exit_code == 0 or not names_missing(checked.output):
             return paint(shown)
-        changed = await self.kit.workspaces.changed(self.base, self.after)
+        changed = await self.work.kit.workspaces.changed(self.base, self.after)
         return paint(shown, [path for path, change in changed.items() if change == CREATED])
 
     def _find_tests(self, number: int) -> Tests | None:
         """The tests of the work that the check ran, where they are known."""
         log = self.logs.get(number)
-        return find_outcomes(self.kit.logs / self.orders.step.id / log) if log else None
+        return find_outcomes(self.work.kit.logs / self.work.orders.step.id / log) if log else None
 
 
 def _differ(checked: Checked, here: Tests | None) -> Difference | None:
@@ -189,10 +201,40 @@ async def look_for_judges(
     if tree == ready:
         return ()
     changed = await workspaces.changed(base, tree)
-    commands = [check.command for check in orders.checks]
+    commands = [check.command for check in list_seen(orders.checks)]
     parts = {}
     for path in changed:
         if is_mixed(path, commands):
             before, after = [await workspaces.read_text(place, path) for place in (base, tree)]
             parts[path] = compare_judges(path, before, after, commands)
-    return find_touched(changed, commands, parts, orders.step.files)
+    find = partial(find_touched, changed, commands, parts, orders.step.files, more=orders.judge)
+    touched = find()
+    if any(map(_may_lead, {*changed} - {file.path for file in touched} | {*filter(_may_lead, parts)})):
+        sources = await _read_all(workspaces, base, name_sources(commands))
+        executed = list_executed(commands, sources)
+        scripts = await _read_all(workspaces, base, _list_scripts([*commands, *executed]))
+        touched = find(
+            executed=executed,
+            standing_in=list_standing_in(changed, commands, sources),
+            sourced=list_sourced("\n".join(scripts.values()), changed),
+        )
+    work = orders.step.tests
+    return tuple(replace(file, work=work and file.kind is JudgeKind.TEST) for file in touched)
+
+
+def _may_lead(path: str) -> bool:
+    """Whether a file may decide though no command names it: by its name, as a part of a script, in a target's place."""
+    name = path.rpartition("/")[2]
+    return may_judge(path) or name.endswith(_SHELL) or ("/" not in path and ("." not in name or name in MAKEFILES))
+
+
+def _list_scripts(lines: Sequence[str]) -> list[str]:
+    """The shell scripts that lines execute."""
+    found = (script for line in lines for part in split_command(line) for script in find_scripts(part.words))
+    return [*dict.fromkeys(script for script in found if script.endswith(_SHELL))]
+
+
+async def _read_all(workspaces: Workspaces, base: Commit, paths: Sequence[str]) -> dict[str, str]:
+    """The texts of those of the files that are there."""
+    texts = {path: await workspaces.read_text(base, path) for path in paths}
+    return {path: text for path, text in texts.items() if text is not None}

@@ -1,36 +1,53 @@
-"""Landing: the step's work becomes one commit on the run branch, at most once."""
+"""Landing: the step's work becomes one commit on the run branch, at most once.
+
+The rule: what lands is the tree that was judged, on the head that it was judged on. Where the head has moved, the work
+is put on the new one and judged again.
+"""
 
 from __future__ import annotations
 
 from drumline.core import events as ev
+from drumline.core.ids import Commit
 from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 
-MOST_NAMED = 5
+REBASED = "rebased"
+"""The label of work that was put on another head."""
 
 
 async def intend(work: StepWork, state: StepState) -> Note:
-    """The commit that is about to land, and the head it was made for."""
+    """The commit that is about to land, and the head that it was judged on, above which its landing is looked for."""
     step, workspaces = work.orders.step, work.kit.workspaces
     tree, base = known(state.tree), known(state.base)
     subject = write_subject(work.run.begun.subject, work.run.plan, step)
     commit = await workspaces.commit(step.id, tree, base=base, message=subject)
-    head = state.landing_head or await workspaces.head()
-    return Note(step=[ev.LandingStarted(commit=commit, tree=tree, head=head)])
+    return Note(step=[ev.LandingStarted(commit=commit, tree=tree, head=state.landing_head or base)])
 
 
 async def act(work: StepWork, state: StepState) -> Note:
     """Bring the commit onto the branch, or say why it does not fit."""
     commit, head = known(state.candidate), known(state.landing_head)
+    marked = await work.kit.workspaces.find_markers(work.orders.step.id, known(state.tree), base=known(state.base))
+    if marked:
+        reason = f"conflict markers are left in {', '.join(marked)}"
+        return Note(step=[ev.LandingRefused(reason=reason, conflicts=tuple(marked))])
     landing = await work.kit.workspaces.land(work.orders.step.id, commit, head=head)
     if landing.commit is not None:
-        landed = ev.StepLanded(
-            commit=landing.commit, tree=known(landing.tree), merged=landing.merged, adopted=landing.adopted
-        )
+        landed = ev.StepLanded(commit=landing.commit, tree=known(landing.tree), adopted=landing.adopted)
         return Note(step=[landed])
-    if landing.conflicts:
-        named = ", ".join(landing.conflicts[:MOST_NAMED])
-        reason = f"its changes conflict with what landed meanwhile in {named}"
-        return Note(step=[ev.LandingRefused(reason=reason, conflicts=landing.conflicts)])
+    if landing.behind is not None:
+        reason = "other steps have landed since its base"
+        return Note(step=[ev.LandingRefused(reason=reason, behind=landing.behind)])
     return Note(step=[ev.LandingRefused(reason=landing.refusal, retry=landing.moved)])
+
+
+async def rebase(work: StepWork, state: StepState, onto: Commit) -> Note:
+    """Put the change that was about to land on the head that is there by now, in the step's workspace, too."""
+    step, workspaces = work.orders.step.id, work.kit.workspaces
+    merged = await workspaces.merge(known(state.candidate), onto)
+    await workspaces.keep(step, REBASED, merged.tree, base=onto)
+    await workspaces.restore(step, merged.tree, base=onto)
+    since = work.run.landed_since(known(state.base))
+    moved = ev.WorkRebased(base=onto, ready=merged.onto, tree=merged.tree, conflicts=merged.conflicts, since=since)
+    return Note(step=[moved])

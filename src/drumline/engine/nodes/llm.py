@@ -76,10 +76,12 @@ class _Inquiry:
         try:
             yield
         except anyio.get_cancelled_exc_class():
-            key, note = self.visit.key, self.visit.note
-            if self.usage and note is not None:
+            key = self.visit.key
+            if self.usage:
                 with anyio.CancelScope(shield=True), suppress(Conflict, StaleToken):
-                    await note(NodeUsed(node=key.node, visit=key.visit, scope=key.scope, usage=dict(self.usage)))
+                    await self.visit.note(
+                        NodeUsed(node=key.node, visit=key.visit, scope=key.scope, usage=dict(self.usage))
+                    )
             raise
 
     async def ask(self, brief: Brief, toolbox: Toolbox) -> Answer:
@@ -98,6 +100,7 @@ class _Inquiry:
         node, visit, flow = self.node, self.visit, self.visit.flow
         return Question(
             run=visit.run,
+            step=visit.step,
             node=node.id,
             scope=visit.key.scope,
             visit=visit.key.visit,

@@ -68,8 +68,8 @@ def write_assignment(node: AgentNode, visit: Visit) -> str:
         parts.append(f"When the work is done: {write_schema_hint(node.output_schema)}")
     else:
         parts.append(OFFER)
-    for asked, answer in visit.answers:
-        parts.append(f"## A person answered a question\n\n{asked.strip()}\n\nThe answer: {answer.strip()}")
+    for reply in visit.answers:
+        parts.append(f"## A person answered a question\n\n{reply.asked.strip()}\n\nThe answer: {reply.said.strip()}")
     cut_short = visit.relay.cut_short if visit.relay else ""
     if cut_short:
         left = "" if node.read_only else f"\n\n{LEFT}"

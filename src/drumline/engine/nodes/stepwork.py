@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
 from drumline.core import events as ev
 from drumline.core.orders import Orders
+from drumline.core.setups import Setup, read_setup
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit, Tools
+from drumline.engine.stage import Stage
 from drumline.record import Record, field
 
 T = TypeVar("T")
@@ -29,6 +32,14 @@ async def forget(event: ev.Event) -> None:
     """Nobody keeps it."""
 
 
+@dataclass(kw_only=True, slots=True)
+class Ground:
+    """Where the checks of a step run at present: in its own workspace, without the files in `held`, or on a stage."""
+
+    held: Sequence[str] = ()
+    stage: Stage | None = None
+
+
 class StepWork(Record):
     """The step, and what it is worked on with. `note` records what is known before an act is over."""
 
@@ -37,6 +48,12 @@ class StepWork(Record):
     orders: Orders
     run: RunState
     note: Callable[[ev.Event], Awaitable[None]] = forget
+    ground: Ground = field(default_factory=Ground)
+
+    @property
+    def setup(self) -> Setup:
+        """How dependencies come into a place."""
+        return read_setup(self.run.begun.setup, self.run.begun.provide)
 
 
 def known(value: T | None) -> T:

@@ -8,12 +8,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from drumline.core.flow.events import NodeUsed, SessionNamed
+from drumline.core.blocked import Reply
+from drumline.core.events import AttemptEnded, AttemptStarted, AttemptUsed, SessionOpened
+from drumline.core.flow.events import NodeUsed, SessionKept
 from drumline.core.flow.model import Flow, Json
+from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.relay import Relay
 from drumline.core.flow.scopes import call_scope
 from drumline.core.flow.state import Key
-from drumline.core.ids import FLOW, RunId, StepId
+from drumline.core.ids import FLOW, NO_TREE, RunId, StepId, Tree
 from drumline.engine.nodes.leftovers import NO_WATCH, Watch
 from drumline.isolation.transcripts import begin_log
 
@@ -21,14 +24,23 @@ LONGEST = 160
 """Bytes of a visit's name in the name of a log."""
 
 
+Noted = AttemptStarted | SessionOpened | AttemptUsed | NodeUsed
+Settle = Callable[[AttemptStarted, AttemptEnded, Outcome], Awaitable[tuple[AttemptEnded, Outcome]]]
+
+
+async def forget(event: Noted) -> None:
+    """Nobody keeps it."""
+
+
 class Visit(NamedTuple):
     """Where and with what a node acts: `values` is the state it sees, `folder` where it works, `logs` takes its logs.
 
     `agent` and `model` are the caller's, which override what the node names; empty if there are none. For an agent,
-    `relay` says who is asked and what came before, `answers` what people said to its questions, `budget` how many
-    dollars are left, and `note` records what is known before it is over. `watch` sees what checks do to the
-    folder, if no other node can act meanwhile. `step` is the step that is walked, `attempt` the number of the attempt
-    at it, if the step counts them.
+    `relay` says what came before in this visit, `kept` is the session that its node goes on with, `answers` are what
+    people said to its questions, `budget` is how many dollars are left; `note` records what is known before it is over.
+    `watch` sees what checks do to the folder, if no other node can act meanwhile. `step` is the step that is walked. If
+    that is one of a plan, `attempt` is the number of the attempt at it, `tree` the work before it, and `settle` keeps
+    what the agent left.
     """
 
     run: RunId
@@ -42,12 +54,15 @@ class Visit(NamedTuple):
     agent: str = ""
     model: str = ""
     relay: Relay | None = None
-    answers: tuple[tuple[str, str], ...] = ()
+    kept: SessionKept | None = None
+    answers: tuple[Reply, ...] = ()
     budget: float | None = None
-    note: Callable[[SessionNamed | NodeUsed], Awaitable[None]] | None = None
+    note: Callable[[Noted], Awaitable[None]] = forget
     watch: Watch = NO_WATCH
     step: StepId = FLOW
     attempt: int = 0
+    tree: Tree = NO_TREE
+    settle: Settle | None = None
 
     @property
     def source(self) -> Path:

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from drumline.core import events as ev
 from drumline.core.ids import Tree
-from drumline.core.products import MOST_WALKED, asks_for, choose_products, sort_present
+from drumline.core.products import MOST_WALKED, asks_for, choose_products, sort_present, stays
 from drumline.core.stepstate import StepState
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.products import look_for_ignored
+from drumline.engine.stage import provide, write_job
 from drumline.errors import ChildKilled
-from drumline.ports.processes import Ended, Job
+from drumline.ports.processes import Ended
 
 SETUP = "setup"
 
@@ -27,35 +28,44 @@ async def intend(work: StepWork) -> Note:
 
 async def set_up(work: StepWork) -> Ended:
     """Run the setup command of the run in the step's workspace."""
-    job = Job(
-        argv=["bash", "-c", work.run.begun.setup],
-        cwd=work.kit.workspaces.path(work.orders.step.id),
-        log=work.kit.log(work.orders.step.id, f"{SETUP}.log"),
-        timeout=work.kit.check_timeout,
-    )
+    step = work.orders.step.id
+    job = write_job(work.kit, work.setup, work.kit.workspaces.path(step), work.kit.log(step, f"{SETUP}.log"))
     return await work.tools.processes.run(work.tools.checks.strip(job))
+
+
+async def _install(work: StepWork) -> str:
+    """Run the setup command if there is one; why it failed, or an empty text."""
+    command = work.setup.command
+    ended = await set_up(work) if command else Ended(exit_code=0, seconds=0.0)
+    if ended.killed:
+        raise ChildKilled(f"the setup command {command}")
+    why = ended.message or f"exit code {ended.exit_code}"
+    return f"setup command failed ({why}): {command}" if ended.exit_code != 0 else ""
 
 
 async def act(work: StepWork, state: StepState) -> Note:
     """Make it, or say why it cannot be made."""
     step, workspaces = work.orders.step.id, work.kit.workspaces
-    base = known(state.base)
-    tree = await workspaces.prepare(step, base)
-    setup = work.run.begun.setup
+    base, setup = known(state.base), work.setup
     if not setup:
+        return Note(step=[ev.WorkspaceReady(tree=await workspaces.prepare(step, base))])
+    name = setup.name(await workspaces.list_files(await workspaces.find_tree(base)))
+    again = state.round > 0  # whatever was wrong with it: another round begins from nothing
+    tree = await workspaces.prepare(step, base, setup="" if again else name)
+    if not again and workspaces.is_set_up(step, name):
         return Note(step=[ev.WorkspaceReady(tree=tree)])
     earlier = await look_for_ignored(workspaces, step, work.orders.step.files)
-    ended = await set_up(work)
-    if ended.killed:
-        raise ChildKilled(f"the setup command {setup}")
-    if ended.exit_code != 0:
-        why = ended.message or f"exit code {ended.exit_code}"
-        return Note(step=[ev.WorkspaceFailed(reason=f"setup command failed ({why}): {setup}")])
+    refusal = await provide(work.kit, setup, workspaces.path(step), link=False) or await _install(work)
+    if refusal:
+        return Note(step=[ev.WorkspaceFailed(reason=refusal)])
     made = await workspaces.snapshot(step, base=base)
     if made != tree:  # what is on no branch is gone once the user prunes the repository
         await workspaces.keep(step, SETUP, made, base=base)
     now = await look_for_ignored(workspaces, step, work.orders.step.files)
-    return Note(step=[_describe(made, sort_present(earlier, now, _recall(state)), work.orders.step.files)])
+    ready = _describe(made, sort_present(earlier, now, _recall(state)), work.orders.step.files)
+    if made == tree and stays(now):  # else the next step needs all of it again
+        await workspaces.note_setup(step, name)
+    return Note(step=[ready])
 
 
 def _recall(state: StepState) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from drumline.ports.clock import Clock
 
 
 @dataclass(kw_only=True, slots=True)
-class Rests:
+class Timers:
     """What one walk waits for."""
 
     clock: Clock

@@ -79,7 +79,7 @@ class Equipment(Record):
     servers: Mapping[str, McpServer]
 
 
-class Errand:
+class BuiltinSession:
     """Runs one assignment; `heard` is when something happened last."""
 
     def __init__(self, assignment: Assignment, equipment: Equipment) -> None:

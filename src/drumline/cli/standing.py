@@ -1,0 +1,90 @@
+"""`drumline` without a command: where things stand in this repository, and the next command.
+
+The rule: it only looks, and it always ends with something to type.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from contextlib import closing
+
+import click
+
+from drumline.app.catalog import list_runs, read_run
+from drumline.core.words import RunStanding
+from drumline.errors import DrumlineError, InvalidInput
+from drumline.views.duration import age
+from drumline.views.runs import RunRow, run_row
+from drumline.views.snapshot import Snapshot
+from drumline.views.states import run_state
+from drumline.views.summary import summary
+from drumline.wiring import Site, open_site
+
+ALL = "all commands: drumline --help"
+
+
+def tell_standing() -> None:
+    """Print what there is here, and what to type next."""
+    try:
+        site = open_site()
+    except DrumlineError as error:
+        lines = [str(error), f"  next: {error.hint}"]
+    else:
+        lines = _tell(site)
+    for line in [*lines, ALL]:
+        click.echo(line)
+
+
+def _tell(site: Site) -> list[str]:
+    """The newest run and, unless that one is to go on first, the newest unfinished plan."""
+    if not site.has_store():
+        return _tell_plan(site) or _tell_beginning()
+    with closing(site.open_store(read_only=True)) as store:
+        briefs = list_runs(store)
+        if not briefs:
+            return _tell_plan(site) or _tell_beginning()
+        snapshot = site.watcher(store, read_run(store, briefs[0].run)).look(time.time())
+    state, onward = run_state(snapshot), _find_next(site, snapshot)
+    row = run_row(snapshot.run, live=state is RunStanding.RUNNING, started_at=briefs[0].started_at)
+    told = [_describe(row, now=time.time()), *([f"  next: {onward}"] if onward else [])]
+    others = sum(1 for brief in briefs[1:] if brief.state.ended is None)
+    told += [f"  and {others} more unfinished: drumline runs"] if others else []
+    if state not in (RunStanding.DONE, RunStanding.CANCELLED):
+        return told
+    return [*told, *(_tell_plan(site) or ([] if onward else _tell_beginning()[1:]))]
+
+
+def _find_next(site: Site, snapshot: Snapshot) -> str:
+    """The command that gets furthest: look on, let it go on, or take over what landed; empty if all of that is done."""
+    run, state = snapshot.run, run_state(snapshot)
+    if state is RunStanding.RUNNING:
+        return f"drumline attach {run.id}"
+    commands = [one for one in summary(snapshot).next if one != f"drumline status {run.id}"]
+    merging = [one for one in commands if one.startswith("git merge ")]
+    if state is not RunStanding.DONE:
+        return commands[0] if commands else f"drumline why --run {run.id}"
+    commits = [finished.commit for finished in run.finished.values() if finished.commit]
+    return merging[0] if merging and not all(map(site.repository.contains, commits)) else ""
+
+
+def _describe(row: RunRow, *, now: float) -> str:
+    done = f", {row.done} of {row.total} steps done" if row.total is not None else ""
+    return f"run {row.run} of {row.flow or row.plan}: {row.state}{done}, begun {age(row.started_at, now)}"
+
+
+def _tell_plan(site: Site) -> list[str]:
+    """The newest plan that has steps left."""
+    try:
+        plan = shlex.quote(site.newest_plan())
+    except InvalidInput:
+        return []
+    return [f"unfinished plan: {plan}", f"  next: drumline validate {plan}, then: drumline run {plan}"]
+
+
+def _tell_beginning() -> list[str]:
+    return [
+        "no run and no plan here yet",
+        "  next: drumline do 'WHAT TO DO', or with a plan: drumline run PATH/TO/PLAN",
+        "  is everything there that is needed? drumline doctor",
+    ]

@@ -1,0 +1,104 @@
+"""Which landed steps are below the level that they must reach, and what a person's yes to them counts for.
+
+The rule: a yes counts for what was shown when it was given: this landing, or what was known before the run began.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from drumline.core import gates
+from drumline.core.events import StepFinished
+from drumline.core.gateevents import Doubt
+from drumline.core.ids import FINAL, StepId
+from drumline.core.plan import Step
+from drumline.core.proof import Level, Proof, Reason, Require
+from drumline.core.state import Gate, RunState
+from drumline.core.words import GateKind
+
+
+def find_required(run: RunState, step: Step) -> Require:
+    """The level that a step of a run must reach."""
+    return Require(step.require or run.begun.require)
+
+
+def list_doubts(run: RunState) -> tuple[Doubt, ...]:
+    """The steps that landed below their level, or whose checks fail on the head, and that nobody has accepted.
+
+    In plan order. A flow has none.
+    """
+    if run.flow is not None:
+        return ()
+    accepted = _collect_accepted(run)
+    found = []
+    for step in run.selected():
+        finished = run.finished.get(step.id)
+        proof = finished.proof if finished else None
+        if finished is None or proof is None:
+            continue
+        low = not proof.is_enough(find_required(run, step)) and not _is_covered(finished, proof, accepted)
+        red = _is_superseded(run, step) and not _is_superseding_accepted(finished, accepted)
+        if low or red:
+            why = (*(proof.why if low else ()), *((Reason.SUPERSEDED,) if red else ()))
+            by = run.landed_since(finished.commit) if red and finished.commit else ()
+            found.append(Doubt(step=step.id, level=proof.level, why=why, commit=finished.commit, by=by))
+    return tuple(found)
+
+
+def _is_superseded(run: RunState, step: Step) -> bool:
+    """Whether one of its checks fails on the head of the run branch, and that matters."""
+    final = run.finished.get(FINAL)
+    if final is None or find_required(run, step) is Require.NONE:
+        return False
+    return any(check.command in final.superseded for check in step.checks)
+
+
+def _is_superseding_accepted(finished: StepFinished, accepted: Mapping[StepId, Sequence[Doubt]]) -> bool:
+    said = accepted.get(finished.step, ())
+    return any(doubt.commit == finished.commit and Reason.SUPERSEDED in doubt.why for doubt in said)
+
+
+def is_accepted(run: RunState, step: StepId) -> bool:
+    """Whether a person has said yes to a step as it landed."""
+    finished = run.finished.get(step)
+    proof = finished.proof if finished else None
+    return finished is not None and proof is not None and _is_covered(finished, proof, _collect_accepted(run))
+
+
+def find_question(run: RunState) -> Gate | None:
+    """The last question whether steps are accepted."""
+    return next(reversed(_list_gates(run)), None)
+
+
+def foresee(steps: Iterable[Step], configured: Sequence[str], *, require: str) -> tuple[Doubt, ...]:
+    """The steps that cannot reach their level, whatever comes of them: not all that should judge them can be run."""
+    found = []
+    for step in steps:
+        why = Reason.NOT_RUN if step.not_run else None if step.checks or configured else Reason.NO_CHECKS
+        proof = Proof(level=Level.UNPROVED, why=(why,)) if why else Proof(level=Level.PROVED)
+        if not proof.is_enough(Require(step.require or require)):
+            found.append(Doubt(step=step.id, level=proof.level, why=proof.why))
+    return tuple(found)
+
+
+def _list_gates(run: RunState) -> list[Gate]:
+    return [gate for gate in run.gates.values() if gate.opened.kind is GateKind.ACCEPT]
+
+
+def _collect_accepted(run: RunState) -> dict[StepId, list[Doubt]]:
+    """What people said yes to, by step."""
+    found: dict[StepId, list[Doubt]] = {}
+    for gate in _list_gates(run):
+        for doubt in gate.opened.doubts if run.answer(gate.opened.gate) == gates.YES else ():
+            found.setdefault(doubt.step, []).append(doubt)
+    return found
+
+
+def _is_covered(finished: StepFinished, proof: Proof, accepted: Mapping[StepId, Sequence[Doubt]]) -> bool:
+    """Whether a yes holds for a step as it landed: for this landing, or for all that it lacks."""
+    for doubt in accepted.get(finished.step, ()):
+        if doubt.commit is not None and doubt.commit == finished.commit:
+            return True
+        if doubt.commit is None and doubt.level is proof.level and set(proof.why) <= set(doubt.why):
+            return True
+    return False

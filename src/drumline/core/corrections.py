@@ -1,0 +1,80 @@
+"""Corrective steps: what they are called, and what follows once one is done.
+
+The rule: a step that is blocked gets another round when the corrective step that was planned for it is done.
+"""
+
+from __future__ import annotations
+
+from drumline.core.events import CorrectionPlanned
+from drumline.core.ids import StepId
+from drumline.core.needs import satisfied
+from drumline.core.plan import Check, Step
+from drumline.core.state import RunState
+from drumline.core.words import QUICK, StepEnd
+from drumline.record import replace
+
+MOST_HEALS = 2
+"""How many corrective steps a step gets before it stays blocked."""
+
+
+def name_correction(run: RunState, helps: StepId) -> StepId:
+    """The id of the next corrective step for a step: `3h`, then `3h2`, `3h3`."""
+    taken = {*run.plan.by_id, *run.corrections, *run.removed}
+    number, name = 1, StepId(f"{helps}h")
+    while name in taken:
+        number += 1
+        name = StepId(f"{helps}h{number}")
+    return name
+
+
+def count_corrections(run: RunState, helps: StepId) -> int:
+    """How many corrective steps were planned for a step so far."""
+    return sum(1 for planned in run.corrections.values() if planned.helps == helps)
+
+
+def list_checks(run: RunState, step: Step) -> tuple[Check, ...]:
+    """What judges a step by the plan: its own checks; without any, those of the step that it was planned to help."""
+    planned = run.corrections.get(step.id)
+    helped = run.plan.by_id.get(planned.helps) if planned is not None else None
+    if step.checks or helped is None:
+        return step.checks
+    # No box of its own file says that they pass.
+    return tuple(replace(check, line=0) for check in helped.checks)
+
+
+def may_heal(step: Step, run: RunState, *, retries: int) -> bool:
+    """Whether a corrective step may be planned for a step that fails its own checks: where it is fixed at all."""
+    wanted = run.begun.rigor not in ("", QUICK) and retries > 0 and bool(step.checks)
+    return wanted and step.id not in run.corrections and count_corrections(run, step.id) < MOST_HEALS
+
+
+def is_healed(run: RunState, step: StepId, by: StepId) -> bool:
+    """Whether all checks of a step have passed on what landed with its corrective step."""
+    finished = run.finished[by]
+    passed = {check.command for check in list_checks(run, run.plan.by_id[by])}
+    wanted = {check.command for check in run.plan.by_id[step].checks}
+    ran = finished.checks_passed == finished.checks_total >= len(wanted)
+    return bool(wanted) and wanted <= passed and ran
+
+
+def find_planned(run: RunState, origin: StepId, *, scope: str, node: str, visit: int) -> CorrectionPlanned | None:
+    """What a visit has planned before its driver died; None if it has planned nothing."""
+    made = (origin, scope, node, visit)
+    found = (p for p in run.corrections.values() if (p.origin, p.scope, p.node, p.visit) == made)
+    return next(found, None)
+
+
+def list_helped(run: RunState) -> list[tuple[StepId, StepId]]:
+    """Blocked steps whose corrective step, planned in the round that they are in, is done; each with that one."""
+    return [
+        (planned.helps, name)
+        for name, planned in run.corrections.items()
+        if name in run.plan.by_id and name in run.finished and satisfied(run, name)
+        if _is_blocked(run, planned)
+    ]
+
+
+def _is_blocked(run: RunState, planned: CorrectionPlanned) -> bool:
+    finished = run.finished.get(planned.helps)
+    blocked = finished is not None and finished.state is StepEnd.BLOCKED
+    return blocked and run.rounds.get(planned.helps, 0) == planned.round

@@ -1,0 +1,53 @@
+"""What an agent is told of the steps that its own needs. The rule: what is not known is said to be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from drumline.core.ids import StepId
+from drumline.record import Record
+
+MOST_WORDS = 1_500
+"""Characters of what one step left for the next ones."""
+MOST_FILES = 12
+MOST_HANDOFFS = 8
+
+
+class Handoff(Record):
+    """A step that is needed: what changed with it, and what was left for the steps behind it.
+
+    `words` are its document, or what its agent said at the end, which nobody has proved; empty if nothing is known.
+    """
+
+    step: StepId
+    title: str
+    words: str = ""
+    claimed: bool = False
+    commit: str = ""
+    files: tuple[str, ...] = ()
+
+
+def tell_handoffs(handoffs: Sequence[Handoff]) -> str:
+    """All of them for a prompt; those that are too many are named."""
+    told = [_tell(handoff) for handoff in handoffs[:MOST_HANDOFFS]]
+    rest = [f"{handoff.step} ({handoff.title})" for handoff in handoffs[MOST_HANDOFFS:]]
+    told += [f"It needs these too, of which nothing is told here: {', '.join(rest)}."] if rest else []
+    return "\n\n".join(told)
+
+
+def _tell(handoff: Handoff) -> str:
+    parts = [f"### {handoff.step}: {handoff.title}"]
+    if handoff.commit:
+        parts.append(f"Landed as {handoff.commit[:12]}. {_tell_files(handoff.files)}".strip())
+    if not handoff.words.strip():
+        return "\n\n".join([*parts, "Its handoff is missing."])
+    left = handoff.words.strip()
+    shown = left if len(left) <= MOST_WORDS else f"{left[:MOST_WORDS].rstrip()} … (cut)"
+    return "\n\n".join([*parts, *(["Its agent reported, which nobody has proved:"] if handoff.claimed else []), shown])
+
+
+def _tell_files(files: Sequence[str]) -> str:
+    if not files:
+        return ""
+    more = f" and {len(files) - MOST_FILES} more" if len(files) > MOST_FILES else ""
+    return f"It changed {', '.join(f'`{path}`' for path in files[:MOST_FILES])}{more}."

@@ -1,0 +1,178 @@
+"""A run's life as a table: which event may follow in which phase, and where it leads; and which names it may use.
+
+What a driver decides is appended only if nobody else has recorded something since, and is legal in few phases. What
+happens to a step is recorded by who holds its claim, whatever the run has come to meanwhile, and changes no phase.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from types import MappingProxyType
+from typing import Protocol
+
+from drumline.core import events as ev
+from drumline.core.ids import NO_STEP, GateId, StepId
+from drumline.core.plan import Plan, Step
+from drumline.errors import NotAllowed
+
+MOST_NAMED = 10
+
+
+class RunPhase(Enum):
+    """How far a run is, as its own stream says."""
+
+    NEW = "new"
+    BEGUN = "begun"
+    OPEN = "open"
+    PARKED = "parked"
+    ENDED = "ended"
+
+
+class Known(Protocol):
+    """What the fold of a run knows by now."""
+
+    plan: Plan
+    removed: set[StepId]
+
+    @property
+    def phase(self) -> RunPhase:
+        """How far the run is."""
+        ...
+
+    @property
+    def unanswered(self) -> Mapping[GateId, object]:
+        """The open gates."""
+        ...
+
+    def find_step(self, step: StepId) -> Step | None:
+        """A step of the plan, or one of the walks of the run itself."""
+        ...
+
+
+OF_STEPS: tuple[type[ev.Event], ...] = (
+    ev.StepStarted,
+    ev.StepFinished,
+    ev.StepDeferred,
+    ev.UsageCounted,
+    ev.MutantsTried,
+    ev.PlanMirrored,
+    ev.GateOpened,
+    ev.CorrectionPlanned,
+    ev.CorrectionRefused,
+    ev.DocumentWritten,
+    ev.FileWritten,
+)
+"""What who holds a claim records, and what is written into files: another driver may have parked or ended the run."""
+
+_STAYING: tuple[type[ev.Event], ...] = (*OF_STEPS, ev.ConfigRepinned, ev.ModeChanged, ev.PlanChanged)
+
+TRANSITIONS: Mapping[RunPhase, Mapping[type[ev.Event], RunPhase]] = MappingProxyType(
+    {
+        RunPhase.NEW: {ev.RunStarted: RunPhase.BEGUN},
+        RunPhase.BEGUN: {ev.PlanPinned: RunPhase.OPEN, ev.FlowPinned: RunPhase.OPEN},
+        RunPhase.OPEN: {
+            **dict.fromkeys(_STAYING, RunPhase.OPEN),
+            ev.GateAnswered: RunPhase.OPEN,
+            ev.StepsDeclared: RunPhase.OPEN,
+            ev.StepReopened: RunPhase.OPEN,
+            ev.BranchSettled: RunPhase.OPEN,
+            ev.CancelRequested: RunPhase.OPEN,
+            ev.RunResumed: RunPhase.OPEN,
+            ev.RunParked: RunPhase.PARKED,
+            ev.RunEnded: RunPhase.ENDED,
+        },
+        RunPhase.PARKED: {
+            **dict.fromkeys(_STAYING, RunPhase.PARKED),
+            ev.CancelRequested: RunPhase.PARKED,
+            ev.GateAnswered: RunPhase.OPEN,
+            ev.StepReopened: RunPhase.OPEN,
+            ev.RunResumed: RunPhase.OPEN,
+        },
+        RunPhase.ENDED: {
+            **dict.fromkeys(_STAYING, RunPhase.ENDED),
+            ev.GateAnswered: RunPhase.ENDED,
+            ev.StepReopened: RunPhase.OPEN,
+            ev.RunResumed: RunPhase.OPEN,
+        },
+    }
+)
+
+
+def run_forward(phase: RunPhase, kind: type[ev.Event]) -> RunPhase:
+    """The phase that follows, or NotAllowed naming what would have been legal."""
+    allowed = TRANSITIONS[phase]
+    if kind not in allowed:
+        legal = ", ".join(k.__name__ for k in allowed)
+        raise NotAllowed(
+            f"{kind.__name__!r} cannot follow in a run that is {phase.value!r} (legal here: {legal})",
+            hint="drumline doctor",
+        )
+    return allowed[kind]
+
+
+def check_events(run: Known, events: Iterable[ev.Event]) -> None:
+    """Refuse to record events of which one is not legal: a journal that has it cannot be folded any more."""
+    phase = run.phase
+    for event in events:
+        phase = run_forward(phase, type(event))
+        _check_names(run, event)
+
+
+def check_event(run: Known, event: ev.Event) -> None:
+    """Refuse an event that the run's phase does not allow, or that names a step or a gate which the run does not have.
+
+    A step that an edit removed stays known: who works on it records its end.
+    """
+    run_forward(run.phase, type(event))
+    _check_names(run, event)
+
+
+def _check_names(run: Known, event: ev.Event) -> None:
+    match event:
+        case ev.StepsDeclared(steps=steps) | ev.PlanChanged(removed=steps):
+            _check_steps(run, event, steps)
+        case ev.GateOpened(step=step) if step == NO_STEP:
+            pass
+        case (
+            ev.StepStarted(step=step)
+            | ev.StepFinished(step=step)
+            | ev.StepDeferred(step=step)
+            | ev.StepReopened(step=step)
+            | ev.UsageCounted(step=step)
+            | ev.MutantsTried(step=step)
+            | ev.PlanMirrored(step=step)
+            | ev.DocumentWritten(step=step)
+            | ev.FileWritten(step=step)
+            | ev.CorrectionPlanned(helps=step)
+            | ev.GateOpened(step=step)
+        ):
+            _check_steps(run, event, (step,))
+        case ev.GateAnswered(gate=gate):
+            _check_gates(run, event, (gate,))
+        case ev.RunParked(gates=gates):
+            _check_gates(run, event, gates)
+        case _:
+            pass
+
+
+def _check_steps(run: Known, event: ev.Event, steps: Iterable[StepId]) -> None:
+    for step in steps:
+        if run.find_step(step) is None and step not in run.removed:
+            raise _refuse(event, "step", step, run.plan.by_id)
+
+
+def _check_gates(run: Known, event: ev.Event, gates: Iterable[GateId]) -> None:
+    for gate in gates:
+        if gate not in run.unanswered:
+            raise _refuse(event, "open gate", gate, run.unanswered)
+
+
+def _refuse(event: ev.Event, what: str, name: str, known: Iterable[str]) -> NotAllowed:
+    names = list(known)
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    legal = ", ".join(names[:MOST_NAMED]) + more
+    return NotAllowed(
+        f"{type(event).__name__!r} is about {name!r}, and the run has no such {what} (it has {legal or 'none'})",
+        hint="drumline doctor",
+    )

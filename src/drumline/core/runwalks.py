@@ -1,0 +1,66 @@
+"""When a run of a plan walks its own flows: `@preflight` before its first step, `@final` after its last.
+
+The rule: they are claimed and walked like steps, and are no steps: no plan has them, no figure counts them. One that
+has nothing to do leaves no trace.
+"""
+
+from __future__ import annotations
+
+from drumline.core.events import StepFinished
+from drumline.core.heldout import name_held_out
+from drumline.core.ids import FINAL, PREFLIGHT, StepId
+from drumline.core.plan import RUN_WALKS, Step
+from drumline.core.state import RunState
+from drumline.core.words import PASSING, StepEnd
+
+
+def list_begun(run: RunState) -> list[Step]:
+    """The walks of the run itself that have begun."""
+    return [step for name, step in RUN_WALKS.items() if run.has_begun(name)]
+
+
+def list_open(run: RunState) -> list[StepId]:
+    """Those that may be due now, if they have something to do: neither over, nor is it too early or too late."""
+    return [name for name in RUN_WALKS if name not in run.finished and not _is_out_of_turn(run, name)]
+
+
+def find_unready(run: RunState) -> StepId | None:
+    """The first step that keeps the last walk of the run from being walked; None if there is none."""
+    return next((step.id for step in run.selected() if not _is_passed(run, step.id)), None)
+
+
+def is_cleared(run: RunState) -> bool:
+    """Whether steps may begin, as far as the first walk of the run says."""
+    return not run.has_begun(PREFLIGHT) or _is_passed(run, PREFLIGHT)
+
+
+def _is_out_of_turn(run: RunState, name: StepId) -> bool:
+    if name == FINAL:
+        return find_unready(run) is not None
+    worked = (*run.working, *(step for step, finished in run.finished.items() if finished.state is not StepEnd.SKIPPED))
+    return not run.has_begun(name) and any(step not in RUN_WALKS for step in worked)
+
+
+def _is_passed(run: RunState, step: StepId) -> bool:
+    finished = run.finished.get(step)
+    return finished.state in PASSING if finished is not None else step in run.declared
+
+
+def list_proved(run: RunState) -> frozenset[str]:
+    """The commands that have passed on exactly the tree of the run branch's head, as far as the journal says."""
+    head = _find_head(run)
+    if head is None or head.checks_passed != head.checks_total:
+        return frozenset()
+    step = run.plan.by_id.get(head.step)
+    held_out = (check.command for check in name_held_out(run.begun.held_out, hidden=False))
+    own = {check.command for check in step.checks} if step else set()
+    return frozenset({*own, *run.begun.checks, *held_out}) if step else frozenset()
+
+
+def _find_head(run: RunState) -> StepFinished | None:
+    """The step whose commit is the head of the run branch; None if that is not known, or somebody else's."""
+    landed = {finished.commit: finished for finished in run.finished.values() if finished.commit is not None}
+    below = {finished.base for finished in landed.values()}
+    tops = [finished for commit, finished in landed.items() if commit not in below]
+    foreign = run.resettled and run.resettled[-1].new not in {*landed, *below}
+    return tops[0] if len(tops) == 1 and not foreign else None

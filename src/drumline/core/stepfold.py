@@ -1,0 +1,274 @@
+"""How the events of a step's stream change its state, along the table in `life.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from drumline.core import events as ev
+from drumline.core.attempts import Ending
+from drumline.core.foul import tell_foul
+from drumline.core.ids import NO_DRIVER
+from drumline.core.leftovers import tell_check
+from drumline.core.life import WALKING, Phase, step_forward
+from drumline.core.proof import Against
+from drumline.core.spending import add_up, count_attempt
+from drumline.core.stepstate import StepState, Verdict
+from drumline.core.taxonomy import consumes_fix
+
+MOST_NOTICES = 20
+UNCHANGED = "You said that you were done, but no file had changed."
+
+
+def fold_step(state: StepState, events: Iterable[ev.Event]) -> StepState:
+    """Apply the step stream's events in order; returns the same object."""
+    for event in events:
+        if isinstance(event, ev.AttemptStarted | ev.AttemptEnded) and not event.attempt:
+            continue  # of a visit, in an earlier journal, which tells of the step's attempt beside it
+        before = state.phase
+        state.phase = step_forward(before, type(event))
+        if type(event) in _ENDS:
+            state.kills = 0
+        _APPLY[type(event)](state, event, before)
+        state.version += 1
+    return state
+
+
+def _claimed(state: StepState, event: ev.StepClaimed, _: Phase) -> None:
+    state.driver = event.driver
+    if state.refused is not None and state.refused.retry:
+        state.refused = None
+    state.come_due()  # nobody claims it earlier
+
+
+def _released(state: StepState, event: ev.StepReleased, _: Phase) -> None:
+    state.driver = NO_DRIVER
+    if event.until is not None:
+        state.rest(event.until)
+
+
+def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None:
+    if before is Phase.LANDED:  # done once more: its earlier landing is not to be found again
+        state.landed = state.landing_head = state.candidate = None
+    state.feedback = state.faults() or state.feedback
+    _begin_round(state, event.round)
+    state.moved, state.joined, state.shown, state.clash = None, False, {}, None
+    state.base = state.tree = None  # a landing is looked for from the first head on, in every round
+    state.refresh()
+    state.last = state.asked = state.refused = None
+    state.agent = state.session = state.cut_short = ""
+    state.verdicts = {}
+    state.trouble = ""
+
+
+def _rechecked(state: StepState, event: ev.StepRechecked, _: Phase) -> None:
+    _begin_round(state, event.round)
+    state.verdicts = {}
+
+
+def _begin_round(state: StepState, number: int) -> None:
+    """Budgets are fresh; figures go on."""
+    state.round = number
+    state.fixes_before = state.all_fixes
+    state.fixes = state.waits = state.crashes = state.rests = state.kills = state.integrations = 0
+    state.warned = False
+
+
+def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
+    state.workspace = event.path
+    state.base = event.base
+    state.trouble = ""
+
+
+def _ready(state: StepState, event: ev.WorkspaceReady, _: Phase) -> None:
+    if event.tree != state.ready:
+        state.compared = {}
+    state.tree = state.ready = event.tree
+    state.ignored = event.ignored
+    state.fingerprints = event.fingerprints
+    state.fresh = True
+    state.session = ""
+
+
+def _unready(state: StepState, event: ev.WorkspaceFailed, _: Phase) -> None:
+    state.trouble = event.reason
+
+
+def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) -> None:
+    if event.reads:
+        state.asked, state.metered = event, None
+        state.reached = max(state.reached, event.attempt)
+        state.readings.add(event.attempt)
+        return
+    if before is Phase.WORKED:
+        _spend(state, event.complaint)
+    if not event.relayed:
+        state.begin(event.agent)
+    state.asked = event
+    state.reached = max(state.reached, event.attempt)
+    state.metered = None
+    state.last = state.refused = state.mutants = None
+    state.joined = False
+    state.verdicts = {}
+    state.compared = {against: found for against, found in state.compared.items() if against is Against.BASE}
+
+
+def _spend(state: StepState, told: str) -> None:
+    """Charge the attempt that just begins to a budget, and keep what its agent has to be told."""
+    failure, last = state.failure, state.last
+    if failure and not consumes_fix(failure):  # nobody judged the work: what was told before still holds
+        return
+    if last and last.question and not failure:
+        return
+    state.feedback = state.faults()
+    foul = "" if failure or state.feedback else tell_foul(state.judged)
+    state.complaint = foul or told or _complain(last, nothing=bool(state.feedback) or state.tree == state.ready)
+    state.warned = state.warned or bool(foul)
+    state.clash = None if failure else state.find_clash()
+    if state.clash is not None:
+        state.integrations += 1
+    elif failure or state.feedback or foul or told:
+        state.fixes += 1
+
+
+def _complain(last: ev.AttemptEnded | None, *, nothing: bool) -> str:
+    """What is told about the attempt itself; `nothing` says that it counts if it changed nothing."""
+    if last is None:
+        return ""
+    return last.message if last.failure else UNCHANGED if last.unchanged and nothing else ""
+
+
+def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
+    if state.asked is not None and state.asked.reads:
+        state.attempts = event.attempt
+        state.notices = tuple(dict.fromkeys((*state.notices, *event.told)))[-MOST_NOTICES:]
+        _charge(state, event.usage, event.seconds)
+        return
+    state.last = event
+    state.attempts = event.attempt
+    state.fresh = False
+    state.tree = event.tree
+    state.touched = event.touched
+    state.notices = tuple(dict.fromkeys((*state.notices, *event.told)))[-MOST_NOTICES:]
+    _charge(state, event.usage, event.seconds)
+    if state.asked is not None and state.asked.relayed:
+        return
+    state.conclude(
+        Ending(
+            failure=state.failure,
+            message=event.message,
+            session=event.session,
+            resets_at=event.resets_at,
+            ran_dry=state.ran_dry,
+        )
+    )
+
+
+def _charge(state: StepState, usage: Mapping[str, float], seconds: float) -> None:
+    """Add what one attempt has used to the sums."""
+    state.metered = None
+    state.seconds += seconds
+    if state.asked is not None and state.asked.relayed:
+        return
+    state.usage = add_up((state.usage, usage))
+    state.spent[state.agent] = add_up((state.spent.get(state.agent, {}), count_attempt(usage)))
+
+
+def _attempt_used(state: StepState, event: ev.AttemptUsed, _: Phase) -> None:
+    state.metered = event
+
+
+def _work_changed(state: StepState, event: ev.WorkChanged, _: Phase) -> None:
+    state.tree = event.tree
+    state.mutants = None
+    state.fresh = False
+    state.verdicts = {}
+    state.compared = {against: found for against, found in state.compared.items() if against is Against.BASE}
+
+
+def _work_rebased(state: StepState, event: ev.WorkRebased, _: Phase) -> None:
+    state.base, state.ready, state.tree = event.base, event.ready, event.tree
+    state.moved, state.joined = event, True
+    state.fresh = False
+    state.verdicts = {}
+    state.refused = None
+    # What failed before the work began still shows what the work did; what fails on the new base is another question.
+    state.shown = {**state.compared.pop(Against.BASE, {}), **state.shown}
+
+
+def _work_lost(state: StepState, event: ev.WorkLost, before: Phase) -> None:
+    if before is Phase.WORKING:
+        used = state.metered or ev.AttemptUsed(usage={})
+        state.lost += 1
+        _charge(state, used.usage, used.seconds)
+    if event.killed:
+        state.kills += 1
+        state.killed = event.killed
+
+
+def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
+    known = state.verdicts.get(event.check)
+    state.verdicts[event.check] = Verdict(ended=event, runs=known.runs + 1 if known else 1)
+    state.tree = event.tree_after
+    state.seconds += event.seconds
+    told = tell_check(event.command, created=event.created, altered=event.altered, left=event.left)
+    state.notices = tuple(dict.fromkeys((*state.notices, *told)))[-MOST_NOTICES:]
+
+
+def _comparison_ended(state: StepState, event: ev.ComparisonEnded, _: Phase) -> None:
+    state.compared.setdefault(event.against, {}).update({found.check: found for found in event.found})
+    state.seconds += sum(found.seconds for found in event.found)
+
+
+def _mutants_ended(state: StepState, event: ev.MutantsEnded, _: Phase) -> None:
+    state.mutants = event.found
+    state.seconds += event.seconds
+
+
+def _landing_started(state: StepState, event: ev.LandingStarted, _: Phase) -> None:
+    state.clash = None  # it passes
+    state.landing_head = state.landing_head or event.head
+    state.candidate = event.commit
+
+
+def _refused(state: StepState, event: ev.LandingRefused, _: Phase) -> None:
+    state.refused = event
+
+
+def _landed(state: StepState, event: ev.StepLanded, _: Phase) -> None:
+    state.landed = event
+
+
+def _nothing(state: StepState, event: ev.Event, _: Phase) -> None:
+    """The phase says it all."""
+
+
+_ENDS = frozenset({ev.WorkspaceReady, ev.AttemptEnded, ev.CheckEnded, ev.LandingRefused, ev.StepLanded})
+"""Work that came to its end, whatever it came to: nothing was killed in it."""
+
+_APPLY: dict[type[ev.Event], Callable[[StepState, Any, Phase], None]] = {
+    ev.StepClaimed: _claimed,
+    ev.StepReleased: _released,
+    ev.StepRestarted: _restarted,
+    ev.StepRechecked: _rechecked,
+    ev.WorkspaceAssigned: _assigned,
+    ev.WorkspaceReady: _ready,
+    ev.WorkspaceFailed: _unready,
+    ev.AttemptStarted: _attempt_started,
+    ev.SessionOpened: _nothing,
+    ev.AttemptUsed: _attempt_used,
+    ev.AttemptEnded: _attempt_ended,
+    ev.CheckStarted: _nothing,
+    ev.CheckEnded: _check_ended,
+    ev.ComparisonStarted: _nothing,
+    ev.ComparisonEnded: _comparison_ended,
+    ev.MutantsStarted: _nothing,
+    ev.MutantsEnded: _mutants_ended,
+    ev.LandingStarted: _landing_started,
+    ev.LandingRefused: _refused,
+    ev.StepLanded: _landed,
+    ev.WorkChanged: _work_changed,
+    ev.WorkRebased: _work_rebased,
+    ev.WorkLost: _work_lost,
+    **dict.fromkeys(WALKING, _nothing),
+}

@@ -1,0 +1,76 @@
+"""Waves: the depths of a plan, after which a person verifies what only a person can, in critical autonomy."""
+
+from __future__ import annotations
+
+from drumline.core import gates
+from drumline.core.ids import StepId
+from drumline.core.needs import satisfied, settled
+from drumline.core.plan import Step
+from drumline.core.state import Gate, RunState
+from drumline.core.words import GateKind, StepEnd
+
+
+def find_barrier(run: RunState) -> int | None:
+    """In critical autonomy, the first wave with items a person has still to verify: deeper steps wait for it."""
+    if run.begun.autonomy != "critical" or not run.manual_waves:
+        return None
+    waiting = (level for level in run.manual_waves if run.answer(gates.wave_id(level)) is None)
+    return next((level for level in waiting if _asks_for_hands(run, level)), None)
+
+
+def find_stop(run: RunState) -> Gate | None:
+    """The wave at which a person said to stop, unless somebody went on with the run since."""
+    waves = (gate for gate in run.gates.values() if gate.opened.kind is GateKind.WAVE and gate.answer is not None)
+    return next((gate for gate in waves if gate.answer and gate.answer.choice == gates.STOP), None)
+
+
+def list_remarks(run: RunState) -> list[str]:
+    """What people said when they let the run go on after a wave."""
+    waves = [
+        gate.answer for gate in run.gates.values() if gate.opened.kind is GateKind.WAVE and gate.answer is not None
+    ]
+    return [answer.comment for answer in waves if answer.choice == gates.CONTINUE and answer.comment.strip()]
+
+
+def find_due_wave(run: RunState, level: int | None) -> int | None:
+    """The depth whose gate has to be asked now, if it is that of the barrier: nothing of that wave can go on."""
+    if level is None or gates.wave_id(level) in run.gates:
+        return None
+    lost = hopeless(run)
+    over = all(settled(run, step.id) or step.id in lost for step in _wave(run, level))
+    return level if over and any(unasked_items(run, step) for step in run.selected()) else None
+
+
+def hopeless(run: RunState) -> set[StepId]:
+    """Steps that need, directly or not, one that ended without being done."""
+    found: set[StepId] = set()
+    for step in sorted(run.plan.steps, key=lambda s: run.depth.get(s.id, 0)):
+        lost = [need for need in step.needs if need in found or (settled(run, need) and not satisfied(run, need))]
+        if any(step.ordered or not satisfied(run, need) for need in lost):
+            found.add(step.id)
+    return found
+
+
+def _asks_for_hands(run: RunState, level: int) -> bool:
+    """Whether some step of the wave has manual items and was done by this run, or still can be."""
+    manual = [step for step in _wave(run, level) if step.manual]
+    if gates.wave_id(level) in run.unanswered or any(unasked_items(run, step) for step in manual):
+        return True
+    left = [step.id for step in manual if not settled(run, step.id)]
+    return bool(left) and bool(set(left) - hopeless(run))
+
+
+def _wave(run: RunState, level: int) -> list[Step]:
+    return [step for step in run.selected() if run.depth.get(step.id, 0) == level]
+
+
+def manual_items(run: RunState, step: Step) -> tuple[str, ...]:
+    """Items of a step that only a person can verify, if this run did the step."""
+    finished = run.finished.get(step.id)
+    return step.manual if finished and finished.state is StepEnd.DONE else ()
+
+
+def unasked_items(run: RunState, step: Step) -> list[str]:
+    """Manual items of a step that no wave gate has asked about yet."""
+    asked = {item.text for gate in run.gates.values() for item in gate.opened.items if item.step == step.id}
+    return [item for item in manual_items(run, step) if item not in asked]

@@ -1,0 +1,165 @@
+"""The closed sets of words that a run's journal uses. The rule: a word that is not here is refused when it is read.
+
+Each word is the text that journals, plan files and scripts have for it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import assert_never
+
+QUICK, STANDARD, FULL = "quick", "standard", "full"
+"""The values of `rigor`: how much is done around the work."""
+
+
+class StepEnd(StrEnum):
+    """How a step ended."""
+
+    DONE = "done"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+PASSING = frozenset({StepEnd.DONE, StepEnd.SKIPPED})
+"""How steps end that hold up nothing."""
+
+
+class RunEnd(StrEnum):
+    """How a run ended."""
+
+    DONE = "done"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class WalkEnd(StrEnum):
+    """How a walk ended: by the end that it came to. Only journals of earlier versions have cancelled ones."""
+
+    DONE = "done"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    REJECTED = "rejected"
+    CANCELLED = "cancelled"
+
+    @property
+    def of_step(self) -> StepEnd:
+        """How the step ended that walked so."""
+        match self:
+            case WalkEnd.DONE:
+                return StepEnd.DONE
+            case WalkEnd.BLOCKED:
+                return StepEnd.BLOCKED
+            case WalkEnd.FAILED | WalkEnd.REJECTED | WalkEnd.CANCELLED:
+                return StepEnd.FAILED
+            case _:
+                assert_never(self)
+
+
+class RunStanding(StrEnum):
+    """How a run is: as it ended, or how it goes on."""
+
+    RUNNING = "running"
+    PARKED = "parked"
+    DONE = "done"
+    FAILED = "failed"
+    BLOCKED = "blocked"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+
+
+class StepStanding(StrEnum):
+    """How a step is: as it ended, or what it waits for."""
+
+    WAITING = "waiting"
+    READY = "ready"
+    RUNNING = "running"
+    PARKED = "parked"
+    DONE = "done"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Mode(StrEnum):
+    """Whether independent steps run at the same time."""
+
+    PARALLEL = "parallel"
+    SEQUENTIAL = "sequential"
+
+
+class Mutants(StrEnum):
+    """Whether mutants of the work are tried: not, beside everything else, or before it lands."""
+
+    OFF = "off"
+    SHOW = "show"
+    GATE = "gate"
+
+
+class Resettled(StrEnum):
+    """What became of a run branch that was not where we left it."""
+
+    RESTORED = "restored"
+    KEPT = "kept"
+
+
+class GateKind(StrEnum):
+    """What a question to a person is about.
+
+    `approval` and `input` are asked by nodes of those kinds, `approve` is the approval of a step before it lands.
+    """
+
+    ACCEPT = "accept"
+    APPROVAL = "approval"
+    APPROVE = "approve"
+    BRANCH = "branch"
+    BUDGET = "budget"
+    CLAIM = "claim"
+    EDIT = "edit"
+    INPUT = "input"
+    JUDGE = "judge"
+    PROCEED = "proceed"
+    QUESTION = "question"
+    REDO = "redo"
+    TRUST = "trust"
+    UNCHANGED = "unchanged"
+    WAVE = "wave"
+
+
+class PlanCause(StrEnum):
+    """Why the plan of a run changed."""
+
+    EDIT = "edit"
+    HEAL = "heal"
+    REVIEW = "review"
+    MANUAL = "manual"
+    ANNOTATION = "annotation"
+    PROPOSAL = "proposal"
+    REVISE = "revise"
+
+
+class DocumentKind(StrEnum):
+    """What a document is for."""
+
+    BRIEF = "brief"
+    HANDOFF = "handoff"
+    SUMMARY = "summary"
+    DIAGNOSIS = "diagnosis"
+
+
+class Hindrance(StrEnum):
+    """What keeps a step from being claimed."""
+
+    BESIDE = "beside"
+    FOREIGN = "foreign"
+    GATE = "gate"
+    MARKED = "marked"
+    NEEDS = "needs"
+    QUOTA = "quota"
+    REFUSED = "refused"
+    TURN = "turn"
+    UNMERGED = "unmerged"
+    UNOWNED = "unowned"
+    UNTRUSTED = "untrusted"
+    WAVE = "wave"

@@ -1,0 +1,69 @@
+"""What a walk records: events of its step's stream and of the run's, in one commit, under the token of its claim.
+
+The rule: one append at a time, in the order in which things were said. What is kept is appended with whatever comes
+next, and before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import anyio
+
+from drumline.core import events as ev
+from drumline.core import spending
+from drumline.core.flow.metering import FlowMeter
+from drumline.core.ids import StepId, Stream, Token
+from drumline.core.runlife import check_events
+from drumline.core.state import RunState
+from drumline.engine.nodes.stepwork import Note
+from drumline.ports.journal import Addition, Store
+
+
+@dataclass(kw_only=True)
+class WalkJournal:
+    """The stream of one step, as the driver that holds it sees it. `meter` adds up what its visits used."""
+
+    store: Store
+    run: RunState
+    step: StepId
+    token: Token
+    version: int = 0
+    meter: FlowMeter = field(default_factory=FlowMeter)
+    _kept: Note = field(default_factory=Note)
+    _writing: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @property
+    def stream(self) -> Stream:
+        """The step's stream."""
+        return Stream(self.run.id, self.step)
+
+    def read(self) -> list[ev.Event]:
+        """Everything that is recorded of the step; what is appended from here on follows it."""
+        events = [entry.event for entry in self.store.read(self.stream)]
+        self.version, self.meter = len(events), FlowMeter()
+        return events
+
+    def keep(self, note: Note) -> None:
+        """Append with whatever is appended next, and before anything else is done."""
+        self._kept = self._kept.then(note)
+
+    async def record(self, note: Note, settled: Sequence[int] = ()) -> None:
+        """Append now, together with what was kept."""
+        async with self._writing:
+            kept, self._kept = self._kept, Note()
+            await self._append(kept.then(note), settled)
+
+    async def _append(self, note: Note, settled: Sequence[int]) -> None:
+        before = self.meter.total
+        for event in note.step:
+            self.meter.note(event)
+        counted = [] if self.meter.total is before else spending.count_usage(self.step, "", self.meter.total)
+        batch = {self.stream: Addition(events=note.step, expected=self.version)} if note.step else {}
+        if note.run or counted or settled:
+            check_events(self.run, note.run)
+            batch[Stream(self.run.id)] = Addition(events=[*counted, *note.run])
+        if batch:
+            await self.store.append(batch, token=self.token, settles=settled)
+        self.version += len(note.step)

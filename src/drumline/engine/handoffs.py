@@ -1,0 +1,68 @@
+"""Collects what the steps left that a step needs: the plan's own handoff, or what their agents said at the end."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from drumline.core import events as ev
+from drumline.core.handoffs import Handoff
+from drumline.core.ids import StepId, Stream
+from drumline.core.plan import RUN_WALKS, Step
+from drumline.core.prompt import Header
+from drumline.core.state import RunState
+from drumline.core.words import DocumentKind, Mode, StepEnd
+from drumline.engine.kit import Kit
+from drumline.errors import DrumlineError
+from drumline.record import replace
+
+
+def list_handoffs(kit: Kit, run: RunState, step: Step) -> tuple[Handoff, ...]:
+    """What is known of each step that this one needs, in the order of its needs."""
+    return tuple(_collect(kit, run, run.plan.by_id[need]) for need in step.needs if need in run.plan.by_id)
+
+
+def _collect(kit: Kit, run: RunState, step: Step) -> Handoff:
+    document = ""
+    with suppress(DrumlineError, OSError):
+        document = kit.planfiles.read_document(DocumentKind.HANDOFF, step)
+    words = document or _find_last_words(kit, run, step.id)
+    found = Handoff(step=step.id, title=step.title, words=words, claimed=not document)
+    finished = run.finished.get(step.id)
+    if finished is None or finished.commit is None:
+        return found
+    return replace(found, commit=finished.commit, files=finished.files)
+
+
+def _find_last_words(kit: Kit, run: RunState, step: StepId) -> str:
+    """What the agent said at the end whose work landed."""
+    finished = run.finished.get(step)
+    if finished is None or finished.state is not StepEnd.DONE:
+        return ""
+    said = [entry.event for entry in kit.store.read(Stream(run.id, step), kinds=(ev.AttemptEnded.__name__,))]
+    return next((one.message for one in reversed(said) if isinstance(one, ev.AttemptEnded) and not one.failure), "")
+
+
+def list_others(run: RunState, step: Step) -> tuple[str, ...]:
+    """The steps that somebody else does and that are not done yet, those behind this one first."""
+    ids = [other.id for other in run.plan.steps]
+    if step.id not in ids:
+        return ()
+    place = ids.index(step.id)
+    around = (*run.plan.steps[place + 1 :], *run.plan.steps[:place])
+    return tuple(f"{other.id} ({other.title})" for other in around if other.id not in run.finished)
+
+
+def number_step(run: RunState, step: Step, *, agent: str) -> Header | None:
+    """Who works on which step of how many; nothing for a walk of the run itself."""
+    ids = [other.id for other in run.plan.steps]
+    if step.id in RUN_WALKS or step.id not in ids:
+        return None
+    depth = run.depth.get(step.id, 0)
+    alone = run.mode is not Mode.PARALLEL or sum(other == depth for other in run.depth.values()) < 2
+    return Header(
+        agent=agent,
+        session=run.id,
+        number=ids.index(step.id) + 1,
+        total=len(ids),
+        batch="single" if alone else str(depth + 1),
+    )

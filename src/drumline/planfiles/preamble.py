@@ -1,0 +1,85 @@
+"""What a plan says about itself as a whole, for the prompts of its steps: cut by sections, never within a sentence.
+
+The rule: what is left out is named, so that an agent can look it up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+
+from drumline.planfiles.outline import Heading, Outline, read_outline
+from drumline.planfiles.source import NEWLINE
+from drumline.record import Record
+
+BUDGET = 6_000
+"""Characters of a plan's own words in a prompt: about 1,500 tokens."""
+
+_LISTS = re.compile(
+    r"(?:implementation |execution )?(?:steps|step list|phases|tasks|task list|waves|chunks)(?: .*)?"
+    r"|(?:step |task |phase )?(?:status|progress|dependenc(?:y|ies)(?: .*)?|dag|graph|index|schedule)"
+    r"|table of contents|contents|changelog|history|references",
+    re.IGNORECASE,
+)
+_FIRST = re.compile(
+    r"\b(?:overview|summary|goals?|objectives?|purpose|why|approach|architecture|decisions?|constraints?"
+    r"|out of scope|non-?goals|not doing|not done|won'?t do|scope|principles|conventions)\b",
+    re.IGNORECASE,
+)
+
+
+class _Part(Record):
+    """A section of the plan's own words. `rank` is 0 for those that come first where not all fit."""
+
+    words: str
+    text: str
+    rank: int
+
+
+@lru_cache(maxsize=8)
+def read_preamble(text: str, *, until: int | None = None, steps: Collection[int] = frozenset()) -> str:
+    """The sections of a document that are not about single steps, as far as the budget goes.
+
+    What stands behind `until` is left out, and so are sections that begin at one of `steps`.
+    """
+    outline = read_outline(text)
+    end = len(text) if until is None else until
+    return _choose([part for part in _list_parts(text[:end], outline, steps) if part.text])
+
+
+def _list_parts(text: str, outline: Outline, steps: Collection[int]) -> Iterator[_Part]:
+    top = [heading for heading in outline.headings if heading.level <= 2 and heading.start < len(text)]
+    first = top[0].start if top else len(text)
+    yield _Part(words="what stands above the first heading", text=text[outline.begin : first].strip(), rank=0)
+    for number, heading in enumerate(top):
+        stop = top[number + 1].start if number + 1 < len(top) else len(text)
+        if _is_list(heading, steps):
+            continue
+        words = heading.words.strip()
+        body = text[heading.start : stop].strip().partition("\n")[2].strip() if heading.level == 1 else ""
+        whole = body if heading.level == 1 else _without_rows(text[heading.start : stop])
+        yield _Part(words=words, text=whole, rank=0 if heading.level == 1 or _FIRST.search(words) else 1)
+
+
+def _is_list(heading: Heading, steps: Collection[int]) -> bool:
+    """Whether the section lists steps or what became of them: a step has its own."""
+    return heading.start in steps or bool(_LISTS.fullmatch(heading.words.strip(" *_:#`")))
+
+
+def _without_rows(section: str) -> str:
+    """The section; nothing if it is a heading alone."""
+    return section.strip() if section.strip().partition("\n")[2].strip() else ""
+
+
+def _choose(parts: list[_Part]) -> str:
+    """The parts that fit, in the order of the document, and the names of the others."""
+    left, chosen = BUDGET, set[int]()
+    for number, part in sorted(enumerate(parts), key=lambda pair: pair[1].rank):
+        if len(part.text) <= left:
+            chosen.add(number)
+            left -= len(part.text)
+    told = [part.text for number, part in enumerate(parts) if number in chosen]
+    missing = [part.words for number, part in enumerate(parts) if number not in chosen]
+    told += [f"(Left out here for their length: {'; '.join(missing)}.)"] if missing else []
+    return NEWLINE.sub("\n", "\n\n".join(told))

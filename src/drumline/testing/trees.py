@@ -1,0 +1,41 @@
+"""Trees of the workspaces without git: files by their paths."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+Files = Mapping[str, bytes]
+MARKER = b"<<<<<<< "
+
+
+def merge_files(base: Files, ours: Files, theirs: Files) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Merge by file: the side that changed it wins; both sides are there, with markers, where they differ."""
+    merged: dict[str, bytes] = {}
+    conflicts = []
+    for path in sorted({*ours, *theirs}):
+        before, mine, other = base.get(path), ours.get(path), theirs.get(path)
+        chosen = other if before == mine else mine
+        if mine != other and before not in (mine, other):
+            conflicts.append(path)
+            chosen = MARKER + b"ours\n%s=======\n%s>>>>>>> theirs\n" % (mine or b"", other or b"")
+        if chosen is not None:
+            merged[path] = chosen
+    return merged, tuple(conflicts)
+
+
+def clear_way(top: Path, file: Path) -> None:
+    """Remove a folder where a file belongs, and a file where a folder belongs."""
+    if file.is_dir() and not file.is_symlink():
+        shutil.rmtree(file)
+    for parent in file.relative_to(top).parents:
+        if (top / parent).is_file():
+            (top / parent).unlink()
+
+
+def digest_value(kind: str, value: Sequence[object]) -> str:
+    """An id like git's for a value of a kind."""
+    return hashlib.sha1(json.dumps([kind, value]).encode(), usedforsecurity=False).hexdigest()

@@ -1,0 +1,102 @@
+"""Every failure in a run and what came of it. The rule: one that nothing was done about yet is said to be open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from drumline.core import events as ev
+from drumline.core.ids import StepId
+from drumline.core.recorded import Recorded
+from drumline.core.routing import spell_agent
+from drumline.core.state import RunState
+from drumline.record import Record
+from drumline.views.cells import flatten
+
+LONGEST = 300
+OPEN = "open"
+
+
+class Failed(Record):
+    """One failure: who failed at what, when, its class, what it said, and what came of it."""
+
+    at: float
+    step: StepId
+    agent: str
+    what: str
+    failure: str
+    message: str
+    resolution: str
+
+
+def list_failures(run: RunState, step: StepId, entries: Sequence[Recorded]) -> list[Failed]:
+    """The failures that a step's stream tells of, oldest first."""
+    found: list[Failed] = []
+    agent = ""
+    for place, entry in enumerate(entries):
+        event = entry.event
+        if isinstance(event, ev.AttemptStarted):
+            agent = spell_agent(run, event.agent)
+        told = _describe(event)
+        if told is not None:
+            what, failure, message = told
+            came = _resolve(run, step, event, [later.event for later in entries[place + 1 :]])
+            words = flatten(message, LONGEST)
+            found.append(
+                Failed(at=entry.at, step=step, agent=agent, what=what, failure=failure, message=words, resolution=came)
+            )
+    return found
+
+
+def failure_lines(failed: Failed, clock: Callable[[float], str]) -> list[str]:
+    """A failure for people."""
+    head = f"{clock(failed.at)}  {failed.step}  {failed.what}  {failed.failure}"
+    told = [f"  {failed.message}"] if failed.message else []
+    return [f"{head}  ({flatten(failed.agent)})" if failed.agent else head, *told, f"  → {failed.resolution}"]
+
+
+def failure_json(failed: Failed) -> dict[str, object]:
+    """A failure for programs."""
+    return {
+        "at": failed.at,
+        "step": failed.step,
+        "agent": failed.agent or None,
+        "what": failed.what,
+        "class": failed.failure,
+        "message": failed.message,
+        "resolution": failed.resolution,
+    }
+
+
+def _describe(event: ev.Event) -> tuple[str, str, str] | None:
+    """What failed, its class and its message."""
+    match event:
+        case ev.AttemptEnded() if event.failure:
+            return f"attempt {event.attempt}", event.failure, event.message
+        case ev.CheckEnded() if event.exit_code != 0:
+            why = event.evidence or event.output.rstrip().rpartition("\n")[2]
+            return f"check {flatten(event.command, 80)}", event.failure or "failed", why
+        case ev.WorkspaceFailed():
+            return "workspace", "setup", event.reason
+        case ev.LandingRefused() if not event.retry and event.behind is None:
+            return "landing", "refused", event.reason
+        case ev.WorkLost():
+            return "attempt", "lost", "it was cut short with its driver, or killed"
+    return None
+
+
+def _resolve(run: RunState, step: StepId, event: ev.Event, after: Sequence[ev.Event]) -> str:
+    """What came of a failure: the check passed later, another attempt was made, or how the step ended."""
+    if isinstance(event, ev.CheckEnded):
+        again = [later for later in after if isinstance(later, ev.CheckEnded) and later.check == event.check]
+        if again and again[-1].exit_code == 0:
+            return _tell_next(run, after, "passed later")
+    finished = run.finished.get(step)
+    ended = f"the step is {finished.state.value}" if finished is not None else OPEN
+    return _tell_next(run, after, ended)
+
+
+def _tell_next(run: RunState, after: Sequence[ev.Event], ended: str) -> str:
+    for later in after:
+        if isinstance(later, ev.AttemptStarted):
+            return f"attempt {later.attempt} by {flatten(spell_agent(run, later.agent))}; {ended}"
+    return ended

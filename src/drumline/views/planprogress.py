@@ -1,0 +1,33 @@
+"""What becomes of the plan and its files while a run goes on, told as it happens."""
+
+from __future__ import annotations
+
+from drumline.core.events import CorrectionRefused, DocumentWritten, PlanChanged
+from drumline.core.words import PlanCause
+from drumline.views.cells import flatten, name_some
+from drumline.views.told import LONGEST_NOTICE, Told
+
+
+def tell_change(event: PlanChanged) -> Told:
+    """That the plan is another one: a person edited it, or a walk asked for a further step."""
+    changed = [step.id for step in event.changed]
+    data: dict[str, object] = {"changed": changed, "removed": list(event.removed), "cause": event.cause}
+    if event.cause is not PlanCause.EDIT:
+        text = f"{event.origin} adds to the plan ({event.cause}): {name_some(changed[:1])}"
+        return Told(event="plan_changed", text=text, data={**data, "origin": event.origin})
+    words = [f"changed {name_some(changed)}"] if changed else []
+    words += [f"removed {name_some(event.removed)}"] if event.removed else []
+    return Told(event="plan_changed", text=f"the plan was edited: {'; '.join(words) or 'order only'}", data=data)
+
+
+def tell_refusal(event: CorrectionRefused) -> Told:
+    """That the plan's files do not take a corrective step."""
+    text = f"{event.step} could not be added to the plan: {flatten(event.reason, LONGEST_NOTICE)}"
+    return Told(event="correction_refused", text=text, data={"step": event.step, "reason": event.reason})
+
+
+def tell_document(event: DocumentWritten) -> Told:
+    """That a step left a document; its text is not for a line."""
+    where = f" for {event.path}" if event.path else ""
+    data = {"step": event.step, "kind": event.kind, "path": event.path or None, "digest": event.digest}
+    return Told(event="document", text=f"{event.step}: {event.kind} written{where}", data=data)

@@ -1,0 +1,131 @@
+"""Steps that are worked on at the same time: what lands is judged together with what landed meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.userland import PLAN, Rule, User, leaving_nothing, make_user, states_of, step_text
+
+MEET = "touch $HOME/$DRUMLINE_STEP; for i in $(seq 1200); do [ -e $HOME/{} ] && exit 0; sleep 0.05; done; exit 1"
+"""Works until the other step is at work, too."""
+BOTH = "! test -e one.txt -a -e two.txt || test -e both.txt"
+"""Passes with either file alone; with both of them something else is needed."""
+
+
+@pytest.fixture
+def user(tmp_path: Path) -> Iterator[User]:
+    with leaving_nothing(tmp_path):
+        yield make_user(tmp_path, step_text("step-1"), step_text("step-2"))
+
+
+def play_both(user: User, one: Mapping[str, str], two: Mapping[str, str], *rules: Rule) -> None:
+    """Two steps whose first attempts work at the same time and write these files; further rules come before."""
+    first = {"attempt": 1}
+    user.play(
+        *rules,
+        {"match": {"step": "step-1", **first}, "write": one, "run": MEET.format("step-2")},
+        {"match": {"step": "step-2", **first}, "write": two, "run": MEET.format("step-1")},
+    )
+
+
+def set_checks(user: User, **checks: str) -> None:
+    """Give each step this check."""
+    for name, command in checks.items():
+        step = name.replace("_", "-")
+        user.edit(step, f"`test -f {step}.txt`", f"`{command}`")
+
+
+def find_late(user: User) -> str:
+    """The step that landed, or tried to, after the other."""
+    return next(step for step, found in look(user).items() if found["attempts"] > 1)
+
+
+def look(user: User) -> dict[str, Any]:
+    """The steps of the run as scripts see them."""
+    steps: Any = user.status()["steps"]
+    return {step["id"]: step for step in steps}
+
+
+def find_other(step: str) -> str:
+    """The one beside it."""
+    return {"step-1": "step-2", "step-2": "step-1"}[step]
+
+
+def test_steps_that_landed_side_by_side_are_proved_on_the_tree_that_landed(user: User) -> None:
+    play_both(user, {"step-1.txt": "1\n"}, {"step-2.txt": "2\n"})
+
+    ran = user.run("--mode", "parallel")
+
+    found = {step: told["proof"]["level"] for step, told in look(user).items()}
+    assert ran.code == 0
+    assert found == {"step-1": "proved", "step-2": "proved"}
+
+
+def test_steps_that_pass_alone_and_fail_together_go_back_to_the_agent_of_the_later_one(user: User) -> None:
+    set_checks(user, step_1=f"test -e one.txt && {{ {BOTH}; }}", step_2=f"test -e two.txt && {{ {BOTH}; }}")
+    play_both(user, {"one.txt": "1\n"}, {"two.txt": "2\n"}, {"match": {"attempt": 2}, "write": {"both.txt": "!\n"}})
+
+    ran = user.run("--mode", "parallel")
+
+    late = find_late(user)
+    prompt = user.prompt(late, 2)
+    status = look(user)
+    assert ran.code == 0
+    assert "## Other steps landed while you worked" in prompt
+    assert f"- {find_other(late)}:" in prompt
+    assert BOTH in prompt
+    assert status[late]["fixes"] == 0
+    assert {step["proof"]["level"] for step in status.values()} == {"proved"}
+    assert {"one.txt", "two.txt", "both.txt"} <= {*user.git("ls-tree", "--name-only", user.branch()).splitlines()}
+
+
+def test_steps_that_never_pass_together_do_not_end_well(user: User) -> None:
+    set_checks(user, step_1=f"test -e one.txt && {{ {BOTH}; }}", step_2=f"test -e two.txt && {{ {BOTH}; }}")
+    play_both(user, {"one.txt": "1\n"}, {"two.txt": "2\n"})
+
+    ran = user.run("--mode", "parallel")
+
+    late = find_late(user)
+    status = look(user)
+    why = user.drumline("why", late).out
+    assert ran.code == 2
+    assert (status[late]["state"], status[late]["attempts"], status[late]["fixes"]) == ("blocked", 3, 0)
+    assert f"2 attempts to let it pass with what landed since its base ({find_other(late)})" in why
+    assert len(user.git("log", "--format=%s", f"main..{user.branch()}").splitlines()) == 1
+
+
+def test_a_conflict_goes_back_to_the_agent_with_both_sides_and_the_rest_goes_on(user: User) -> None:
+    (user.repo / PLAN / "step-3.md").write_text(step_text("step-3"), encoding="utf-8")
+    set_checks(user, step_1="test -f README.md", step_2="test -f README.md")
+    seen = "cat README.md > $HOME/seen"
+    solved = {"match": {"attempt": 2}, "run": f"{seen}; printf 'one\\ntwo\\n' > README.md"}
+    play_both(user, {"README.md": "one\n"}, {"README.md": "two\n"}, solved)
+
+    ran = user.run("--mode", "parallel")
+
+    late = find_late(user)
+    prompt = user.prompt(late, 2)
+    both = (user.folder / "home" / "seen").read_text(encoding="utf-8")
+    assert ran.code == 0
+    assert set(states_of(user.status()).values()) == {"done"}
+    assert "- `README.md`" in prompt
+    assert "<<<<<<<" in both
+    assert {"one", "two"} <= {*both.split()}
+    assert user.git("show", f"{user.branch()}:README.md") == "one\ntwo"
+
+
+def test_markers_that_an_agent_leaves_never_land(user: User) -> None:
+    set_checks(user, step_1="test -f README.md", step_2="test -f README.md")
+    play_both(user, {"README.md": "one\n"}, {"README.md": "two\n"}, {"match": {"attempt": 2}, "write": {"more": "x"}})
+
+    ran = user.run("--mode", "parallel")
+
+    late = find_late(user)
+    status = look(user)
+    assert ran.code == 2
+    assert (status[late]["state"], status[late]["attempts"]) == ("blocked", 3)
+    assert "README.md" in user.drumline("why", late).out
+    assert "<<<<<<<" not in user.git("show", f"{user.branch()}:README.md")

@@ -1,0 +1,110 @@
+"""Tests that show again what another one shows, with other parameters: they are long.
+
+The rule: an entry names the cases that every run leaves out; at least one case of the same test stays. The ids of the
+cases are patterns as the shell has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+
+import pytest
+
+REPEATS: Mapping[str, Sequence[str]] = {
+    # One moment of each kind is killed at; the others differ in where in the same loop the kill comes.
+    "test_flow_seedgraph.test_a_run_ends_the_same_wherever_it_is_killed": ("*-1", "*-9", "*-12", "*-20"),
+    "test_flow_seedgraph.test_the_graph_comes_to_its_end_without_a_terminal": ("failed", "nobody"),
+    "test_kill_and_resume.test_a_run_killed_at_random_moments_ends_as_if_it_had_not_been": ("0",),
+    "test_frozen_owner.test_an_owner_frozen_inside_a_transaction_is_killed_and_nothing_of_it_is_kept": ("1", "2"),
+    "test_frozen_owner.test_a_frozen_owner_is_killed_with_its_writing_agent_and_its_step_taken_over": ("resume",),
+    "test_interrupt.test_a_signal_stops_the_driver_gives_its_steps_back_and_ends_its_agents": ("1", "15"),
+    # test_kills counts kills of what a step starts; a flow starts the same things by the same code.
+    "test_both_kinds.test_what_a_person_has_to_see_to_blocks_the_run_and_a_retry_goes_on": ("plan-killed-*",),
+    "test_both_kinds.test_a_check_that_is_killed_three_times_in_a_row_blocks_the_run": ("plan",),
+    "test_kills.test_what_is_killed_three_times_blocks_its_step_and_a_resume_takes_it_up": (
+        "agent",
+        "git",
+        "supervisor",
+    ),
+    # Marks in files are compared in test_clean_plans for each format, writing back in the contract of plan files.
+    "test_formats.test_a_run_is_killed_explained_and_resumed_in_every_format": ("phased", "implement", "waves"),
+    "test_formats.test_a_step_that_stays_wrong_is_blocked_in_the_plans_own_words": ("phased", "waves"),
+    "test_clean_plans.test_a_plan_is_clean_before_on_the_way_and_after_a_run_with_a_fix_a_question_and_a_skip": (
+        "implement, lines",
+        "linear",
+        "phased",
+        "waves",
+    ),
+    # The same comparison of terms, with another name.
+    "test_detach.test_a_second_run_on_other_terms_is_refused_naming_the_difference": ("typed[234]-*",),
+    "test_many_drivers.test_a_run_on_other_terms_than_the_live_one_is_refused_and_told_the_difference": ("--a*",),
+    "test_first_steps.test_no_colours_where_no_terminal_is": ("command[234]",),
+    "test_run.test_context_reaches_every_prompt": ("text",),
+    "test_leftovers.test_the_worktree_of_a_run_that_was_closed_undriven_goes_and_its_work_is_kept": ("doctor", "gc"),
+    "test_streams.test_a_run_works_with_closed_streams": ("<&-", ">&-"),
+    "test_plan_files_as_truth.test_a_stale_claim_is_taken_over": ("60-*",),
+    "test_plan_nodes.test_a_plan_is_healed_once_wherever_the_process_dies": ("before",),
+    "test_run_walks.test_a_walk_of_the_run_ends_the_same_wherever_the_process_dies": (
+        "command-before",
+        "checks-before",
+    ),
+    "test_permissions.test_a_tool_is_used_in_the_next_attempt_if_a_person_said_yes": ("no, never-no",),
+    "test_two_starts.test_processes_that_start_together_share_one_run": ("3-extra1",),
+    "test_format_crashes.test_a_run_that_is_struck_ends_with_the_bytes_of_one_that_is_not": ("kiro", "openspec"),
+    "test_flow_worktree_kills.test_the_work_is_delivered_once_wherever_the_process_dies": ("10-*",),
+    "test_do.test_a_merge_that_is_killed_with_its_git_leaves_nothing_broken": ("resume-call0",),
+    "test_introduction.test_as_many_steps_are_proved_as_was_said": ("kiro", "checklist"),
+    "test_lost_landings.test_it_is_recorded_before_what_a_person_wants": ("cancel", "skip"),
+    "test_figures.test_a_reader_that_goes_away_does_not_stop_the_run": ("more0",),
+    "test_disks.test_a_disk_that_fails_in_mid_run_is_a_reason_and_a_resume_continues": ("*-read-only",),
+    # Detection of each kind of project is a unit test; what is detected is run in the same way.
+    "test_do.test_one_command_in_a_fresh_repository_lands_what_its_tests_accept": (
+        "npm-*",
+        "python3-*-python3 -m pytest",
+    ),
+    "test_mutants.test_a_driver_killed_over_mutants_leaves_nothing_and_the_run_goes_on": ("gate",),
+    # Both lies are named by default; that a survivor lowers the level is the same for both.
+    "test_mutants.test_where_mutants_are_a_gate_it_is_kept_and_nobody_is_asked": ("always-equal*", "assertions*"),
+    "test_mutants.test_work_that_knows_what_its_tests_ask_is_named_with_the_line": ("assertions*",),
+    # The nine lies and the twelve honest variations stay; these show the same look once more.
+    "test_lies.test_a_lie_is_never_proved": (
+        "script of the target*",
+        "exits at import, pytest",
+        "makefile that*",
+        "part of a script*",
+        "plugin of*",
+        "compiled module*",
+        "link to*",
+    ),
+    "test_lies.test_honest_work_lands_without_a_question": (
+        "writes the program*",
+        "adds a target*",
+        "builds what its check*",
+        "fixes what*",
+        "adds to *",
+    ),
+    # How patterns are matched is tried in core/products; each way to an ignored file once with a run.
+    "test_products.test_an_ignored_file_that_the_plan_asks_for_is_not_proved": ("build/", "build/[*].js"),
+    "test_products.test_an_ignored_file_that_the_plan_asks_for_is_found_wherever_it_lies": ("target*", "[*].log*"),
+}
+"""By file and test: the ids of the cases that are left out."""
+
+
+def mark_repeats(items: Iterable[pytest.Item]) -> None:
+    """Mark as long what shows again what another case of the same test shows."""
+    for item in items:
+        if isinstance(item, pytest.Function) and is_repeat(item):
+            item.add_marker(pytest.mark.long)
+
+
+def is_repeat(item: pytest.Function) -> bool:
+    """Whether every run leaves this case out."""
+    callspec = getattr(item, "callspec", None)
+    patterns = REPEATS.get(name_test(item), ())
+    return callspec is not None and any(fnmatchcase(callspec.id, pattern) for pattern in patterns)
+
+
+def name_test(item: pytest.Function) -> str:
+    """The file of a test and its name without parameters."""
+    return f"{item.path.stem}.{item.originalname}"

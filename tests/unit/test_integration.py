@@ -1,0 +1,115 @@
+"""What a step does whose run branch has moved while it was worked on."""
+
+from __future__ import annotations
+
+from tests.unit.builders import BASE, COMMIT, TREE, TREE_2, attempted, checked, prepared, step_of
+from tests.unit.test_advance import next_command, run_of, verdict
+
+from drumline.core import events as ev
+from drumline.core.baseline import look_up
+from drumline.core.commands import Attempt, Finish, Land, Rebase, RunCheck
+from drumline.core.ids import Commit, StepId, Tree
+from drumline.core.proof import Against, Colour, Compared
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import Clash, StepState
+from drumline.core.words import StepEnd
+from drumline.record import replace
+
+ONE = step_of("a")
+NEW = Commit("n" * 40)
+LANDING = ev.LandingStarted(commit=COMMIT, tree=TREE_2, head=BASE)
+RED = Compared(check=0, command="check 1", colour=Colour.RED)
+PROVED = [
+    *prepared(),
+    *attempted(1),
+    *checked(),
+    ev.ComparisonStarted(against=Against.BASE),
+    ev.ComparisonEnded(against=Against.BASE, tree=TREE, found=(RED,)),
+]
+BEHIND = [*PROVED, LANDING, ev.LandingRefused(reason="others have landed", behind=NEW)]
+TOGETHER = Tree("together")
+
+
+def joined(*conflicts: str) -> list[ev.Event]:
+    """Work that was put on a head on which another step had landed."""
+    moved = ev.WorkRebased(base=NEW, ready=Tree("new"), tree=TOGETHER, conflicts=conflicts, since=(StepId("step-2"),))
+    return [*BEHIND, moved]
+
+
+def judged(code: int) -> list[ev.Event]:
+    """The only check, on the work together with what landed."""
+    return verdict(0, TOGETHER, TOGETHER, exit_code=code)
+
+
+def worked(number: int) -> list[ev.Event]:
+    """An attempt that leaves work on the new head."""
+    started, ended = attempted(number)
+    assert isinstance(ended, ev.AttemptEnded)
+    return [started, replace(ended, tree=TOGETHER)]
+
+
+def test_work_whose_head_has_moved_is_put_on_the_new_head() -> None:
+    assert next_command(ONE, BEHIND) == Rebase(onto=NEW)
+
+
+def test_work_on_a_new_head_is_judged_there_and_lands_only_if_it_passes() -> None:
+    assert next_command(ONE, joined()) == RunCheck(number=0, check=ONE.checks[0])
+    assert next_command(ONE, [*joined(), *judged(0)]) == Land()
+
+
+def test_work_that_fails_together_with_others_goes_back_twice_and_uses_up_no_fix() -> None:
+    once = [*joined(), *judged(1)]
+    twice = [*once, *worked(2), *judged(0), LANDING, *joined()[len(PROVED) + 1 :], *judged(1)]
+    thrice = [*twice, *worked(3), *judged(0), LANDING, *joined()[len(PROVED) + 1 :], *judged(1)]
+
+    again = next_command(ONE, once)
+    state = fold_step(StepState(), [*once, *worked(2)])
+
+    assert isinstance(again, Attempt)
+    assert (again.attempt, again.tier) == (2, "standard")
+    assert (state.fixes, state.integrations) == (0, 1)
+    assert state.clash == Clash(since=(StepId("step-2"),))
+    assert isinstance(next_command(ONE, twice), Attempt)
+    assert next_command(ONE, thrice) == Finish(
+        state=StepEnd.BLOCKED,
+        reason="its checks pass alone and fail together with what landed since its base (step-2): check 1",
+    )
+
+
+def test_work_that_conflicts_goes_back_before_anything_is_run() -> None:
+    events = joined("a.py")
+
+    again = next_command(ONE, events)
+    state = fold_step(StepState(), [*events, worked(2)[0]])
+
+    assert isinstance(again, Attempt)
+    assert state.clash == Clash(since=(StepId("step-2"),), conflicts=("a.py",))
+
+
+def test_markers_that_are_left_go_back_like_the_conflict_itself() -> None:
+    left = ev.LandingRefused(reason="conflict markers are left in a.py", conflicts=("a.py",))
+    events = [*joined("a.py"), *worked(2), *judged(0), LANDING, left]
+
+    state = fold_step(StepState(), [*events, worked(3)[0]])
+
+    assert isinstance(next_command(ONE, events), Attempt)
+    assert (state.integrations, state.clash) == (2, Clash(since=(StepId("step-2"),), conflicts=("a.py",)))
+
+
+def test_what_failed_before_the_work_began_still_shows_what_the_work_did() -> None:
+    state = fold_step(StepState(), [*joined(), *judged(0)])
+
+    assert look_up(0, ONE.checks[0], state, run_of(ONE)) is Colour.RED
+    assert state.compared.get(Against.BASE, {}) == {}
+
+
+def test_work_that_still_fails_after_an_attempt_at_it_goes_on_to_use_the_same_budget() -> None:
+    once = [*joined(), *judged(1), *worked(2), *judged(1)]
+    twice = [*once, *worked(3), *judged(1)]
+
+    state = fold_step(StepState(), [*once, worked(3)[0]])
+
+    assert isinstance(next_command(ONE, once), Attempt)
+    assert (state.fixes, state.integrations) == (0, 2)
+    reason = "still failing after 2 attempts to let it pass with what landed since its base (step-2): check 1"
+    assert next_command(ONE, twice) == Finish(state=StepEnd.BLOCKED, reason=reason)
