@@ -6,6 +6,7 @@ or at a chosen system call with strace. Its parent, the driver, dies with it, as
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -89,7 +90,15 @@ class Bench:
         env = {**os.environ}
         if kill:
             env |= arm_shim(self.shim, kill, nth=nth, kind=kind, call=call)
-        return subprocess.run(self.argv, capture_output=True, text=True, env=env, check=False, timeout=120)
+        ended = subprocess.run(self.argv, capture_output=True, text=True, env=env, check=False, timeout=120)
+        self.outlast_dying()
+        return ended
+
+    def outlast_dying(self) -> None:
+        """Wait until no dying git holds a lock on refs any more: it may outlive the process that it was killed with."""
+        for file in (self.top / ".git" / "drumline" / "locks").glob("refs-*"):
+            with file.open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
 
     def forget(self) -> None:
         """As it was before the work."""
