@@ -127,3 +127,39 @@ def test_a_place_that_is_damaged_while_nobody_has_it_is_made_anew(site: Site, da
         assert site.git("status", "--porcelain", cwd=found) == ""
 
     anyio.run(body)
+
+
+@pytest.mark.parametrize("moment", ["assigned", "discarded", "drafted"])
+def test_nothing_is_left_of_a_place_whose_process_was_killed(site: Site, moment: str) -> None:
+    entries = site.root / "r1.aside" / ".places"
+
+    async def body() -> None:
+        spaces = site.open()
+        place = await spaces.assign(A)
+        if moment == "discarded":
+            await spaces.prepare(A, site.base)
+            site.git("worktree", "remove", "--force", str(place))
+        elif moment == "drafted":
+            (entries / ".1a2b3c4d").write_text("work@")
+
+        assert site.open().has_place(A)
+        assert await site.open().retire(A, "cancelled") is None
+
+        assert not site.open().has_place(A)
+        assert not entries.exists()
+
+    anyio.run(body)
+
+
+def test_what_a_killed_writer_of_entries_left_goes_with_what_was_released(site: Site) -> None:
+    entries = site.root / "r1.aside" / ".places"
+
+    async def body() -> None:
+        entries.mkdir(parents=True)
+        (entries / ".1a2b3c4d").write_text("work@")
+
+        await site.open().drop_released()
+
+        assert not entries.exists()
+
+    anyio.run(body)

@@ -25,7 +25,7 @@ async def tidy_up(kit: Kit, run: RunState, driver: DriverId) -> None:
     Another driver of the run makes new ones. Dead drivers are taken off.
     """
     for step in [step for step in {*run.finished, *run.working} if not needs_workspace(run, step)]:
-        token = kit.store.take(run.id, step, driver) if kit.workspaces.path(step).exists() else None
+        token = kit.store.take(run.id, step, driver) if kit.workspaces.has_place(step) else None
         if token is None:
             continue
         try:

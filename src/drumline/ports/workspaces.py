@@ -58,6 +58,10 @@ class Workspaces(Protocol):
         """
         ...
 
+    def has_place(self, step: StepId) -> bool:
+        """Whether the step has a workspace, or was assigned a place that no workspace was made in yet."""
+        ...
+
     async def prepare(self, step: StepId, base: Commit, *, setup: str = "") -> Tree:
         """Make the workspace at `base`, or adopt what a dead driver left and reset it to `base`; return its tree.
 

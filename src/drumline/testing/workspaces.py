@@ -78,6 +78,10 @@ class FakeWorkspaces:
         """Where the step is worked on: here every step has a place of its own."""
         return self.path(step)
 
+    def has_place(self, step: StepId) -> bool:
+        """Whether the step has a workspace: nothing is remembered of one that is not there."""
+        return self.path(step).exists()
+
     def is_set_up(self, step: StepId, setup: str) -> bool:
         """Whether the dependencies of this setup are in the workspace."""
         return self._setups.get(step) == setup

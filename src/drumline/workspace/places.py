@@ -54,18 +54,32 @@ class Places:
             _write(entry, chosen)
             return chosen
 
+    def is_assigned(self, step: StepId) -> bool:
+        """Whether the step was given a worktree, made or not, and has it still."""
+        return bool(self._read(self._entry(step)))
+
     async def free(self, step: StepId) -> None:
         """Let the next step have the worktree of this one."""
         async with self._hold():
-            entry = self._entry(step)
-            entry.unlink(missing_ok=True)
-            with suppress(OSError):  # other steps have one
-                entry.parent.rmdir()
+            self._entry(step).unlink(missing_ok=True)
+            self._prune()
+
+    def _prune(self) -> None:
+        """Remove drafts of processes that died writing them, and the folder of entries once it is empty.
+
+        Entries are written under the lock only, so that a draft that is there while we hold it belongs to nobody.
+        """
+        entries = self._aside / _ENTRIES
+        for draft in entries.glob(".*"):
+            draft.unlink(missing_ok=True)
+        with suppress(OSError):  # other steps have a worktree, or there is no folder
+            entries.rmdir()
 
     @asynccontextmanager
     async def take_free(self) -> AsyncIterator[list[str]]:
         """The worktrees that are free, and stay so within the block."""
         async with self._hold():
+            self._prune()
             yield [*self._find_free(), *(name for name in self._list() if self._is_unused(name))]
 
     @asynccontextmanager

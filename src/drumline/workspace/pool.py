@@ -44,6 +44,10 @@ class Pool:
         """Say where the step is worked on until it is released or removed: where one was that has been released."""
         return self._folder / await self._places.assign(step)
 
+    def has_place(self, step: StepId) -> bool:
+        """Whether the step has a workspace, or was assigned a place that no workspace was made in yet."""
+        return self._places.is_assigned(step) or self.path(step).exists()
+
     async def set_aside(self, step: StepId, paths: Sequence[str]) -> None:
         """Take these files out of the workspace until they are given back; what is out already stays out."""
         async with self._open(step) as desk:
