@@ -141,3 +141,44 @@ def test_flow_validate_says_what_a_run_cannot_walk(user: User) -> None:
     assert said.code == 3
     assert "passes no `workspace` node" in said.text
     assert "lands nothing" in said.text
+
+
+def write_root(user: User, words: str) -> None:
+    (user.repo / "plans/p/root.md").write_text(f"# A small plan\n\n{words}\n", encoding="utf-8")
+
+
+def test_the_plans_pre_flight_commands_have_to_succeed_before_the_first_agent(user: User) -> None:
+    tool = show_folder(user) / "tool"
+    write_root(user, f"## Pre-flight Verification\n\n- [ ] The tool is there: `test -f {tool}`\n- [ ] All is well\n")
+    user.commit_all("what must hold before")
+
+    read, preview = user.type("validate", "plans/p"), user.type("run", "plans/p", "--dry-run")
+    blocked = user.run()
+    told = user.status()
+    tool.touch()
+    resumed = user.drumline("resume")
+
+    assert "'All is well' is not run: it has no command in backticks" in read.text
+    assert f"before the first step: test -f {tool}" in preview.out
+    assert blocked.code == 2, blocked.text
+    assert f"@preflight blocked: test -f {tool} fails before the first step" in blocked.text
+    assert list_run_walks(user)["@preflight"] == "done"
+    assert states_of(told) == {"step-1": "waiting", "step-2": "waiting"}
+    assert isinstance(told["usage"], dict)
+    assert told["usage"]["attempts"] == 0
+    assert resumed.code == 0, resumed.text
+
+
+def test_an_edit_of_the_root_file_in_mid_run_reaches_the_prompts_that_follow(user: User) -> None:
+    write_root(user, "## Overview\n\nAs it was.")
+    root = user.repo / "plans/p/root.md"
+    edit = f"sed -i 's/As it was/As it is now/' {root}"
+    user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "1\n"}, "run": edit})
+    user.commit_all("a plan with words")
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    assert "the plan was edited: what it says as a whole" in ran.err
+    assert "As it was" in user.prompt("step-1")
+    assert "As it is now" in user.prompt("step-2")

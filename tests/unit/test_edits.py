@@ -11,7 +11,7 @@ from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.edits import Edits, compare
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Plan, Problem, Reading, Severity, Status, Step
+from drumline.core.plan import Check, Marks, Plan, Problem, Reading, Severity, Status, Step
 from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
 from drumline.record import replace
@@ -173,3 +173,20 @@ def test_a_warning_does_not_keep_an_edit_from_counting() -> None:
     found = compare(run_of(), reading_of(NEW_A, STEPS[1], problems=[warning]))
 
     assert found.events == (plan_changed(NEW_A),)
+
+
+def test_an_edit_of_what_the_plan_says_as_a_whole_counts_for_what_comes() -> None:
+    reading = reading_of(*STEPS)
+    preflight = (Check(command="make doctor", source="plan"),)
+    edited = replace(reading, plan=replace(reading.plan, preamble="Now it is another one.", preflight=preflight))
+    edited = replace(edited, digests={**edited.digests, "plan/root.md": "new"})
+    run = run_of()
+
+    [event] = compare(run, edited).events
+    fold_run(run, [event])
+
+    assert event == ev.PlanChanged(
+        order=(A, B), digests={"plan/root.md": "new"}, preamble="Now it is another one.", preflight=preflight
+    )
+    assert (run.plan.preamble, run.plan.preflight) == ("Now it is another one.", preflight)
+    assert compare(run, edited) == Edits()

@@ -197,6 +197,7 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         complexity=plan.complexity,
         express=plan.express,
         preamble=plan.preamble,
+        preflight=plan.preflight,
     )
     events = [started, pinned, *_tell_accepted(scope.accepted)]
     await store.append({Stream(scope.run): Addition(events=events, expected=0)})

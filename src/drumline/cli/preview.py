@@ -39,6 +39,8 @@ def show_preview(
     count = len(chosen - done.keys())
     steps = "1 step" if count == 1 else f"{count} steps"
     click.echo(f"{reading.plan.title or reading.plan.name}: {steps} to do, {how}")
+    for check in reading.plan.preflight:
+        click.echo(f"before the first step: {check.command}")
     if settings.setup:
         click.echo(f"in every new workspace: {settings.setup}")
     for number, wave in enumerate(shape.batches, start=1):
@@ -98,6 +100,7 @@ def _preview_json(reading: Reading, todo: set[StepId], settings: Settings, *, mo
             for step in reading.plan.steps
             if step.id in todo
         ],
+        "preflight": [check.command for check in reading.plan.preflight],
         "setup": settings.setup,
         "provide": list(settings.provide),
         "checks": list(settings.checks),

@@ -18,7 +18,7 @@ from drumline.cli.output import is_terminal, say
 from drumline.configfiles import CONFIG
 from drumline.core.flow.model import Flow
 from drumline.core.needs import settled
-from drumline.core.plan import Step
+from drumline.core.plan import Step, list_before
 from drumline.core.state import RunState
 from drumline.core.trust import AGENT, CHECK, GRANT, NOTIFY, SCRIPT, SERVER, SETUP, Brought, spell_out
 from drumline.engine.vetting import Vetting
@@ -127,7 +127,8 @@ def _read_todo(site: Site, run: RunState) -> list[Step]:
         reading = site.plan_of(run).read()
     except InvalidInput:
         return []
-    return [step for step in list_todo(reading, run.begun.selection) if not settled(run, step.id)]
+    todo = [*list_before(reading.plan), *list_todo(reading, run.begun.selection)]
+    return [step for step in todo if not settled(run, step.id)]
 
 
 def open_trust(site: Site, *, as_json: bool, tell: Callable[[str], None] = say) -> FileTrust:

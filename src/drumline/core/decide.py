@@ -183,7 +183,7 @@ def _refusals(run: RunState, around: Surroundings, horizon: Horizon) -> list[Com
     """Steps that a person turned down at a gate: for their commands, or for their needs unless these are met by now."""
     refused: list[Command] = [
         Close(step=step.id, state=StepEnd.BLOCKED, reason=blocker.text)
-        for step in run.selected()
+        for step in (*list_run_walks(run, around), *run.selected())
         if step.id in around.untrusted and not settled(run, step.id) and step.id not in around.claimed
         if (blocker := obstacle(run, step, around, horizon)) is not None and blocker.kind is Hindrance.REFUSED
     ]
@@ -203,7 +203,7 @@ def _questions(run: RunState, around: Surroundings, horizon: Horizon) -> list[Co
     if level is not None:
         items = [(step.id, item) for step in run.selected() for item in unasked_items(run, step)]
         found.append(Ask(opens=gates.wave(level, items)))
-    for step in run.selected():
+    for step in (*list_run_walks(run, around), *run.selected()):
         if settled(run, step.id) or step.id in around.claimed:
             found += _ask_to_redo(run, step, around)
             continue

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import StepId
 from drumline.core.needs import satisfied
-from drumline.core.plan import Marks, Problem, Reading, Step
+from drumline.core.plan import Marks, Plan, Problem, Reading, Step
 from drumline.core.state import RunState
 from drumline.core.validation import validate
 from drumline.record import Record
@@ -37,7 +38,8 @@ def compare(run: RunState, reading: Reading, *, claimed: Collection[StepId] = ()
         if s.id not in known or _differs(known[s.id], s) or _moved_elsewhere(run, reading, s)
     ]
     removed = [s.id for s in run.plan.steps if s.id not in found]
-    if not changed and not removed:
+    words = _compare_words(run.plan, reading.plan)
+    if not changed and not removed and not words:
         return Edits()
     problems = tuple(reading.errors) or tuple(p for p in validate(reading.plan) if p.severity.value == "error")
     if problems:
@@ -46,7 +48,14 @@ def compare(run: RunState, reading: Reading, *, claimed: Collection[StepId] = ()
     gone = tuple(step for step in removed if step not in claimed)
     asks, restarts = _ask(run, [step for step in changed if _in_work(run, step)])
     free += restarts
-    return Edits(events=(*_plan_changed(reading, free, gone), *_reopenings(run, free, restarts), *asks))
+    told = _plan_changed(reading, free, gone, words)
+    return Edits(events=(*told, *_reopenings(run, free, restarts), *asks))
+
+
+def _compare_words(known: Plan, found: Plan) -> dict[str, Any]:
+    """What the plan says as a whole and said otherwise before, as fields of the event."""
+    pairs = {"preamble": (known.preamble, found.preamble), "preflight": (known.preflight, found.preflight)}
+    return {name: now for name, (before, now) in pairs.items() if now != before}
 
 
 def _differs(one: Step, other: Step) -> bool:
@@ -77,16 +86,21 @@ def _ask(run: RunState, edited: Sequence[Step]) -> tuple[list[ev.Event], list[St
     return questions, restarts
 
 
-def _plan_changed(reading: Reading, changed: Sequence[Step], removed: tuple[StepId, ...]) -> list[ev.Event]:
-    if not changed and not removed:
+def _plan_changed(
+    reading: Reading, changed: Sequence[Step], removed: tuple[StepId, ...], words: Mapping[str, Any]
+) -> list[ev.Event]:
+    if not changed and not removed and not words:
         return []
     paths = {step.path for step in changed}
+    if words:
+        paths |= reading.digests.keys() - {step.path for step in reading.plan.steps}
     event = ev.PlanChanged(
         changed=tuple(changed),
         removed=removed,
         order=tuple(step.id for step in reading.plan.steps),
         digests={path: digest for path, digest in reading.digests.items() if path in paths},
         marks={step.id: reading.marks.get(step.id, Marks()) for step in changed},
+        **words,
     )
     return [event]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from drumline.core.corrections import list_checks
 from drumline.core.heldout import find_file, name_held_out, spell_held_out
-from drumline.core.ids import FINAL, Commit
+from drumline.core.ids import FINAL, PREFLIGHT, Commit
 from drumline.core.plan import RUN_WALKS, Check, Step
 from drumline.core.routing import Candidate, list_workers
 from drumline.core.runwalks import list_proved
@@ -52,12 +52,14 @@ def orders_for(run: RunState, step: Step) -> Orders:
     """The step with every check that judges it: its own, then the configured ones, then those that are held out.
 
     After the last step those of all steps that the run has done judge what it leaves behind, each once, but for those
-    that have passed on exactly that.
+    that have passed on exactly that. Before the first step only the plan's pre-flight commands run, if it has some.
     """
     extra = tuple(Check(command=command, source="config") for command in run.begun.checks)
     agents = list_workers(run, step)
     extra += name_held_out(run.begun.held_out, hidden=_is_held(run, agents))
     checks = list_checks(run, step) + extra
+    if step.id == PREFLIGHT:
+        checks = step.checks or checks
     if step.id == FINAL:
         proved = list_proved(run)
         checks = tuple(check for check in _list_done(run) + extra if check.command not in proved)

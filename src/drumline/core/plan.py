@@ -125,8 +125,9 @@ class Plan(Record):
     """All steps in plan order. `name` is what branches and people call it; `path` is relative to the repository.
 
     `ticket` is the id of the work item it belongs to, `express` plans are always sequential, and `complexity` is what
-    the plan declares about itself. `preamble` is what it says of itself as a whole, for prompts. `flow` is what steps
-    walk that name no flow, `require` the level that steps must reach that name none.
+    the plan declares about itself. `preamble` is what it says of itself as a whole, for prompts. `preflight` are
+    commands that must succeed before the first step begins. `flow` is what steps walk that name no flow, `require` the
+    level that steps must reach that name none.
     """
 
     name: str
@@ -138,6 +139,7 @@ class Plan(Record):
     express: bool = False
     complexity: str = ""
     preamble: str = ""
+    preflight: tuple[Check, ...] = ()
     flow: str = ""
     require: str = ""
     steps: tuple[Step, ...] = ()
@@ -149,6 +151,21 @@ class Plan(Record):
     def with_steps(self, steps: Sequence[Step]) -> Plan:
         """The same plan with other steps."""
         return replace(self, steps=tuple(steps))
+
+
+def find_run_walk(name: StepId, plan: Plan) -> Step | None:
+    """The walk of a run of this plan itself that has this name, with the plan's own commands for it."""
+    walk = RUN_WALKS.get(name)
+    if walk is None or name != PREFLIGHT:
+        return walk
+    told = "\n".join(check.command for check in plan.preflight)
+    return replace(walk, checks=plan.preflight, text_digest=told)
+
+
+def list_before(plan: Plan) -> tuple[Step, ...]:
+    """The first walk of a run of this plan, if the plan has commands for it."""
+    walk = find_run_walk(PREFLIGHT, plan)
+    return (walk,) if walk is not None and walk.checks else ()
 
 
 class Correction(Record, forbid_unknown_fields=True):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from drumline.core.event import PROTOCOL, Event
 from drumline.core.ids import NO_GATE, NO_STEP, Commit, DriverId, GateId, StepId, Tree
 from drumline.core.mutants import Mutation
-from drumline.core.plan import RUN_WALKS, Correction, Marks, Step
+from drumline.core.plan import RUN_WALKS, Check, Correction, Marks, Step
 from drumline.core.proof import Facts, Level, Proof, Reason, Require, settle
 from drumline.core.words import DocumentKind, Mode, Mutants, PlanCause, Resettled, RunEnd, StepEnd
 from drumline.record import field
@@ -103,6 +103,7 @@ class PlanPinned(Event):
     complexity: str = ""
     express: bool = False
     preamble: str = ""
+    preflight: tuple[Check, ...] = ()
 
 
 class FlowPinned(Event):
@@ -126,6 +127,7 @@ class PlanChanged(Event):
     """The plan is another one from here on: a person edited it in mid-run, or the engine did.
 
     What changed was validated. `origin` is the step whose walk asked for the change, `by` who allowed it at `gate`.
+    `preamble` and `preflight` are what the plan says as a whole from here on, None where that is as before.
     """
 
     changed: tuple[Step, ...] = ()
@@ -137,6 +139,8 @@ class PlanChanged(Event):
     origin: StepId = NO_STEP
     gate: GateId = NO_GATE
     by: str = ""
+    preamble: str | None = None
+    preflight: tuple[Check, ...] | None = None
 
 
 class CorrectionPlanned(Event):

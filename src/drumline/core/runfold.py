@@ -56,6 +56,7 @@ def _pinned(state: RunState, event: ev.PlanPinned) -> None:
         complexity=event.complexity,
         express=event.express,
         preamble=event.preamble,
+        preflight=event.preflight,
         steps=event.steps,
     )
     survey(state)
@@ -97,7 +98,10 @@ def _changed(state: RunState, event: ev.PlanChanged) -> None:
             state.rewritten[step.id] = state.rounds.get(step.id, 0) + 1
         state.unfiled.discard(step.id)
     order = dict.fromkeys((*event.order, *steps))
-    state.plan = state.plan.with_steps([steps[step_id] for step_id in order if step_id in steps])
+    plan = state.plan.with_steps([steps[step_id] for step_id in order if step_id in steps])
+    preamble = plan.preamble if event.preamble is None else event.preamble
+    preflight = plan.preflight if event.preflight is None else event.preflight
+    state.plan = replace(plan, preamble=preamble, preflight=preflight)
     state.digests.update(event.digests)
     state.marks.update({StepId(step): marks for step, marks in event.marks.items()})
     survey(state)

@@ -127,7 +127,7 @@ def ready(run: RunState, around: Surroundings, horizon: Horizon | None = None) -
 
 def list_run_walks(run: RunState, around: Surroundings) -> list[Step]:
     """The walks of the run itself that are to be walked now."""
-    return [RUN_WALKS[name] for name in list_open(run) if name in around.pending or run.has_begun(name)]
+    return [run.define(name) for name in list_open(run) if name in around.pending or run.has_begun(name)]
 
 
 def clash(one: Step, other: Step) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from drumline.core import events as ev
 from drumline.core.blocked import Reply
 from drumline.core.ids import Commit, GateId, RunId, StepId
-from drumline.core.plan import RUN_WALKS, Marks, Plan, Reading, Step
+from drumline.core.plan import Marks, Plan, Reading, Step, find_run_walk
 from drumline.core.runlife import RunPhase
 from drumline.core.words import Mode
 from drumline.errors import NotAllowed
@@ -105,7 +105,7 @@ class RunState:
 
     def find_step(self, step: StepId) -> Step | None:
         """A step of the plan, or one of the walks of the run itself; None if there is none of that name."""
-        return self.plan.by_id.get(step) or RUN_WALKS.get(step)
+        return self.plan.by_id.get(step) or find_run_walk(step, self.plan)
 
     def define(self, step: StepId) -> Step:
         """The step, or the walk of the run itself, that is known to be there."""

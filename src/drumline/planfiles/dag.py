@@ -85,6 +85,7 @@ class DagLayout:
             flow=root.flow,
             require=root.require,
             preamble=read_preamble(text),
+            preflight=root.preflight,
             problems=problems,
         )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Acceptance, Marks, Plan, Problem, Reading, Step
+from drumline.core.plan import Acceptance, Check, Marks, Plan, Problem, Reading, Step
 from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
@@ -48,6 +48,7 @@ class Parsed(Record):
     express: bool = False
     acceptance: tuple[Acceptance, ...] = ()
     preamble: str = ""
+    preflight: tuple[Check, ...] = ()
 
 
 class Dialect(Protocol):
@@ -190,6 +191,7 @@ class DocumentFiles(Placeless):
             complexity=parsed.complexity,
             express=parsed.express,
             preamble=parsed.preamble,
+            preflight=parsed.preflight,
             steps=parsed.steps,
         )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Plan, Problem, Reading, Severity, Status, Step
+from drumline.core.plan import Check, Marks, Plan, Problem, Reading, Severity, Status, Step
 from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
@@ -58,6 +58,7 @@ class Overview(Record):
     flow: str = ""
     require: str = ""
     preamble: str = ""
+    preflight: tuple[Check, ...] = ()
     problems: tuple[Problem, ...] = ()
 
 
@@ -318,7 +319,8 @@ class FolderFiles(Placeless):
 
     def _plan(self, words: Overview) -> Plan:
         plan = Plan(name=self._name, path=self._path, format=self._layout.format, title=words.title or self._name)
-        return replace(plan, autonomy=words.autonomy, flow=words.flow, require=words.require, preamble=words.preamble)
+        said = {name: getattr(words, name) for name in ("autonomy", "flow", "require", "preamble", "preflight")}
+        return replace(plan, **said)
 
     def _judge(self, plan: Plan, lines: Mapping[str, int], unread: Collection[StepId]) -> Sequence[Problem]:
         """What is wrong with the steps together; found anew only if more than marks has changed since the last time."""
@@ -395,5 +397,4 @@ def _list_names(root: Path, folder: str) -> list[str]:
 
 
 def _bad_name(path: str) -> Problem:
-    shown = ascii(path)[1:-1]
-    return Problem(code="bad_file_name", message="has a name that cannot be printed", where=f"{shown}:1")
+    return Problem(code="bad_file_name", message="has a name that cannot be printed", where=f"{ascii(path)[1:-1]}:1")

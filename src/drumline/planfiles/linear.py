@@ -101,6 +101,7 @@ class LinearDialect:
             problems=tuple(problems),
             title=root.title,
             preamble=read_preamble(text, steps=frozenset(phase.start for phase in phases)),
+            preflight=root.preflight,
             autonomy=root.autonomy,
             require=root.require,
             boxed=frozenset(phase.id for phase in phases if phase.boxes()),

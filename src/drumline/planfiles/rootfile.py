@@ -12,13 +12,13 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Problem, Severity, Status, Step
+from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
 from drumline.planfiles.correction import corrects, newline_of
 from drumline.planfiles.drawing import Drawing, read_drawing
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
-from drumline.planfiles.markdown import find_title
+from drumline.planfiles.markdown import Bucket, find_title, read_body
 from drumline.planfiles.source import BOM, line_starts
-from drumline.planfiles.stepfile import REQUIRED, STATUSES
+from drumline.planfiles.stepfile import REQUIRED, STATUSES, not_run
 from drumline.ports.planfiles import Correction
 from drumline.record import Record, field
 
@@ -36,6 +36,11 @@ _COLUMNS = {
     "status": "status",
     "file": "file",
 }
+_PREFLIGHT = dict.fromkeys(
+    (f"{name}{ending}" for name in ("pre-flight", "preflight") for ending in ("", " verification", " checks")),
+    Bucket.VERIFICATION,
+)
+"""Headings of the commands that must succeed before the first step."""
 _NOTHING = frozenset({"", "-", "–", "—", "none", "n/a"})
 _SHOWN = 5
 
@@ -64,6 +69,7 @@ class RootFile(Record):
     autonomy: str = ""
     flow: str = ""
     require: str = ""
+    preflight: tuple[Check, ...] = ()
     table: Table | None = None
     drawing: Drawing | None = None
     problems: tuple[Problem, ...] = field(default=())
@@ -83,14 +89,16 @@ def read_root(text: str, path: str) -> RootFile:
         flow = (front.text("flow") or "").strip()
         require = _read_require(front, path, problems)
     tokens = _blocks().parse(text[start:])
+    body = read_body(text, start, first, buckets=_PREFLIGHT, fenced=True)
     return RootFile(
         title=find_title(tokens),
         autonomy=autonomy,
         flow=flow,
         require=require,
+        preflight=tuple(Check(command=item.command, source="plan") for item in body.items if item.command),
         table=next(_tables(tokens, first), None),
         drawing=read_drawing(tokens, first),
-        problems=tuple(problems),
+        problems=(*problems, *not_run(body, path)),
     )
 
 

@@ -17,6 +17,8 @@ def tell_change(event: PlanChanged) -> Told:
         return Told(event="plan_changed", text=text, data={**data, "origin": event.origin})
     words = [f"changed {name_some(changed)}"] if changed else []
     words += [f"removed {name_some(event.removed)}"] if event.removed else []
+    words += ["what it says as a whole"] if event.preamble is not None else []
+    words += ["its pre-flight commands"] if event.preflight is not None else []
     return Told(event="plan_changed", text=f"the plan was edited: {'; '.join(words) or 'order only'}", data=data)
 
 

@@ -13,7 +13,7 @@ from drumline.core.flow.fold import fold_flows
 from drumline.core.flow.model import Json
 from drumline.core.flow.state import FlowState
 from drumline.core.flow.walk import Evaluate, begin_flow, walk_on
-from drumline.core.ids import FINAL, StepId
+from drumline.core.ids import StepId
 from drumline.core.orders import orders_for
 from drumline.core.plan import RUN_WALKS
 from drumline.core.runwalks import list_open
@@ -37,7 +37,7 @@ class RunWalks:
         if not self._charts:
             self._charts = {name: _read(flows, name) for name in RUN_WALKS}
         evaluate = flows.expressions.evaluate
-        return frozenset(name for name in list_open(run) if _has_work(self._charts[name], run, evaluate))
+        return frozenset(name for name in list_open(run) if _has_work(self._charts[name], run, name, evaluate))
 
 
 def _read(flows: FlowServices, name: StepId) -> Chart | None:
@@ -48,19 +48,19 @@ def _read(flows: FlowServices, name: StepId) -> Chart | None:
         return None
 
 
-def _has_work(chart: Chart | None, run: RunState, evaluate: Evaluate) -> bool:
+def _has_work(chart: Chart | None, run: RunState, name: StepId, evaluate: Evaluate) -> bool:
     if chart is None:
         return True
     found: dict[str, FlowState] = {}
-    started = begin_flow(chart, variables=inherit(chart.flow, {}), values=describe_run(run))
+    started = begin_flow(chart, variables=inherit(chart.flow, {}), values=describe_run(run, name))
     fold_flows(found, (started,), find_chart=lambda _: chart)
     due = walk_on(found[""], evaluate).due
     ended = found[""].ended
     return bool(due) or ended is None or ended.status is not WalkEnd.DONE
 
 
-def describe_run(run: RunState) -> dict[str, Json]:
-    """The values that a walk of the run itself begins with."""
+def describe_run(run: RunState, name: StepId) -> dict[str, Json]:
+    """The values that the walk of the run itself of this name begins with; `checks` are those that judge there."""
     begun = run.begun
     told = {
         "id": run.id,
@@ -70,6 +70,7 @@ def describe_run(run: RunState) -> dict[str, Json]:
         "base": begun.base,
         "autonomy": begun.autonomy,
         "steps": [step.id for step in run.selected()],
-        "checks": [check.command for check in orders_for(run, RUN_WALKS[FINAL]).checks],
+        "preflight": [check.command for check in run.plan.preflight],
+        "checks": [check.command for check in orders_for(run, run.define(name)).checks],
     }
     return {"run": told}

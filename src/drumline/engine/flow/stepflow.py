@@ -107,7 +107,7 @@ def open_course(work: StepWork, library: Library, name: str) -> Course:
             digest=flow.digest,
             folder=work.kit.workspaces.path(work.orders.step.id),
             variables=inherit(flow, {}),
-            values=describe_run(work.run),
+            values=describe_run(work.run, work.orders.step.id),
         )
     if not is_for_steps(flow):
         raise InvalidInput(f"a step cannot walk the flow {name!r}: {NO_LANDING}", hint="drumline flow graph step")
