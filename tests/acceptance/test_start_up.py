@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
 from tests.acceptance.userland import PLAN, SCRIPTED, User, leaving_nothing, make_user, step_text
 
 from drumline.cli.main import COMMANDS
+
+INTERRUPTS = """
+import atexit, os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            os.kill(os.getpid(), signal.SIGINT)
+
+moment, sys.argv = sys.argv[1], ["drumline", "--version"]
+if moment == "importing":
+    sys.meta_path.insert(0, Interrupting())
+else:
+    atexit.register(os.kill, os.getpid(), signal.SIGINT)
+
+from drumline.__main__ import start
+sys.exit(start())
+"""
+"""Starts the command line, which a Ctrl-C meets while it imports its modules, or when its work is over."""
 
 LOOKS = (("status",), ("why", "step-1"), ("logs", "step-1"), ("validate", PLAN))
 
@@ -36,3 +58,10 @@ def test_a_plan_is_run_and_looked_at_by_commands_as_a_shell_starts_them(user: Us
     assert ran.lines[-1]["state"] == "done"
     assert [found.code for found in cold] == [0] * len(LOOKS)
     assert [found.out for found in cold] == [found.out for found in warm]
+
+
+@pytest.mark.parametrize(("moment", "code"), [("importing", -signal.SIGINT), ("over", 0)])
+def test_an_interrupt_before_or_after_the_command_shows_no_traceback(moment: str, code: int) -> None:
+    ended = subprocess.run([sys.executable, "-c", INTERRUPTS, moment], capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stderr) == (code, "")
