@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.acceptance.userland import make_user, step_text
 
 
@@ -62,3 +63,25 @@ def test_a_check_that_takes_too_long_is_repeated_and_blocks_the_step_without_a_f
     assert "the check took too long" in ran.text
     assert "raise check_timeout" in ran.text
     assert user.step("step-1")["attempts"] == 1
+
+
+@pytest.mark.parametrize("wanted", ["2", "3"])
+def test_a_check_that_loads_code_of_the_checkout_is_not_run_whatever_it_says(tmp_path: Path, wanted: str) -> None:
+    check = "cd tests && python3 -m unittest -q test_app"
+    user = make_user(tmp_path, step_text("step-1", checks=(check,)))
+    (user.repo / "tests").mkdir()
+    (user.repo / "tests/test_app.py").write_text(
+        f"import sys, unittest\nsys.path.append({str(user.repo)!r})\nimport app\n\n\n"
+        f"class App(unittest.TestCase):\n    def test_it(self):\n        self.assertEqual(app.VALUE, {wanted})\n"
+    )
+    (user.repo / "app.py").write_text("VALUE = 2\n")
+    user.commit_all("a project")
+    user.play({"match": {"step": "step-1"}, "write": {"app.py": "VALUE = 3\n"}})
+
+    ran = user.run(env={"DRUMLINE_SANDBOX": "off"})
+
+    assert ran.code == 2, ran.text
+    assert user.step("step-1")["attempts"] == 1
+    assert user.step("step-1")["proof"] == {"level": "unproved", "why": ["not_run"]}
+    assert "loaded code of your checkout (app.py)" in ran.text
+    assert "configure a setup command" in user.drumline("why", "step-1").text

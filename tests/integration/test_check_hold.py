@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -223,3 +226,79 @@ def test_a_check_in_a_part_of_the_checkout_works_on_all_of_it_but_what_makes_git
     assert (ground.checkout / "made").read_text() == "x\n"
     assert found.exit_code == 1, found.output
     assert not (ground.checkout / hook).exists()
+
+
+@pytest.fixture
+def linked(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> Ground:
+    """The project is installed as a link to the checkout, in an environment of the person's."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(ground.home / "venv")], check=True)
+    packages = next((ground.home / "venv/lib").glob("python*/site-packages"))
+    (packages / "__editable__.app.pth").write_text(f"{ground.checkout}\n")
+    monkeypatch.setenv("PATH", f"{ground.home}/venv/bin:{os.environ['PATH']}")
+    for top in (ground.checkout, ground.work):
+        (top / "tests").mkdir()
+        (top / "tests/test_app.py").write_text("import app\n")
+    return ground
+
+
+ONLY_TESTS = "cd tests && python3 -m unittest -q test_app 2>&1"
+"""As `pytest` without `python -m` does it: the folder of the tests is looked in, and the one above is not."""
+
+
+def test_code_that_was_loaded_from_the_checkout_is_named(linked: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CheckHold, "_jail", None)
+
+    from_checkout = linked.run(ONLY_TESTS, {})
+    from_tree = linked.run("python3 -c 'import app'", {})
+    in_checkout = linked.run("python3 -c 'import app'", {}, folder=linked.checkout)
+    lent = linked.run(ONLY_TESTS, {}, folders=[str(linked.checkout / "app.py")])
+
+    assert from_checkout.outside == ("app.py",)
+    assert from_tree.outside == in_checkout.outside == lent.outside == ()
+
+
+def test_packages_of_others_that_the_checkout_holds_are_not_its_code(
+    linked: Ground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CheckHold, "_jail", None)
+    place = linked.checkout / ".venv/lib/python3/site-packages"
+    place.mkdir(parents=True)
+    (place / "theirs.py").write_text("")
+
+    found = linked.run(f"PYTHONPATH=$PYTHONPATH:{place} python3 -c 'import theirs'", {})
+
+    assert (found.exit_code, found.outside) == (0, ())
+
+
+@needs_jail
+def test_a_project_that_is_installed_as_a_link_to_the_checkout_is_a_missing_package(linked: Ground) -> None:
+    hidden = linked.run(ONLY_TESTS, {})
+    (linked.work / "tests/test_app.py").write_text("import app.part\n")
+    part = linked.run("python3 -c 'import app.part'", {})
+
+    assert hidden.cause is not None
+    assert hidden.cause.failure is CheckFailure.PACKAGE, hidden.output
+    assert part.cause is not None
+    assert part.cause.failure is CheckFailure.WORK
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="there is no Node here")
+@pytest.mark.parametrize("line", ["require('own')", "import('own')"])
+def test_node_tells_which_code_of_the_checkout_it_loaded(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.setattr(CheckHold, "_jail", None)
+    for top in (ground.checkout, ground.work):
+        (top / "packages/own").mkdir(parents=True)
+        (top / "packages/own/index.js").write_text("module.exports = 1;\n")
+    (ground.work / "node_modules").mkdir()
+    link = ground.work / "node_modules/own"
+
+    link.symlink_to("../packages/own")
+    from_tree = ground.run(f'node -e "{line}"', {})
+    link.unlink()
+    link.symlink_to(ground.checkout / "packages/own")
+    from_checkout = ground.run(f'node -e "{line}"', {})
+
+    assert (from_tree.exit_code, from_tree.outside) == (0, ())
+    assert (from_checkout.exit_code, from_checkout.outside) == (0, ("packages/own/index.js",))

@@ -173,7 +173,8 @@ def failures_page() -> str:
         "check whose output shows a failed assertion.",
         "*package*: the output says that a module or package is missing which the project's own files "
         "(`pyproject.toml`, `requirements.txt`, `package.json`, `Gemfile` …) declare, which the check itself names "
-        "(`python3 -m pytest`), or which the tree has in `src/` and nobody installed. What the work uses and does not "
+        "(`python3 -m pytest`), which the tree has in `src/` and nobody installed, or which Python "
+        "has as a link to your checkout. What the work uses and does not "
         "declare is the work's. *port* and *disk*: the output says so, and shows no failed assertion. Before a check "
         "of the class *tool* or *package* is repeated, the setup command runs again. *killed*: in the sandbox also an "
         "exit code by which a shell tells a signal, such as 137.",

@@ -19,7 +19,7 @@ from drumline.core.checkenv import LISTS, CheckEnv
 from drumline.isolation.homes import LOGINS, find_homes, find_records, find_sealed
 from drumline.isolation.scratch import open_temp
 from drumline.isolation.transcripts import OWN
-from drumline.ports.jail import Bounds
+from drumline.ports.jail import Bounds, Outside
 from drumline.ports.processes import Ended, Job
 from drumline.record import replace
 
@@ -95,6 +95,14 @@ class CheckHold:
         """The job without ways into the checkout; credentials stay, for what is installed may need them."""
         environment = self._environment
         return self._strip(job, [name for name in environment.unset if name not in environment.withheld])
+
+    def find_outside(self, folder: Path) -> Outside | None:
+        """The checkout, unless a check works in it; worktrees in it, and what is lent of it, are not meant."""
+        ground = self._find_ground(folder)
+        if ground == self._checkout:
+            return None
+        lent = [ground, self._common, *(place.resolve() for place in find_homes(self._folders))]
+        return Outside(checkout=self._checkout, lent=[place for place in lent if place != self._checkout])
 
     def links(self) -> bool:
         """Whether there is a jail, which can show one path in place of another."""

@@ -103,7 +103,7 @@ def _list_suspects(checks: Sequence[Check], state: StepState, *, last: bool) -> 
     What is held out is about all of the plan: the `last` step has to pass it.
     """
     shared = {CONFIGURED} if last else SHARED
-    failing = [number for number, verdict in sorted(state.verdicts.items()) if verdict.ended.exit_code != 0]
+    failing = [number for number, verdict in sorted(state.verdicts.items()) if verdict.ended.failed]
     own = any(checks[number].source not in shared for number in failing)
     return [] if own or len(state.faults()) < len(failing) else failing
 

@@ -82,7 +82,7 @@ def _judge_head(orders: Orders, state: StepState) -> Compare | Verdict:
     What a step's own check says there is for a person to accept: a later step may have been meant to change it. The
     others must pass, unless they failed before the run; what is held out must pass in any case.
     """
-    failing = [n for n, verdict in sorted(state.verdicts.items()) if verdict.ended.exit_code != 0]
+    failing = [n for n, verdict in sorted(state.verdicts.items()) if verdict.ended.failed]
     if orders.before is None or state.hindered is not None:
         return Verdict.FAILED if failing else Verdict.PASSED
     shared = [n for n in failing if orders.checks[n].source == CONFIGURED]

@@ -64,14 +64,25 @@ def tell_altered(command: str, names: Iterable[str]) -> str:
     return f"the check `{command}` changes the tree, so it proves nothing; files restored: {name_some(names)}"
 
 
+def tell_outside(command: str, names: Iterable[str]) -> str:
+    """What to say of code that a check loaded from the checkout."""
+    return (
+        f"the check `{command}` was not run on the work: it loaded code of your checkout ({name_some(names)}); "
+        "configure a setup command, so that it finds the code of the tree that it judges"
+    )
+
+
 def tell_left(named: str) -> str:
     """What to say of processes that could not be ended."""
     return f"what it started could not be ended and may still be at work: {named}"
 
 
-def tell_check(command: str, *, created: Sequence[str], altered: Sequence[str], left: str) -> list[str]:
-    """What to say of a check that left or changed something."""
-    told = [tell_created(command, created)] if created else []
+def tell_check(
+    command: str, *, created: Sequence[str], altered: Sequence[str], left: str, outside: Sequence[str] = ()
+) -> list[str]:
+    """What to say of a check that left or changed something, or judged something else."""
+    told = [tell_outside(command, outside)] if outside else []
+    told += [tell_created(command, created)] if created else []
     told += [tell_altered(command, altered)] if altered else []
     return told + ([tell_left(left)] if left else [])
 

@@ -50,10 +50,14 @@ _OWN_NAME = re.compile(r"^\s*\"?name\"?\s*[=:].*$|\bapp:\s*:\w+", re.MULTILINE)
 
 
 class Missing(Record):
-    """A package that was not found, and the line that says so; without a name a tool asked for an installation."""
+    """A package that was not found, and the line that says so; without a name a tool asked for an installation.
+
+    `part` says that only a module in it was not found.
+    """
 
     line: str
     name: str = ""
+    part: bool = False
 
 
 def find_missing(output: str) -> list[Missing]:
@@ -62,7 +66,7 @@ def find_missing(output: str) -> list[Missing]:
     for pattern in (_PYTHON, _NODE, _RUBY):
         for match in pattern.finditer(output):
             line = match[0].strip()
-            found[line] = Missing(line=line, name=_name_package(match["name"]))
+            found[line] = Missing(line=line, name=_name_package(match["name"]), part="." in match["name"])
     return [*{one.name or one.line: one for one in reversed(found.values())}.values()][::-1]
 
 
@@ -73,15 +77,18 @@ def list_own_places(name: str) -> Iterator[str]:
         yield f"{folder}{name}.py"
 
 
-def is_foreign(missing: Missing, *, command: str, declared: str, own: Collection[str]) -> bool:
+def is_foreign(missing: Missing, *, command: str, declared: str, own: Collection[str], linked: bool = False) -> bool:
     """Whether a missing package is not the work's failure.
 
-    `declared` is the text of the manifests, `own` are those of the module's own places that the work tree has.
+    `declared` is the text of the manifests, `own` are those of the module's own places that the work tree has. `linked`
+    says that packages of the project are found by a link that does not lead to the work tree.
     """
     if not missing.name:
         return True
     if own:
-        return all(place.startswith(tuple(f"{source}/" for source in SOURCES)) for place in own)
+        return (linked and not missing.part) or all(
+            place.startswith(tuple(f"{source}/" for source in SOURCES)) for place in own
+        )
     asked_for = re.search(rf"-m\s+{re.escape(missing.name)}\b", command)
     return bool(asked_for) or is_declared(missing.name, declared)
 

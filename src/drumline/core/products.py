@@ -54,6 +54,7 @@ _TOOL_FOLDERS = frozenset(
         "venv",
     }
 )
+_PACKAGES = frozenset({"dist-packages", "site-packages"})
 _TOOL_ENDINGS = (".egg-info", ".dist-info")
 _TOOL_FILES = (".log", ".o", ".pid", ".pyo", ".swp", ".tmp", ".tsbuildinfo", ".DS_Store", ".eslintcache")
 
@@ -71,6 +72,11 @@ def is_tool_folder(path: str) -> bool:
     """Whether a folder, or one above it, holds dependencies or a cache of a tool, as everybody knows by its name."""
     parts = path.rstrip("/").split("/")
     return not _TOOL_FOLDERS.isdisjoint(parts) or any(part.endswith(_TOOL_ENDINGS) for part in parts)
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file of a repository is code of others that was installed there."""
+    return is_tool_folder(path.rpartition("/")[0]) or not _PACKAGES.isdisjoint(path.split("/"))
 
 
 def stays(ignored: Iterable[str]) -> bool:

@@ -205,7 +205,7 @@ class StepFinished(Event):
     """A step needs no more driving: done, blocked, failed or skipped. One small event per finished step.
 
     `failure` is the class of check failure that blocks it, if that is the machine's and not the work's; `void` are the
-    checks that passed but change the tree.
+    checks that passed but change the tree, `outside` those that loaded code of the checkout in its place.
     `attempts`, `fixes`, `lost` attempts and `usage` are those of all its rounds.
     `unchanged` says that nothing landed but what was there when its agent began, or ignore files: whatever its checks
     say, that proves nothing. `hidden` are files that the plan asks for and that did not land, because git ignores
@@ -238,6 +238,7 @@ class StepFinished(Event):
     lost: int = 0
     unchanged: bool = False
     void: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ def tell_silence(ended: CheckEnded, before: Iterable[Compared], *, touched: bool
     they decide about tests that are gone.
     """
     before = list(before)
-    if ended.exit_code != 0:
+    if ended.exit_code != 0 or ended.outside:
         return ""
     report = ended.report
     if report is not None and not report.complete:

@@ -169,9 +169,10 @@ class CheckEnded(Event):
 
     `failure` is the class of a failing one (`core/checkfailure.py`), `evidence` the line that shows it. `created` are
     files that it left and that were removed, `altered` those that it changed and that were restored: if it passed
-    nevertheless, it is void. `left` names processes of it that could not be ended. `report` is what its test runners
-    told, None if there was none that tells. `judge` is a digest of the files that decide, `environment` one of what it
-    ran in, `log_digest` one of its log: a proof says what it is.
+    nevertheless, it is void. `outside` are files of the checkout that it loaded as code in place of the tree: whatever
+    it said is not about the work, so that it was not run. `left` names processes of it that could not be ended.
+    `report` is what its test runners told, None if there was none that tells. `judge` is a digest of the files that
+    decide, `environment` one of what it ran in, `log_digest` one of its log: a proof says what it is.
     """
 
     check: int
@@ -191,6 +192,21 @@ class CheckEnded(Event):
     judge: str = ""
     environment: str = ""
     log_digest: str = ""
+    outside: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it says that something is wrong, with the work or with this machine."""
+        return self.exit_code != 0 and not self.outside
+
+    @property
+    def is_void(self) -> bool:
+        """Whether it counts as tried and proves nothing: it changed the tree, or judged another one."""
+        return bool(self.outside) or (self.exit_code == 0 and bool(self.altered))
+
+    def tell_void(self) -> str:
+        """Why that is so."""
+        return f"{'loaded code of your checkout' if self.outside else 'changes the tree'} ({self.command})"
 
 
 class ComparisonStarted(Event):

@@ -211,7 +211,9 @@ def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
     state.verdicts[event.check] = Verdict(ended=event, runs=known.runs + 1 if known else 1)
     state.tree = event.tree_after
     state.seconds += event.seconds
-    told = tell_check(event.command, created=event.created, altered=event.altered, left=event.left)
+    told = tell_check(
+        event.command, created=event.created, altered=event.altered, left=event.left, outside=event.outside
+    )
     state.notices = tuple(dict.fromkeys((*state.notices, *told)))[-MOST_NOTICES:]
 
 

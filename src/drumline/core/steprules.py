@@ -390,8 +390,8 @@ def tell_verdict(orders: Orders, state: StepState) -> str:
     inherited = ", ".join(orders.checks[number].command for number in found)
     if inherited:
         return f"breaks nothing, but fails what failed before ({inherited})"
-    void = ", ".join(ended.command for ended in state.void())
-    return f"is not proved: its check changes the tree ({void})" if void else gates.PASSED
+    void = state.void()
+    return f"is not proved: its check {void[0].tell_void()}" if void else gates.PASSED
 
 
 def explain_rejection(comment: str) -> str:

@@ -144,7 +144,7 @@ class StepState(Attempts):
 
     def failing(self) -> tuple[ev.CheckEnded, ...]:
         """Checks that did not pass on the tree as it is, in order."""
-        return tuple(v.ended for _, v in sorted(self.verdicts.items()) if v.ended.exit_code != 0)
+        return tuple(v.ended for _, v in sorted(self.verdicts.items()) if v.ended.failed)
 
     def faults(self) -> tuple[ev.CheckEnded, ...]:
         """Failing checks that say something about the work: those that go back to the agent."""
@@ -157,8 +157,8 @@ class StepState(Attempts):
         return failing[0] if failing and not self.faults() else None
 
     def void(self) -> tuple[ev.CheckEnded, ...]:
-        """Checks that passed and changed the tree: they count as tried and prove nothing."""
-        return tuple(v.ended for _, v in sorted(self.verdicts.items()) if v.ended.exit_code == 0 and v.ended.altered)
+        """Checks that count as tried and prove nothing: they changed the tree, or judged another one."""
+        return tuple(v.ended for _, v in sorted(self.verdicts.items()) if v.ended.is_void)
 
     @property
     def judged(self) -> Judged:
@@ -169,6 +169,6 @@ class StepState(Attempts):
     def proves(self, check: int) -> bool:
         """Whether the check passed on exactly the tree as it is now, and left it alone."""
         found = self.verdicts.get(check)
-        if found is None or found.ended.exit_code != 0 or found.ended.altered:
+        if found is None or found.ended.exit_code != 0 or found.ended.is_void:
             return False
         return found.ended.tree == found.ended.tree_after == self.tree

@@ -6,16 +6,24 @@ The rule: the report lies outside of the workspace, and a check runs the same if
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from drumline.core.products import is_installed
 from drumline.core.testids import FAILED, PASSED, SKIPPED, name_file
+from drumline.engine.products import spell_path
+from drumline.ports.jail import Outside
 from drumline.record import Record, field
 
 MOST_BYTES = 64_000_000
 LINES = "lines"
 WATCHED = "DRUMLINE_LINES"
+OUTSIDE = "outside"
+LOADED = "DRUMLINE_OUTSIDE"
+MOST_STRAYED = 20
+"""How many files of the checkout the journal keeps."""
 _WORST = {PASSED: 0, SKIPPED: 1, FAILED: 2}
 
 
@@ -24,6 +32,16 @@ class Outcomes(Record):
 
     tests: Mapping[str, str] = field(default_factory=dict)
     complete: bool = True
+
+
+class Strayed(Record):
+    """What a check found outside of the tree that it judges: first-party files of the checkout that it loaded.
+
+    `linked` says that an installed package leads there.
+    """
+
+    loaded: tuple[str, ...] = ()
+    linked: bool = False
 
 
 def read_outcomes(folder: Path) -> Outcomes | None:
@@ -74,6 +92,37 @@ def read_lines(folder: Path, files: Sequence[str]) -> dict[str, list[int]]:
         if path in files and number.isdecimal():
             found.setdefault(path, set()).add(int(number))
     return {path: sorted(lines) for path, lines in found.items()}
+
+
+def watch_outside(folder: Path, outside: Outside | None) -> dict[str, str]:
+    """The variables by which runtimes tell which code of the checkout they load; none if that is judged itself."""
+    if outside is None:
+        return {}
+    place = folder / OUTSIDE
+    place.mkdir()
+    (place / "checkout").write_bytes(os.fsencode(outside.checkout))
+    return {LOADED: str(place)}
+
+
+def read_outside(folder: Path, outside: Outside | None) -> Strayed:
+    """What was loaded from the checkout, but for packages of others in it and for what is lent."""
+    found: dict[str, list[str]] = {"loaded": [], "linked": []}
+    for file in sorted((folder / OUTSIDE).glob("*.code")) if outside is not None else ():
+        with suppress(OSError):
+            for line in os.fsdecode(file.read_bytes()[:MOST_BYTES]).splitlines():
+                word, _, path = line.partition(" ")
+                found.setdefault(word, []).append(path)
+    loaded = [_cut(path, outside) for path in found["loaded"]] if outside is not None else []
+    own = sorted({path for path in loaded if path and not is_installed(path)})
+    return Strayed(loaded=tuple(own[:MOST_STRAYED]), linked=bool(found["linked"]))
+
+
+def _cut(path: str, outside: Outside) -> str:
+    """The path in the checkout; empty if it is elsewhere, or lent."""
+    place = Path(path)
+    if not place.is_relative_to(outside.checkout) or any(place.is_relative_to(one) for one in outside.lent):
+        return ""
+    return spell_path(str(place.relative_to(outside.checkout)))
 
 
 def _name(log: Path) -> Path:

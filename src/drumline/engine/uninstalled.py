@@ -13,15 +13,18 @@ from drumline.core.missing import MANIFESTS, find_missing, is_foreign, leave_own
 MOST_BYTES = 2_000_000
 
 
-def find_uninstalled(command: str, output: str, folder: Path) -> str:
-    """The line about a missing package that is not the work's failure; empty if all that is missing is the work's."""
+def find_uninstalled(command: str, output: str, folder: Path, *, linked: bool = False) -> str:
+    """The line about a missing package that is not the work's failure; empty if all that is missing is the work's.
+
+    `linked` says that a package is installed as a link to the checkout, where a check does not look.
+    """
     missing = find_missing(output)
     if not missing:
         return ""
     declared = "\n".join(leave_own_name(name, _read(folder / name)) for name in MANIFESTS)
     for one in missing:
         own = [place for place in list_own_places(one.name) if one.name and (folder / place).exists()]
-        if not is_foreign(one, command=command, declared=declared, own=own):
+        if not is_foreign(one, command=command, declared=declared, own=own, linked=linked):
             return ""
     return missing[0].line
 

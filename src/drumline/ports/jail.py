@@ -39,6 +39,13 @@ class Wrapper(Protocol):
         ...
 
 
+class Outside(Record):
+    """The person's checkout, whose code is not the one that is judged; what is `lent` of it may be loaded."""
+
+    checkout: Path
+    lent: Sequence[Path] = ()
+
+
 class Hold(Protocol):
     """How checks are held."""
 
@@ -48,6 +55,10 @@ class Hold(Protocol):
 
     def strip(self, job: Job) -> Job:
         """The job without ways by which code of the person's checkout is found."""
+        ...
+
+    def find_outside(self, folder: Path) -> Outside | None:
+        """The checkout, if a job in this folder is not to load code of it; None if it is what is judged there."""
         ...
 
     def was_killed(self, ended: Ended) -> bool:
@@ -70,6 +81,10 @@ class NoHold:
     def strip(self, job: Job) -> Job:
         """The job as it is."""
         return job
+
+    def find_outside(self, folder: Path) -> Outside | None:
+        """Nobody knows a checkout."""
+        return None
 
     def was_killed(self, ended: Ended) -> bool:
         """Whether it says so."""

@@ -93,6 +93,8 @@ def explain_doubt(finished: StepFinished) -> str:
         return finished.reason or "landed, but it has no checks that could prove it"
     if finished.checks_passed < finished.checks_total:
         void = f" ({name_some(map(flatten, finished.void))} changes the tree)" if finished.void else ""
+        if finished.outside:
+            void = f" ({name_some(map(flatten, finished.outside))} loaded code of your checkout: configure setup)"
         some = f"only {finished.checks_passed}" if finished.checks_passed else "none"
         return f"landed, but {some} of its {finished.checks_total} checks could be run{void}"
     return "landed with another tree than the one that its checks ran on"

@@ -24,7 +24,15 @@ _AROUND = 1
 def describe_check(ended: CheckEnded) -> list[str]:
     """The check for people: its command, how it ended, and the line that says why it failed."""
     code = ended.exit_code
-    how = "could not be run" if code is None else "passed" if code == 0 else f"failed with exit code {code}"
+    how = (
+        "not run on the work"
+        if ended.outside
+        else "could not be run"
+        if code is None
+        else "passed"
+        if code == 0
+        else f"failed with exit code {code}"
+    )
     told = [f"$ {flatten(ended.command)}", f"{how} in {duration(ended.seconds)}"]
     return [*told, *([f"{ended.failure}: {flatten(ended.evidence)}"] if ended.failure and ended.evidence else [])]
 

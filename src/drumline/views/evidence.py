@@ -4,6 +4,7 @@ that was not executed is said to be so."""
 from __future__ import annotations
 
 from drumline.core.heldout import HIDDEN, SHOWN
+from drumline.core.leftovers import name_some
 from drumline.core.orders import orders_for
 from drumline.core.plan import Step
 from drumline.core.proof import Against, Colour, Compared
@@ -24,10 +25,14 @@ _TREES = {
 _SOURCES = {HIDDEN: "held out", SHOWN: "held out, not hidden from its agents"}
 
 
+SETUP = "    configure a setup command, so that it finds the code of the tree that it judges"
+
+
 class Evidence(Record):
     """One check of a step: how it ended on the work, None if it has not, and what it says about other trees.
 
-    `report` is what its test runners told of the work, None if they tell nothing.
+    `report` is what its test runners told of the work, None if they tell nothing. `outside` are files of the checkout
+    that it loaded: then it says nothing about the work.
     """
 
     command: str
@@ -41,6 +46,7 @@ class Evidence(Record):
     judge: str = ""
     environment: str = ""
     log_digest: str = ""
+    outside: tuple[str, ...] = ()
     compared: tuple[tuple[Against, Compared], ...] = ()
 
 
@@ -57,6 +63,7 @@ def list_evidence(run: RunState, step: Step, state: StepState | None) -> tuple[E
                 command=check.command,
                 source=check.source,
                 exit_code=ended.exit_code if ended else None,
+                outside=ended.outside if ended else (),
                 was_run=ended is not None,
                 seconds=ended.seconds if ended else 0.0,
                 log=ended.log if ended else "",
@@ -76,6 +83,8 @@ def evidence_lines(found: Evidence) -> list[str]:
     lines = [f"check ({_SOURCES.get(found.source, found.source)}): {flatten(found.command)}"]
     if not found.was_run:
         return [*lines, "  not run"]
+    if found.outside:
+        return [*lines, f"  not run: it loaded code of your checkout ({name_some(map(flatten, found.outside))})", SETUP]
     word = "passes" if found.exit_code == 0 else "fails" if found.exit_code is not None else "could not be run"
     lines.append(
         f"  on the work: {word} in {duration(found.seconds)}, {_tell_tests(found.report)}{_tell_log(found.log)}"
@@ -95,6 +104,7 @@ def evidence_json(found: Evidence) -> dict[str, object]:
         "source": found.source,
         "run": found.was_run,
         "exit_code": found.exit_code,
+        "outside": list(found.outside),
         "seconds": found.seconds,
         "log": found.log or None,
         "tests": _count_tests(found.report),

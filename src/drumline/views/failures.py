@@ -72,7 +72,7 @@ def _describe(event: ev.Event) -> tuple[str, str, str] | None:
     match event:
         case ev.AttemptEnded() if event.failure:
             return f"attempt {event.attempt}", event.failure, event.message
-        case ev.CheckEnded() if event.exit_code != 0:
+        case ev.CheckEnded() if event.failed:
             why = event.evidence or event.output.rstrip().rpartition("\n")[2]
             return f"check {flatten(event.command, 80)}", event.failure or "failed", why
         case ev.WorkspaceFailed():
@@ -88,7 +88,7 @@ def _resolve(run: RunState, step: StepId, event: ev.Event, after: Sequence[ev.Ev
     """What came of a failure: the check passed later, another attempt was made, or how the step ended."""
     if isinstance(event, ev.CheckEnded):
         again = [later for later in after if isinstance(later, ev.CheckEnded) and later.check == event.check]
-        if again and again[-1].exit_code == 0:
+        if again and not again[-1].failed:
             return _tell_next(run, after, "passed later")
     finished = run.finished.get(step)
     ended = f"the step is {finished.state.value}" if finished is not None else OPEN

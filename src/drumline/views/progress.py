@@ -325,7 +325,7 @@ def _attempt_ended(scene: _Scene, event: ev.AttemptEnded) -> Told | None:
 
 
 def _check_ended(scene: _Scene, event: ev.CheckEnded) -> Told | None:
-    if event.exit_code == 0:
+    if not event.failed:
         return _left_behind(scene, event)
     command = flatten(event.command, LONGEST_COMMAND)
     data: dict[str, object] = {"step": scene.step, "check": event.check + 1, "command": event.command}
@@ -340,10 +340,10 @@ def _check_ended(scene: _Scene, event: ev.CheckEnded) -> Told | None:
 
 
 def _left_behind(scene: _Scene, event: ev.CheckEnded) -> Told | None:
-    """What a check that passed did to the tree; it says each name once in a run."""
+    """What a check that did not fail did to the tree; it says each name once in a run."""
     created = [name for name in event.created if name not in scene.progress.named]
     scene.progress.named.update(created)
-    told = tell_check(event.command, created=created, altered=event.altered, left=event.left)
+    told = tell_check(event.command, created=created, altered=event.altered, left=event.left, outside=event.outside)
     if not told:
         return None
     data = {"step": scene.step, "check": event.check + 1, "notices": told}

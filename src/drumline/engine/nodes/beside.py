@@ -129,6 +129,6 @@ class _Runs:
                     shown=show_held_out(work.orders, number),
                 )
                 await work.kit.workspaces.clean(stand.id, self._tree, base=base)
-                if checked.cause is None or is_work(checked.cause.failure.value):
+                if not checked.outside and (checked.cause is None or is_work(checked.cause.failure.value)):
                     work.tools.bases.keep(key, BaseRun(checked=checked, log=log))
             self._busy = False

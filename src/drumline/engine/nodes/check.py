@@ -17,7 +17,7 @@ from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, FailedC
 from drumline.core.flow.model import CheckNode, Json
 from drumline.core.flow.outcome import Outcome
 from drumline.core.ids import Tree
-from drumline.core.leftovers import sort_changes, tell_left
+from drumline.core.leftovers import sort_changes, tell_left, tell_outside
 from drumline.core.orders import Orders
 from drumline.core.steprules import explain_kills
 from drumline.core.stepstate import StepState
@@ -33,7 +33,15 @@ from drumline.engine.nodes.visit import Visit
 from drumline.engine.nodes.workspace import set_up
 from drumline.engine.products import spell_path
 from drumline.engine.reporters import lead_reporters
-from drumline.engine.reports import Outcomes, keep_outcomes, read_lines, read_outcomes, watch_lines
+from drumline.engine.reports import (
+    Outcomes,
+    keep_outcomes,
+    read_lines,
+    read_outcomes,
+    read_outside,
+    watch_lines,
+    watch_outside,
+)
 from drumline.engine.stage import Stand
 from drumline.engine.uninstalled import find_uninstalled
 from drumline.errors import ChildKilled
@@ -55,7 +63,7 @@ class Checked(Record):
     """How a check ended; `cause` is None if it passed, `left` names processes of it that could not be ended.
 
     `outcomes` are its tests, None if it has no runner that tells; `lines` are those that it executed of files that
-    were asked about.
+    were asked about. `outside` are files of the checkout that it loaded as code, in place of the tree that it judges.
     """
 
     exit_code: int | None
@@ -66,6 +74,7 @@ class Checked(Record):
     outcomes: Outcomes | None = None
     lines: Mapping[str, Sequence[int]] = field(default_factory=dict)
     environment: str = ""
+    outside: tuple[str, ...] = ()
 
     @property
     def report(self) -> Report | None:
@@ -90,12 +99,15 @@ async def run_check(
 
     `lines` are files of Python of which it is asked which lines are executed. What is `shown` no other check can read.
     """
+    outside = hold.find_outside(folder)
     with open_scratch(log.with_name(f"{log.stem}-ids.tmp")) as reports:
-        told = lead_reporters(reports, {**env, **watch_lines(reports, lines)}, root=folder)
+        watched = {**watch_lines(reports, lines), **watch_outside(reports, outside)}
+        told = lead_reporters(reports, {**env, **watched}, root=folder)
         job = Job(argv=["bash", "-c", command], cwd=folder, log=log, timeout=timeout, env=told)
         with hold.hold(job, scratch=reports, shown=shown) as held:
             ended, environment = await processes.run(held), digest_environment(held)
         outcomes, executed = read_outcomes(reports), read_lines(reports, lines)
+        strayed = read_outside(reports, outside)
     if outcomes is not None:
         keep_outcomes(log, outcomes)
     output = ended.output or ended.message
@@ -104,7 +116,7 @@ async def run_check(
     exit_code = TIMED_OUT if ended.timed_out else ended.exit_code
     names = tuple(dict.fromkeys(PurePosixPath(file).name for file in files))
     failed = FailedCheck(command=command, exit_code=exit_code, output=output, folder=str(folder), names=names)
-    uninstalled = find_uninstalled(command, output, folder) if exit_code else ""
+    uninstalled = find_uninstalled(command, output, folder, linked=strayed.linked) if exit_code else ""
     failed = replace(failed, killed=hold.was_killed(ended), timed_out=ended.timed_out, uninstalled=uninstalled)
     return Checked(
         exit_code=exit_code,
@@ -115,6 +127,7 @@ async def run_check(
         outcomes=outcomes,
         lines=executed,
         environment=environment,
+        outside=strayed.loaded,
     )
 
 
@@ -188,11 +201,12 @@ def _end(command: cmd.RunCheck, tree: Tree, found: Checked, *, secret: bool) -> 
         tree_after=tree,
         exit_code=found.exit_code,
         seconds=round(found.seconds, 3),
-        failure=found.cause.failure.value if found.cause else "",
+        failure=found.cause.failure.value if found.cause and not found.outside else "",
         evidence=found.cause.evidence if found.cause and not secret else "",
         left=found.left,
         report=found.report,
         environment=found.environment,
+        outside=found.outside,
     )
 
 
@@ -249,6 +263,10 @@ async def run_checks(node: CheckNode, visit: Visit, processes: Processes, scene:
         found = await runner.run(command, number)
         left = await find_leftovers(watch, command, scene.warn)
         cause = found.cause
+        if found.outside:
+            scene.warn(tell_outside(command, found.outside))
+            results.append(_describe(name, command, found) | {"state": "not run", "changed": list(left.altered)})
+            continue
         if cause is not None and not is_work(cause.failure.value):
             reason = _explain(cause, command)
             return Outcome(blocked=reason, failure_class=cause.failure.value, notices=tuple(runner.notices))

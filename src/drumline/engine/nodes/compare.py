@@ -71,7 +71,11 @@ async def act(work: StepWork, command: cmd.Compare, state: StepState) -> Note:
         attempt=state.attempts,
         base=known(state.base),
         logs={number: verdict.ended.log for number, verdict in state.verdicts.items()},
-        passed=frozenset(number for number, verdict in state.verdicts.items() if verdict.ended.exit_code == 0),
+        passed=frozenset(
+            number
+            for number, verdict in state.verdicts.items()
+            if verdict.ended.exit_code == 0 and not verdict.ended.outside
+        ),
     )
     return Note(step=[await comparison.make(command.against, command.checks)])
 
@@ -169,6 +173,8 @@ class Comparison(Record):
 
     async def _paint(self, checked: Checked, here: Tests | None, *, explains: bool) -> tuple[Colour, str]:
         """The colour; `explains` says that it shows what the work did, so that nothing but the work may make it red."""
+        if checked.outside:
+            return Colour.UNKNOWN, f"it loaded code of your checkout: {checked.outside[0]}"
         shown = Shown(
             exit_code=checked.exit_code,
             failure=checked.cause.failure.value if checked.cause else "",

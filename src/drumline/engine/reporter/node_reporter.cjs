@@ -151,6 +151,8 @@ function joinVitest() {
   globalThis[SHARED] = begin;
 }
 
+require("./node_outside.cjs");
+
 if (process.env[FOLDER] && require("worker_threads").isMainThread) {
   for (const reach of [hookJest, joinVitest, () => restartNodeTest(process.env[FOLDER])]) {
     try {

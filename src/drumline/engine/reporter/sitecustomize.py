@@ -29,4 +29,9 @@ if sys.version_info >= (3, 8) and os.environ.get("DRUMLINE_LINES"):
         __import__("drumline_lines").install()
     except Exception:
         pass
+if sys.version_info >= (3, 8) and os.environ.get("DRUMLINE_OUTSIDE"):
+    try:
+        __import__("drumline_outside").install()
+    except Exception:
+        pass
 _give_way()  # type: ignore[no-untyped-call]
