@@ -155,6 +155,31 @@ def test_cancel_stops_a_live_run_and_its_agent(user: User) -> None:
     assert "status: ready\n" in user.file("step-1")
 
 
+def test_pause_lets_the_agent_end_and_resume_goes_on_from_there(user: User) -> None:
+    home = user.folder / "home"
+    hold = "touch $HOME/started; while [ ! -e $HOME/go ]; do sleep 0.05; done; touch step-1.txt"
+    user.play({"match": {"step": "step-1"}, "run": hold})
+    process = user.start("run", PLAN, "--agent", SCRIPTED, "--step", "step-1")
+    wait_for((home / "started").exists, "the agent did not start")
+
+    paused = user.drumline("pause", "--reason", "lunch")
+    again = user.drumline("pause")
+    why = user.drumline("why")
+    (home / "go").touch()
+    said = process.communicate()[1]
+    status = user.status()
+    idle = user.drumline("pause")
+    resumed = user.drumline("resume")
+
+    assert (paused.code, again.code, idle.code) == (0, 3, 3)
+    assert "drumline resume" in idle.err
+    assert why.code == 0
+    assert (process.returncode, status["state"]) == (2, "parked"), said
+    assert "lunch" in str(status["reason"])
+    assert resumed.code == 0, resumed.text
+    assert status["steps"][0]["attempts"] == user.status()["steps"][0]["attempts"] == 1  # type: ignore[index]
+
+
 def test_runs_lists_the_newest_first_and_a_run_may_be_named_by_its_end(user: User) -> None:
     user.run("--step", "step-1")
     first = user.status()["run"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
 
-from drumline.core.events import CheckEnded, MutantsEnded, MutantsStarted, StepFinished, StepLanded
+from drumline.core.events import CheckEnded, MutantsEnded, MutantsStarted, PauseRequested, StepFinished, StepLanded
 from drumline.core.ids import FINAL, DriverId, StepId
 from drumline.core.mutants import Mutation
 from drumline.core.plan import Status
@@ -16,6 +17,7 @@ from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.words import Mutants
 from drumline.errors import GitError
+from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.journal import Message
 from drumline.testing.workspaces import FakeWorkspaces
 
@@ -79,6 +81,55 @@ def test_a_parallel_run_ends_the_same_wherever_the_process_dies(tmp_path: Path, 
     world.die_at(nth, when=when)
 
     run = world.drive_through()
+
+    assert_as_if_nothing_happened(world, run)
+
+
+PAUSED = 42
+"""With the pause, the park, the resume, and what giving a step back and claiming it again take."""
+
+
+def is_heard(world: World) -> bool:
+    return any(isinstance(recorded.event, PauseRequested) for recorded in world.store.tail(RUN))
+
+
+def build_paused(folder: Path) -> World:
+    """The four steps one after the other, paused by a person while the second is worked on for the first time."""
+    world = build(folder, mode="sequential")
+
+    class Pausing(WritingAgent):
+        async def work(self, assignment: Assignment) -> Outcome:
+            if assignment.step == "b" and assignment.attempt == 1 and not is_heard(world):
+                if not world.store.unread(RUN):
+                    world.say(Message(kind="pause", by="ann"))
+                while not is_heard(world):  # noqa: ASYNC110 - a journal tells no event
+                    await anyio.sleep(0.001)
+            return await WritingAgent.work(self, assignment)
+
+    world.agent = Pausing({"b": 1})
+    return world
+
+
+def test_the_enumeration_covers_the_appends_of_a_pause(tmp_path: Path) -> None:
+    world = build_paused(tmp_path)
+
+    parked = world.drive().parked
+    run = world.drive()
+
+    assert parked
+    assert_as_if_nothing_happened(world, run)
+    assert world.store.appends == PAUSED
+
+
+@pytest.mark.parametrize(("nth", "when"), list_deaths(PAUSED))
+def test_a_run_that_was_paused_ends_the_same_wherever_the_process_dies(tmp_path: Path, nth: int, when: str) -> None:
+    world = build_paused(tmp_path)
+    world.die_at(nth, when=when)
+
+    for _ in range(3):
+        run = world.drive_through()
+        if run.ended is not None:
+            break
 
     assert_as_if_nothing_happened(world, run)
 

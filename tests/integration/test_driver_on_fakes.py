@@ -13,7 +13,7 @@ import pytest
 from tests.integration.worlds import RUN, Died, World, WritingAgent, small_plan, step
 
 from drumline.core import events as ev
-from drumline.core.ids import Commit, DriverId, RunId, StepId, Stream, Token, Tree
+from drumline.core.ids import Commit, DriverId, GateId, RunId, StepId, Stream, Token, Tree
 from drumline.core.plan import RUN_WALKS, Marks, Problem, Reading, Status, Step
 from drumline.core.state import RunState
 from drumline.core.words import StepEnd
@@ -121,6 +121,16 @@ def saying(world: World, kind: str, subject: str = "", value: str = "") -> Hook:
     return hook
 
 
+def pausing(world: World) -> Hook:
+    """Let a person pause the run during an attempt, and a driver hear it before that ends."""
+
+    async def hook(assignment: Assignment) -> None:
+        world.say(Message(kind="pause", by="ann"))
+        await until(lambda: any(isinstance(r.event, ev.PauseRequested) for r in world.store.tail(RUN)))
+
+    return hook
+
+
 async def drive_all(world: World, *drivers: Driver) -> list[RunState]:
     """Let these drivers drive at once; deaths stay their own."""
     ended: list[RunState] = []
@@ -161,6 +171,44 @@ def test_cancel_stops_agents_gives_steps_back_and_ends_the_run(tmp_path: Path) -
     assert not world.store.held(RUN)
     assert not world.store.unread(RUN)
     assert world.workspaces.log() == []
+
+
+def test_a_pause_lets_the_node_at_work_end_and_begins_nothing_new_until_it_is_resumed(tmp_path: Path) -> None:
+    world = world_of(tmp_path, *CHAIN)
+    hooked(world)["a1"] = pausing(world)
+
+    paused = world.drive()
+    kinds = [type(recorded.event) for recorded in world.store.tail(RUN)]
+    marks = statuses(world)
+    resumed = world.drive()
+
+    assert (paused.parked, paused.parked_for) == (True, "paused by ann")
+    assert kinds.count(ev.AttemptEnded) == 1
+    assert ev.CheckStarted not in kinds
+    assert ev.WorkLost not in kinds
+    assert marks == {"a": Status.READY, "b": Status.READY}
+    assert state_of(resumed) == "done"
+    assert attempts(world) == ["a1", "b1"]
+    assert [finished.lost for finished in resumed.finished.values()] == [0] * len(resumed.finished)
+
+
+def test_an_answer_that_comes_while_a_run_is_paused_does_not_drive_it_on(tmp_path: Path) -> None:
+    world = world_of(tmp_path, step("a"), step("b"), autonomy="verbose")
+    hooked(world)["b1"] = pausing(world)
+
+    def answer(_: int) -> None:
+        if any(isinstance(r.event, ev.RunParked) for r in world.store.tail(RUN)):
+            world.store.after = None
+            world.say(Message(kind="answer", subject="approve-a", value="approve"))
+
+    world.store.after = answer
+
+    paused = world.drive()
+
+    assert paused.parked
+    assert paused.answer(GateId("approve-a")) == "approve"
+    assert finished(paused) == {}
+    assert not world.store.unread(RUN)
 
 
 def test_a_step_in_work_is_stopped_and_skipped_and_the_rest_goes_on(tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ def history() -> list[ev.Event]:
         ev.StepDeferred(step=StepId("b"), until=50.0, reason="no quota"),
         ev.UsageCounted(step=StepId("b"), agent="x", usage={"input": 3.0, "cost_usd": 0.5}),
         ev.UsageCounted(step=StepId("b"), agent="", usage={"attempts": 1.0}),
+        ev.PauseRequested(by="kim", reason="lunch"),
         ev.RunParked(gates=(GateId("approve-b"),), until=50.0),
         ev.RunResumed(driver=DriverId("d-1")),
         finish("b", "blocked", reason="x"),

@@ -188,6 +188,17 @@ def test_a_cancelled_run_waits_for_claims_to_be_given_back_and_ends() -> None:
     assert commands(run) == [EndRun(state=RunEnd.CANCELLED, reason="enough")]
 
 
+def test_a_paused_run_waits_for_what_is_at_work_and_is_parked_until_it_is_resumed() -> None:
+    pause = ev.PauseRequested(by="ann", reason="lunch")
+    run = run_of(PAIR, pause, gate_for("g", "a"))
+    resumed = run_of(PAIR, pause, ev.RunParked(gates=()), ev.RunResumed(driver=DriverId("d")))
+
+    assert commands(run, around(claimed=["a"])) == [Wait(reason="pausing")]
+    assert commands(run) == [ParkRun(gates=(GateId("g"),), reason="paused by ann: lunch")]
+    assert commands(run_of(PAIR, pause, ev.CancelRequested())) == [EndRun(state=RunEnd.CANCELLED)]
+    assert commands(resumed) == claims("a", "b")
+
+
 # --- gates ------------------------------------------------------------------------------------------------------
 
 

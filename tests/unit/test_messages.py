@@ -7,7 +7,7 @@ from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
 
 from drumline.core import events as ev
 from drumline.core import gates
-from drumline.core.ids import GateId, StepId
+from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.state import RunState
 from drumline.core.words import Mode, RunEnd, StepEnd
 from drumline.engine.messages import outcome_of
@@ -66,6 +66,17 @@ def test_cancel_counts_once_and_not_after_the_end() -> None:
     assert outcome("cancel") == [cancel]
     assert outcome("cancel", cancel) == []
     assert outcome("cancel", ev.RunEnded(state=RunEnd.BLOCKED)) == []
+
+
+def test_pause_counts_once_and_only_while_the_run_goes_on() -> None:
+    pause = ev.PauseRequested(by="me", reason="why")
+
+    assert outcome("pause") == [pause]
+    assert outcome("pause", pause) == []
+    assert outcome("pause", ev.CancelRequested()) == []
+    assert outcome("pause", ev.RunParked(gates=())) == []
+    assert outcome("pause", ev.RunEnded(state=RunEnd.BLOCKED)) == []
+    assert outcome("pause", pause, ev.RunParked(gates=()), ev.RunResumed(driver=DriverId("d"))) == [pause]
 
 
 @pytest.mark.parametrize(

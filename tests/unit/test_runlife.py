@@ -73,6 +73,7 @@ EVENTS: list[ev.Event] = [
     ev.BranchSettled(how=Resettled.KEPT, new=COMMIT),
     ev.ModeChanged(mode=Mode.PARALLEL),
     ev.CancelRequested(),
+    ev.PauseRequested(),
     PARKED,
     ev.RunResumed(driver=DRIVER),
     ENDED,
@@ -85,7 +86,7 @@ OPENS: dict[RunPhase, set[type[ev.Event]]] = {
         type(event)
         for event in EVENTS
         if not isinstance(event, ev.RunStarted | ev.PlanPinned | ev.FlowPinned | ev.StepsDeclared | ev.BranchSettled)
-        and not isinstance(event, ev.RunParked | ev.RunEnded)
+        and not isinstance(event, ev.RunParked | ev.RunEnded | ev.PauseRequested)
     },
 }
 OPENS[P.ENDED] = OPENS[P.PARKED] - {ev.CancelRequested}

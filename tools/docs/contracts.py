@@ -68,6 +68,7 @@ PROGRESS: tuple[tuple[str, str], ...] = (
     ("gate", "A question to a person, with its options."),
     ("answered", "An answer to one."),
     ("parked", "Nothing can go on until a gate is answered, or `until` a quota resets."),
+    ("pausing", "A person paused the run: what is at work ends its node, nothing new begins, then it is `parked`."),
     ("cancelled", "A person stopped the run."),
     ("report", "At the end of a run of one step: what came of it."),
     ("summary", "The run has ended; and once more, with all figures, before the last line."),
@@ -94,6 +95,7 @@ FLOW_PROGRESS: tuple[tuple[str, str], ...] = (
     ("answered", "An answer to one."),
     ("parked", "Nothing can go on until a gate is answered, or until a quota resets (`until`)."),
     ("resumed", "A driver has taken the run up."),
+    ("pausing", "A person paused the run: visits at work end, no other begins, then it is `parked`."),
     ("cancelled", "A person stopped the run."),
     ("config_repinned", "What was tried again uses the present configuration: `changed` are the settings that differ."),
     ("flow_ended", "A flow is over: `status`, `node`, `reason`."),
@@ -154,7 +156,7 @@ def contracts_page() -> str:
         _fence(runs_json([run_row(snapshot.run, live=True, started_at=snapshot.started_at)])),
         *_flow_parts(),
         "## The others",
-        "`answer`, `retry`, `skip` and `cancel` print `ok`, `run` and `driven`; `driven` says "
+        "`answer`, `retry`, `skip`, `pause` and `cancel` print `ok`, `run` and `driven`; `driven` says "
         "whether a driver is there to act on it. `init` prints `created`, `logs` prints `logs` with `name`, `path` and "
         "`bytes`, and for agents that tell what they do `happenings` with `at`, `kind`, `text`, `call`, `failed` and "
         "`detail`; with `--errors` it prints `errors` with `at`, `step`, `agent`, `what`, `class`, `message` and "

@@ -1,4 +1,4 @@
-"""What people say to a run: answers, cancel, retry, skip, mode. It goes to the inbox; whoever drives folds it in."""
+"""What people say to a run: answers, cancel, pause, retry, skip, mode. A driver folds it in from the inbox."""
 
 from __future__ import annotations
 
@@ -117,6 +117,16 @@ def check_cancel(run: RunState) -> None:
             f"run {run.id} has ended as {run.ended.state}; nothing is left to stop",
             hint=_begin_again(run),
         )
+
+
+def check_pause(run: RunState, *, driven: bool) -> None:
+    """Refuse to pause what does not go on anyway."""
+    if run.ended is not None or run.cancel is not None:
+        state = run.ended.state if run.ended is not None else "being cancelled"
+        raise InvalidInput(f"run {run.id} is {state}; only a run that goes on can be paused", hint="drumline status")
+    if run.pause is not None or run.parked or not driven:
+        state = "paused" if run.pause is not None else "parked" if run.parked else "interrupted"
+        raise InvalidInput(f"run {run.id} is {state} already; nothing of it runs", hint=f"drumline resume {run.id}")
 
 
 def check_mode(run: RunState, mode: str) -> None:

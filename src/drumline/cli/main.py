@@ -36,6 +36,7 @@ COMMANDS = {
     "answer": "Answer a question that a run asks.",
     "retry": "Try a step again.",
     "skip": "Skip a step.",
+    "pause": "Pause a run: what is at work ends its node, nothing new begins.",
     "cancel": "Stop a run.",
     "attach": "Watch a run.",
     "wait": "Wait until a run ends or needs a person.",

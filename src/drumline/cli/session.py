@@ -106,7 +106,7 @@ class Session:
         """Drive, asking gates where somebody can answer, until there is nothing left to drive or to ask."""
         while True:
             state = self._drive_once(resuming=resuming)
-            if not (state.parked and self._ask_patiently(state)):
+            if not (state.parked and state.pause is None and self._ask_patiently(state)):
                 break
             resuming = True
         self._conclude()

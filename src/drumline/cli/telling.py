@@ -1,4 +1,4 @@
-"""What answer, retry, skip and cancel share: check, leave the message, say what happens now."""
+"""What answer, retry, skip, pause and cancel share: check, leave the message, say what happens now."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from drumline.core.words import Mode
 from drumline.errors import StoreError
 from drumline.record import to_plain
 
-FORMAT = 8
+FORMAT = 9
 DONE = Marks(status=Status.DONE)
 _PACKED = ("id", "title", "path", "line", "text_digest", "needs", "checks")
 _PLAN_WORDS = ("name", "path", "format", "title", "autonomy", "ticket", "complexity", "express", "preamble")
@@ -59,9 +59,8 @@ def dump(state: RunState) -> str:
         "mode": state.mode,
         "flow": to_plain(state.flow) if state.flow else None,
         "cancel": to_plain(state.cancel) if state.cancel else None,
-        "parked": state.parked,
-        "parked_until": state.parked_until,
-        "parked_for": state.parked_for,
+        "pause": to_plain(state.pause) if state.pause else None,
+        "parked": [state.parked, state.parked_until, state.parked_for],
         "quiet": state.quiet,
         "ended": to_plain(state.ended) if state.ended else None,
     }
@@ -78,7 +77,7 @@ def load(run: RunId, text: str) -> RunState | None:
 
 
 def _build(run: RunId, raw: dict[str, Any]) -> RunState:
-    state = RunState(id=run, version=raw["version"], mode=Mode(raw["mode"]), parked=raw["parked"])
+    state = RunState(id=run, version=raw["version"], mode=Mode(raw["mode"]))
     state.started = from_plain(ev.RunStarted, raw["started"])
     steps = tuple([_unpack(packed) for packed in raw["steps"]])
     state.plan = Plan(**raw["plan"], steps=steps)
@@ -99,8 +98,7 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.usage = raw["usage"]
     state.asked = raw["asked"]
     state.resettled = tuple([from_plain(ev.BranchSettled, settled) for settled in raw["resettled"]])
-    state.parked_until = raw["parked_until"]
-    state.parked_for = raw["parked_for"]
+    state.parked, state.parked_until, state.parked_for = raw["parked"]
     state.quiet = raw["quiet"]
     state.finished = {f["step"]: from_plain(ev.StepFinished, f) for f in raw["finished"]}
     mirrored = [_lengthen(state, entry) for entry in raw["mirrored"]]
@@ -110,6 +108,7 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.marks.update({step: event.marks for step, event in state.mirrored.items() if step not in state.marks})
     state.flow = from_plain(ev.FlowPinned, raw["flow"]) if raw["flow"] is not None else None
     state.cancel = from_plain(ev.CancelRequested, raw["cancel"]) if raw["cancel"] is not None else None
+    state.pause = from_plain(ev.PauseRequested, raw["pause"]) if raw["pause"] is not None else None
     state.ended = from_plain(ev.RunEnded, raw["ended"]) if raw["ended"] is not None else None
     _add_gates(state, raw)
     depth = {step.id: level for step, level in zip(steps, raw["depth"], strict=True) if level is not None}

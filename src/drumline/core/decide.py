@@ -10,7 +10,7 @@ from drumline.core.branch import settle
 from drumline.core.checkfailure import is_work
 from drumline.core.commands import Adopt, Ask, ClaimStep, Close, Command, Declare, EndRun, Heal, ParkRun, Reopen, Wait
 from drumline.core.corrections import is_healed, list_helped
-from drumline.core.events import Event, RunResumed, StepFinished, StepReopened
+from drumline.core.events import Event, PauseRequested, RunResumed, StepFinished, StepReopened
 from drumline.core.ids import FINAL, NO_STEP, PREFLIGHT, DriverId, GateId, StepId
 from drumline.core.needs import settled
 from drumline.core.plan import RUN_WALKS, Status, Step
@@ -43,6 +43,8 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
     stopped = _stopped_at(run)
     if stopped is not None:
         return [Wait(reason="stopping")] if around.claimed else [stopped]
+    if run.pause is not None:
+        return [Wait(reason="pausing")] if around.claimed else [_paused(run, run.pause)]
     horizon = Horizon(run)
     # One after the other: what is declared done must not be asked about in the same breath.
     settling = (
@@ -70,6 +72,12 @@ def _without_plan(run: RunState, around: Surroundings, gone: float) -> Command:
         return Wait(reason=f"the plan {plan} is gone", until=around.now + GONE_GRACE)
     reason = f"the plan {plan} is gone: restore it (git stash pop, git checkout -- {plan}), then drumline resume"
     return ParkRun(gates=tuple(gate.opened.gate for gate in run.open_gates), reason=reason)
+
+
+def _paused(run: RunState, pause: PauseRequested) -> ParkRun:
+    """What a run comes to that a person paused, once nothing is at work in it any more."""
+    who, why = f" by {pause.by}" if pause.by else "", f": {pause.reason}" if pause.reason else ""
+    return ParkRun(gates=tuple(gate.opened.gate for gate in run.open_gates), reason=f"paused{who}{why}")
 
 
 def resume(run: RunState, driver: DriverId) -> list[Event]:

@@ -342,6 +342,13 @@ class CancelRequested(Event):
     reason: str = ""
 
 
+class PauseRequested(Event):
+    """A person paused the run: nothing new begins, what is at work ends its node, then the run is parked."""
+
+    by: str = ""
+    reason: str = ""
+
+
 class RunParked(Event):
     """Nothing can go on until a gate is answered, or `until` a time, or a person does what `reason` says.
 

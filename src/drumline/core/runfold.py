@@ -262,6 +262,10 @@ def _cancel(state: RunState, event: ev.CancelRequested) -> None:
     state.cancel = event
 
 
+def _pause(state: RunState, event: ev.PauseRequested) -> None:
+    state.pause = event
+
+
 def _parked(state: RunState, event: ev.RunParked) -> None:
     state.parked = True
     state.parked_until = event.until
@@ -273,6 +277,7 @@ def _resumed(state: RunState, event: ev.RunResumed) -> None:
     if state.ended is not None and state.ended.state is RunEnd.CANCELLED:
         state.cancel = None  # the person who resumes it has changed their mind
     state.parked = False
+    state.pause = None
     if state.ended is not None:  # a person who resumes a run that a person stopped no longer wants it stopped
         _take_back(state, GateKind.WAVE, gates.STOP)
         _take_back(state, GateKind.BUDGET, gates.NO)
@@ -311,6 +316,7 @@ _APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {
     ev.BranchSettled: _branch_settled,
     ev.ModeChanged: _mode,
     ev.CancelRequested: _cancel,
+    ev.PauseRequested: _pause,
     ev.RunParked: _parked,
     ev.RunResumed: _resumed,
     ev.RunEnded: _ended,

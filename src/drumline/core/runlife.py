@@ -78,6 +78,7 @@ TRANSITIONS: Mapping[RunPhase, Mapping[type[ev.Event], RunPhase]] = MappingProxy
             ev.StepReopened: RunPhase.OPEN,
             ev.BranchSettled: RunPhase.OPEN,
             ev.CancelRequested: RunPhase.OPEN,
+            ev.PauseRequested: RunPhase.OPEN,
             ev.RunResumed: RunPhase.OPEN,
             ev.RunParked: RunPhase.PARKED,
             ev.RunEnded: RunPhase.ENDED,

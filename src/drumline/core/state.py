@@ -78,6 +78,7 @@ class RunState:
     mode: Mode = Mode.SEQUENTIAL
     flow: ev.FlowPinned | None = None
     cancel: ev.CancelRequested | None = None
+    pause: ev.PauseRequested | None = None
     parked: bool = False
     parked_until: float | None = None
     parked_for: str = ""

@@ -78,7 +78,8 @@ class Driver:
             # Whoever spoke before we left relied on us; whoever speaks from here on finds no driver and settles it.
             if self.stopping or not self._is_called_back():
                 return self.run
-            resuming = self.run.parked or self.run.ended is not None
+            # A run that a person paused stays paused, whatever was said in the last moment.
+            resuming = (self.run.parked and self.run.pause is None) or self.run.ended is not None
 
     async def _drive_once(self, resuming: bool) -> None:
         self.upkeep.equip(self._me)
@@ -128,7 +129,8 @@ class Driver:
         await self._mirror_all()
         if not await self._settle_inbox():
             return True
-        if self.run.ended is None and not self.run.parked:  # it goes on, and so does the time that is counted
+        stays = self.run.ended is not None or self.run.parked or self.run.pause is not None
+        if not stays:  # it goes on, and so does the time that is counted
             await self._append([ev.RunResumed(driver=self._me)], any_version=True)
         return False
 

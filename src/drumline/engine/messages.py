@@ -29,6 +29,9 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return [answered, *_reopen(run, answered)] if answered else []
         case "cancel":
             return [] if run.cancel or run.ended else [ev.CancelRequested(by=message.by, reason=message.comment)]
+        case "pause":
+            idle = run.pause or run.cancel or run.parked or run.ended
+            return [] if idle else [ev.PauseRequested(by=message.by, reason=message.comment)]
         case "mode" if message.value in MODES and message.value != run.mode and not run.plan.express:
             return [ev.ModeChanged(mode=Mode(message.value))]
         case "retry" if run.flow is not None:

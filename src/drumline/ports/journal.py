@@ -107,7 +107,7 @@ class Claims(Protocol):
 
 
 class Message(Record):
-    """What a person said: an answer, or the wish to cancel, retry, skip or change the mode."""
+    """What a person said: an answer, or the wish to cancel, pause, retry, skip or change the mode."""
 
     kind: str
     subject: str = ""

@@ -63,6 +63,7 @@ def cause(snapshot: Snapshot, step: Step) -> Cause:
         or _owned(snapshot, step)
         or _outside(snapshot, step)
         or _cancelled(snapshot)
+        or _pausing(snapshot)
         or _obstructed(snapshot, step)
         or _idle(snapshot)
     )
@@ -185,6 +186,16 @@ def _cancelled(snapshot: Snapshot) -> Cause | None:
     who = f" by {flatten(cancel.by)}" if cancel.by else ""
     why = f": {flatten(cancel.reason)}" if cancel.reason else ""
     return Cause(kind=BLOCKER, text=f"the run was cancelled{who}{why}", hint=_going_on(snapshot.run))
+
+
+def _pausing(snapshot: Snapshot) -> Cause | None:
+    """While what is at work ends its nodes; once the run is parked, that says why."""
+    pause = snapshot.run.pause
+    if pause is None or snapshot.run.parked or not snapshot.live:
+        return None
+    who = f" by {flatten(pause.by)}" if pause.by else ""
+    text = f"the run is being paused{who}: nothing new begins"
+    return Cause(kind=BLOCKER, text=text, hint=f"drumline wait {snapshot.run.id}, then drumline resume")
 
 
 def _obstructed(snapshot: Snapshot, step: Step) -> Cause | None:

@@ -1,8 +1,8 @@
-"""What becomes of the plan and its files while a run goes on, told as it happens."""
+"""What becomes of the plan and its files while a run goes on, and what people want of the run, told as it happens."""
 
 from __future__ import annotations
 
-from drumline.core.events import CorrectionRefused, DocumentWritten, PlanChanged
+from drumline.core.events import CancelRequested, CorrectionRefused, DocumentWritten, PauseRequested, PlanChanged
 from drumline.core.words import PlanCause
 from drumline.views.cells import flatten, name_some
 from drumline.views.told import LONGEST_NOTICE, Told
@@ -33,3 +33,20 @@ def tell_document(event: DocumentWritten) -> Told:
     where = f" for {event.path}" if event.path else ""
     data = {"step": event.step, "kind": event.kind, "path": event.path or None, "digest": event.digest}
     return Told(event="document", text=f"{event.step}: {event.kind} written{where}", data=data)
+
+
+def tell_cancel(event: CancelRequested) -> Told:
+    """That a person stopped the run."""
+    text = f"cancelled{_sign(event)}; steps in work are being stopped"
+    return Told(event="cancelled", text=text, data={"by": event.by, "reason": event.reason})
+
+
+def tell_pause(event: PauseRequested) -> Told:
+    """That a person paused the run."""
+    text = f"pausing{_sign(event)}; what is at work ends its node"
+    return Told(event="pausing", text=text, data={"by": event.by, "reason": event.reason})
+
+
+def _sign(event: CancelRequested | PauseRequested) -> str:
+    who = f" by {flatten(event.by)}" if event.by else ""
+    return f"{who}: {flatten(event.reason)}" if event.reason else who

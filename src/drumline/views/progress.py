@@ -29,7 +29,7 @@ from drumline.views.cells import count, flatten, name_some
 from drumline.views.duration import duration
 from drumline.views.gates import tell_gate
 from drumline.views.mutants import tell_tried
-from drumline.views.planprogress import tell_change, tell_document, tell_refusal
+from drumline.views.planprogress import tell_cancel, tell_change, tell_document, tell_pause, tell_refusal
 from drumline.views.proofs import proof_json
 from drumline.views.told import LONGEST_NOTICE, MOST_NOTICES, Line, Told, Track, tell_notices
 from drumline.views.walkprogress import WALKED, WalkScene, tell_run_walk
@@ -201,13 +201,6 @@ def _resumed(scene: _Scene, event: ev.RunResumed) -> Told:
     return Told(event="resumed", text=f"resumed by driver {event.driver}", data={"driver": event.driver})
 
 
-def _cancelled(scene: _Scene, event: ev.CancelRequested) -> Told:
-    who = f" by {flatten(event.by)}" if event.by else ""
-    why = f": {flatten(event.reason)}" if event.reason else ""
-    data = {"by": event.by, "reason": event.reason}
-    return Told(event="cancelled", text=f"cancelled{who}{why}; steps in work are being stopped", data=data)
-
-
 def _ended(scene: _Scene, event: ev.RunEnded) -> Told:
     over, total = scene.settle(())
     told = event.step in scene.run.finished  # as that step was finished
@@ -375,7 +368,8 @@ _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingPr
         ev.GateAnswered: _answered,
         ev.RunParked: _parked,
         ev.RunResumed: _resumed,
-        ev.CancelRequested: _cancelled,
+        ev.CancelRequested: lambda scene, event: tell_cancel(event),
+        ev.PauseRequested: lambda scene, event: tell_pause(event),
         ev.RunEnded: _ended,
         ev.StepStarted: _step_started,
         ev.StepFinished: _finished,

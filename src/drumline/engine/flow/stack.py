@@ -77,7 +77,8 @@ class Move:
 class Stack:
     """The flows of one run by scope. `take_time` gives the working time of a scope since it was taken last.
 
-    `has_money` tells whether a node that costs money may begin. `blocked` are visits that this machine cannot do
+    `has_money` tells whether a node that costs money may begin, `is_paused` that none may; `held` says that the pause
+    kept one from beginning. `blocked` are visits that this machine cannot do
     or a person does not pay for, each with its reason; `left` are visits before whose end the step is given back: they
     stay due, and are not begun again by this stack. `acts_alone` tells which nodes ask agents by themselves.
     """
@@ -86,11 +87,13 @@ class Stack:
     evaluate: Evaluate
     take_time: Callable[[str], float] = lambda scope: 0.0
     has_money: Callable[[], bool] = lambda: True
+    is_paused: Callable[[], bool] = lambda: False
     acts_alone: Callable[[Node], bool] = lambda node: False
     flows: dict[str, FlowState] = field(default_factory=dict)
     callers: dict[str, Caller] = field(default_factory=dict)
     blocked: dict[Key, Halt] = field(default_factory=dict)
     left: dict[Key, Command] = field(default_factory=dict)
+    held: bool = False
 
     @property
     def root(self) -> FlowState:
@@ -173,6 +176,9 @@ class Stack:
         relay = state.relays.get(command.key) if state.relays else None
         if relay is not None and relay.is_held and not called_for:
             move.questions.append(Question(state, command.key))
+            return None
+        if self.is_paused():
+            self.held = True
             return None
         if isinstance(command.node, SPENDING) and not alone and not self.has_money():
             move.questions.append(Question(state, command.key, poor=True))

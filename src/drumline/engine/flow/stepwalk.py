@@ -53,7 +53,7 @@ from drumline.errors import Conflict, GitError, GitKilled, InvalidInput
 from drumline.isolation.scratch import take_over_logs
 from drumline.record import replace
 
-STOPPED = "stopped"
+STOPPED, PAUSED = "stopped", "paused"
 
 
 @dataclass(kw_only=True)
@@ -210,6 +210,9 @@ class StepFlowWalk(FlowWalk):
     def _find_leave(self, move: Move) -> list[ev.Event] | None:
         """Why the step is given back; a node of the step may say so before its visit is over."""
         over = self._stack.root.ended is not None
+        if self._stack.held and not (over or move.due or self._working or self._arrived or self._stack.left):
+            move.events.append(ev.StepReleased(reason=PAUSED))
+            return []
         if over or move.due or self._working or self._arrived or not self._stack.left:
             leaving = FlowWalk._find_leave(self, move)
             waits = leaving and isinstance(leaving[0], ev.StepDeferred) and leaving[0].until is None

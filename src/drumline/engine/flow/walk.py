@@ -135,6 +135,7 @@ class FlowWalk:
             evaluate=self.flows.expressions.evaluate,
             take_time=self._time.take,
             has_money=self._has_money,
+            is_paused=lambda: self.run.pause is not None,
             acts_alone=self._acts_alone,
         )
         self._fold(self._journal.read())
@@ -225,12 +226,17 @@ class FlowWalk:
         await self._record([], [finish_walk(self.step, ended, self._journal.meter.usage)])
 
     def _find_leave(self, move: Move) -> list[ev.Event] | None:
-        """Why the step is given back: it is over, or nothing moves before an answer or a time. None if it stays."""
+        """Why the step is given back: it is over, or nothing moves before an answer, a time or a resume.
+
+        None if it stays.
+        """
         ended = self._stack.root.ended
         if ended is not None:
             return None if self._delivers else [finish_walk(self.step, ended, self._journal.meter.usage)]
         if move.due or self._working or self._arrived:
             return None
+        if self._stack.held:
+            return []
         if not self._open and not self._timers.waiting:
             return [block_walk(self.step, self._stack.blocked, self._journal.meter.usage)]
         first = self._timers.first
