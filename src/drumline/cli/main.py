@@ -32,6 +32,7 @@ COMMANDS = {
     "runs": "List all runs, newest first.",
     "status": "Show where a run stands.",
     "why": "Explain what a step, or the run, is waiting for.",
+    "diff": "Show what a step, or the run, has changed.",
     "logs": "Show what agents and checks printed.",
     "answer": "Answer a question that a run asks.",
     "retry": "Try a step again.",

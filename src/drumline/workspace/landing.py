@@ -27,6 +27,11 @@ _TRIES = 20
 _TAKEN = "taken"
 
 
+def name_head(run: RunId) -> str:
+    """The ref that says what we wrote last to the branch of a run; no step can be called so."""
+    return f"refs/drumline/{file_name(run)}/@head"
+
+
 class Target(Record):
     """Where a run lands; `folder` holds the run's own worktrees."""
 
@@ -43,7 +48,7 @@ class Target(Record):
     @property
     def head_ref(self) -> str:
         """The ref that says what we wrote last; no step can be called so."""
-        return f"refs/drumline/{file_name(self.run)}/@head"
+        return name_head(self.run)
 
     def step_refs(self, step: StepId) -> str:
         """What the names of a step's refs begin with."""
