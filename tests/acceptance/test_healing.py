@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import pytest
 from tests.acceptance.flowland import write_files
 from tests.acceptance.userland import Rule, User, make_user, states_of, step_text
 
@@ -60,14 +62,47 @@ def test_two_strikes_then_another_way_that_lands_for_the_step(tmp_path: Path) ->
     ]
 
 
-def test_a_corrective_step_is_not_healed_itself_and_two_ways_are_tried(tmp_path: Path) -> None:
-    user = open_user(tmp_path, answer(), {"match": {"step": "step-1h"}, "write": {"step-1.txt": "still wrong\n"}})
+def test_a_corrective_step_that_is_blocked_is_not_healed_itself_but_a_second_one_is_planned(tmp_path: Path) -> None:
+    wrong = {"match": {"step": "step-1h"}, "write": {"step-1.txt": "still wrong\n"}}
+    right = {"match": {"step": "step-1h2"}, "write": {"step-1.txt": "right\n"}}
+    user = open_user(tmp_path, answer(), wrong, right)
 
     ran = user.run()
 
+    assert ran.code == 0, ran.text
+    assert states_of(user.status()) == {"step-1": "done", "step-1h": "skipped", "step-1h2": "done", "step-2": "done"}
+    assert "landed by step-1h2" in user.drumline("why", "step-1").out
+    prompt = next(user.repo.rglob(".git/drumline/runs/*/step-1h2/prompt-1.md")).read_text()
+    shown = re.search(r"`git show (\w+)` shows it", prompt)
+    assert shown is not None
+    assert user.git("show", f"{shown[1]}:step-1.txt") == "wrong"
+    asked = [path.read_text() for path in user.repo.rglob(".git/drumline/runs/*/step-1/prompt-*.md")]
+    assert any("step-1h (Write it where it belongs): still failing after 2 fixes" in text for text in asked)
+
+
+@pytest.mark.long
+def test_after_two_ways_a_person_hears_what_was_tried_and_can_ask_for_another(tmp_path: Path) -> None:
+    wrong: list[Rule] = [
+        {"match": {"step": step}, "write": {"step-1.txt": "still wrong\n"}} for step in ("step-1h", "step-1h2")
+    ]
+    user = open_user(tmp_path, answer(), *wrong, {"match": {"step": "step-1h3"}, "write": {"step-1.txt": "right\n"}})
+
+    ran = user.run()
+    why = user.drumline("why", "step-1").out
+    refused = user.drumline("heal", "step-1h2")
+    healed = user.drumline("heal", "step-1", "--resume")
+
     assert ran.code == 2, ran.text
-    assert states_of(user.status()) == {"step-1": "blocked", "step-1h": "blocked", "step-2": "waiting"}
-    assert not list(user.repo.rglob("step-1hh.md"))
+    assert "tried: step-1h (Write it where it belongs)" in why
+    assert "step-1h2 (Write it where it belongs): still failing after 2 fixes: grep right step-1.txt" in why
+    assert "next: drumline retry step-1 --context TEXT" in why
+    assert refused.code == 3
+    assert "step-1h2 is a corrective step for step-1" in refused.err
+    assert healed.code == 0, healed.text
+    assert states_of(user.status()) == {
+        **dict.fromkeys(("step-1", "step-1h3", "step-2"), "done"),
+        **dict.fromkeys(("step-1h", "step-1h2"), "skipped"),
+    }
 
 
 def test_a_plan_that_is_wrong_is_for_people(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ from drumline.ports.models import Models
 from drumline.ports.planfiles import PlanFiles
 from drumline.ports.processes import Ended, Job
 from drumline.ports.roster import Roster
-from drumline.ports.schemas import Schemas
 from drumline.ports.skills import Skills
 from drumline.ports.workspaces import Workspaces
+from drumline.schemas.checking import JsonSchemas
 from drumline.testing.clock import FakeClock
 from drumline.testing.planfiles import FakePlanFiles
 from drumline.testing.processes import FakeProcesses
@@ -184,6 +184,7 @@ class World(Mortals):
     require: str = "kept"
     configured: tuple[str, ...] = ()
     mutants: Mutants = Mutants.SHOW
+    rigor: str = ""
 
     def __post_init__(self) -> None:
         self.store = MemoryStore()
@@ -226,7 +227,7 @@ class World(Mortals):
         return FlowServices(
             library=FlowLibrary(top=self.folder, keep=self.folder / "kept", default=AGENT),
             expressions=SafeExpressions(),
-            schemas=cast(Schemas, None),
+            schemas=JsonSchemas(),
             skills=cast(Skills, None),
         )
 
@@ -262,6 +263,7 @@ class World(Mortals):
             require=self.require,
             checks=self.configured,
             mutants=self.mutants,
+            rigor=self.rigor,
         )
         pinned = PlanPinned(format=reading.plan.format, title="Demo", steps=reading.plan.steps, digests=reading.digests)
         await self.store.append({Stream(RUN): Addition(events=[started, pinned], expected=0)})

@@ -10,6 +10,7 @@ from drumline.core.commands import Command, Finish, Park, Release, Restart
 from drumline.core.examination import Verdict
 from drumline.core.life import Phase
 from drumline.core.orders import Orders
+from drumline.core.rounds import begin_round
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.words import StepEnd
@@ -17,7 +18,7 @@ from drumline.core.words import StepEnd
 
 def advance(orders: Orders, state: StepState, run: RunState) -> Command:
     """The next command for a claimed step that has no open intent."""
-    begun = steprules.begin_round(orders, state, run)
+    begun = begin_round(orders, state, run)
     if begun is not None:
         return begun
     found = steprules.find_stop(orders, state, run) or steprules.prepare(state)

@@ -14,6 +14,7 @@ from drumline.app.catalog import read_run
 from drumline.app.say import (
     check_answer,
     check_cancel,
+    check_heal,
     check_mode,
     check_open,
     check_retry,
@@ -107,6 +108,18 @@ def test_an_answer_to_an_open_gate_is_fine() -> None:
 def test_a_retry_of_what_is_done_or_in_work_is_refused(events: list[ev.Event], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         check_again(run_of(*events), "a")
+
+
+def test_only_work_that_fails_its_checks_is_diagnosed() -> None:
+    failing = replace(finish("b", "blocked"), failing=("make",))
+    run = run_of(failing)
+
+    assert check_heal(run, "b", lambda: Scene(steps=STEPS).snapshot()) == "b"
+    with pytest.raises(InvalidInput, match=r"a has no work that fails its checks \(it has not ended\)"):
+        check_heal(run, "a", lambda: Scene(steps=STEPS).snapshot())
+    with pytest.raises(InvalidInput, match="it is blocked") as refused:
+        check_heal(run_of(finish("b", "blocked")), "b", lambda: Scene(steps=STEPS).snapshot())
+    assert refused.value.hint == "drumline retry b"
 
 
 @pytest.mark.parametrize(("parked", "more"), [(False, ""), (True, " --resume")])

@@ -8,6 +8,7 @@ from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.ids import DriverId, GateId, StepId
+from drumline.core.roundwish import RoundWish, write_round
 from drumline.core.state import RunState
 from drumline.core.words import Mode, RunEnd, StepEnd
 from drumline.engine.messages import outcome_of
@@ -110,6 +111,15 @@ def test_an_express_plan_stays_sequential() -> None:
 )
 def test_a_retry_reopens_what_is_neither_in_work_nor_landed(events: list[ev.Event], expected: list[ev.Event]) -> None:
     assert outcome("retry", *events) == expected
+
+
+def test_a_retry_says_who_works_in_the_round_and_what_about() -> None:
+    wish = RoundWish(heal=True, agent="codex", tier="strong", context="Look at b.")
+
+    said = outcome("retry", finish("a", "blocked"), value=write_round(wish))
+
+    assert said == [replace(REOPENED[0], heal=True, agent="codex", tier="strong", context="Look at b.")]
+    assert write_round(RoundWish()) == ""
 
 
 def test_a_retry_of_a_step_that_was_just_taken_up_again_comes_too_late() -> None:

@@ -17,7 +17,7 @@ from drumline.core.commands import Attempt, Command, Defer, Finish, Park
 from drumline.core.ids import GateId, StepId
 from drumline.core.orders import orders_for
 from drumline.core.plan import Marks, Status
-from drumline.core.routing import Candidate, choose, find_rest, list_workers, plan_rest
+from drumline.core.routing import Candidate, choose, find_rest, list_workers, plan_rest, raise_tier
 from drumline.core.spending import count_left, sum_agents, sum_run
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
@@ -69,6 +69,22 @@ def follow(state: StepState, run: RunState) -> Command:
 def names(candidates: Sequence[Candidate]) -> list[str]:
     """Their names."""
     return [candidate.name for candidate in candidates]
+
+
+def test_who_wants_another_round_may_name_its_agent_and_tier() -> None:
+    run = run_of(begin("x"), ev.StepReopened(step=STEP.id, agent="y", tier="strong"))
+
+    workers = list_workers(run, STEP)
+
+    assert names(workers) == ["y", "x"]
+    assert {worker.tier for worker in workers} == {"strong"}
+    assert names(list_workers(run_of(begin("x"), ev.StepReopened(step=STEP.id)), STEP)) == ["", "x"]
+
+
+@pytest.mark.parametrize(("fix", "tier"), [(0, "standard"), (1, "standard"), (2, "strong"), (3, "strong")])
+def test_the_first_fix_is_done_with_the_same_tier_and_the_second_one_tier_up(fix: int, tier: str) -> None:
+    assert raise_tier("standard", fix=fix) == tier
+    assert raise_tier("strong", fix=fix) == "strong"
 
 
 def test_the_run_s_own_agent_has_no_name_and_none_is_listed_twice() -> None:

@@ -82,6 +82,24 @@ def check_retry(run: RunState, name: str, look: Callable[[], Snapshot]) -> str:
     return step
 
 
+def check_heal(run: RunState, name: str, look: Callable[[], Snapshot]) -> str:
+    """Return the step of this name; refuse to diagnose one that is not blocked by its checks, or a corrective one."""
+    step = StepId(check_retry(run, name, look))
+    finished, planned = run.finished.get(step), run.corrections.get(step)
+    if planned is not None:
+        raise InvalidInput(
+            f"{step} is a corrective step for {planned.helps}, and is not healed itself",
+            hint=f"drumline heal {planned.helps}",
+        )
+    if finished is None or not finished.failing:
+        why = f"it is {finished.state.value}" if finished is not None else "it has not ended"
+        raise InvalidInput(
+            f"{step} has no work that fails its checks ({why}); only such work can be diagnosed",
+            hint=f"drumline retry {step}",
+        )
+    return step
+
+
 def _check_unasked(run: RunState, step: StepId) -> None:
     """Refuse to retry a step in work that waits for an answer: only that lets it go on."""
     gate = next((gate.opened for gate in run.open_gates if gate.opened.step == step), None)

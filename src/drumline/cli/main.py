@@ -36,6 +36,7 @@ COMMANDS = {
     "logs": "Show what agents and checks printed.",
     "answer": "Answer a question that a run asks.",
     "retry": "Try a step again.",
+    "heal": "Have a blocked step diagnosed, and done in another way.",
     "skip": "Skip a step.",
     "pause": "Pause a run: what is at work ends its node, nothing new begins.",
     "cancel": "Stop a run.",
@@ -49,7 +50,7 @@ COMMANDS = {
     "completions": "Print a script that completes commands in bash, zsh or fish.",
 }
 """The commands in the order people meet them, each with what it is for: `--help` imports none of them."""
-DRIVING = ("do", "run", "resume", "answer", "retry", "skip", "flow")
+DRIVING = ("do", "run", "resume", "answer", "retry", "heal", "skip", "flow")
 DEBUG = "--debug"
 USAGE = 3
 _open: list[Callable[[], None]] = []

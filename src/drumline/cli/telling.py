@@ -33,13 +33,15 @@ class Wish(Record):
     """A message, what must hold for it, and the sentence once it is said.
 
     Where the message is about a step or a visit, the check returns its whole name, which may not be what was typed; it
-    can look at the run. `complete` adds what the message lacks, where somebody can be asked.
+    can look at the run. `complete` adds what the message lacks, where somebody can be asked. `agent` is one that the
+    message names.
     """
 
     message: Message
     check: Callable[[RunState, Callable[[], Snapshot]], str | None]
     done: str
     complete: Callable[[RunState, Message], Message] = lambda run, message: message
+    agent: str = ""
 
 
 def open_session(
@@ -93,6 +95,8 @@ def tell(wish: Wish, run: str, *, drive_on: bool, as_json: bool, config: str | N
         found = find_asking_run(store, wish.message.subject) if asked else find_run(store, run)
         state = read_run(store, found)
         check_open(state)
+        if wish.agent:
+            site.check_agents(wish.agent, ())
         wish = replace(wish, message=wish.complete(state, wish.message))
         subject = wish.check(state, lambda: site.watcher(store, state).look(time.time())) or wish.message.subject
         message = replace(wish.message, subject=subject, by=name_person(), channel="cli")

@@ -45,8 +45,7 @@ def dump(state: RunState) -> str:
         "rounds": state.rounds,
         "rewritten": state.rewritten,
         "redone": state.redone,
-        "corrections": [to_plain(planned) for planned in state.corrections.values()],
-        "unfiled": sorted(state.unfiled),
+        **_list_corrections(state),
         "unwritten": [to_plain(wanted) for wanted in state.unwritten.values()],
         "documents": state.documents,
         "gates": [[to_plain(g.opened), to_plain(g.answer) if g.answer else None] for g in state.gates.values()],
@@ -65,6 +64,14 @@ def dump(state: RunState) -> str:
         "ended": to_plain(state.ended) if state.ended else None,
     }
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+
+
+def _list_corrections(state: RunState) -> dict[str, object]:
+    return {
+        "reopened": [to_plain(reopened) for reopened in state.reopened.values()],
+        "corrections": [to_plain(planned) for planned in state.corrections.values()],
+        "unfiled": sorted(state.unfiled),
+    }
 
 
 def load(run: RunId, text: str) -> RunState | None:
@@ -88,6 +95,7 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.rounds = raw["rounds"]
     state.rewritten = raw["rewritten"]
     state.redone = raw["redone"]
+    state.reopened = {one["step"]: from_plain(ev.StepReopened, one) for one in raw["reopened"]}
     planned = [from_plain(ev.CorrectionPlanned, one) for one in raw["corrections"]]
     state.corrections = {one.correction.id: one for one in planned}
     state.unfiled = {StepId(step) for step in raw["unfiled"]}

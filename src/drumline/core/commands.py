@@ -25,9 +25,13 @@ class Restart(Command):
 
 
 class Recheck(Command):
-    """Begin a new round with the work as it is and fresh budgets: its checks could not be run before."""
+    """Begin a new round with the work as it is and fresh budgets: its checks could not be run before.
+
+    With `anew` the work is to be diagnosed, in a walk of its own.
+    """
 
     round: int
+    anew: bool = False
 
 
 class Prepare(Command):
@@ -134,11 +138,12 @@ class Declare(Command):
 
 
 class Reopen(Command):
-    """Give a settled step another round; with `redo` one that has landed."""
+    """Give a settled step another round; with `redo` one that has landed, with `heal` to diagnose its last work."""
 
     step: StepId
     reason: str
     redo: bool = False
+    heal: bool = False
 
 
 class Ask(Command):
@@ -148,12 +153,13 @@ class Ask(Command):
 
 
 class Close(Command):
-    """Finish a step that no driver has to touch."""
+    """Finish a step that no driver has to touch. `tried` are its corrective steps that did not get through."""
 
     step: StepId
     state: StepEnd
     reason: str
     rejected: bool = False
+    tried: tuple[StepId, ...] = ()
 
 
 class Heal(Command):

@@ -1,6 +1,7 @@
-"""Corrective steps: what they are called, and what follows once one is done.
+"""Corrective steps: what they are called, and what follows once one is done, or did not get through.
 
-The rule: a step that is blocked gets another round when the corrective step that was planned for it is done.
+The rule: a step that is blocked gets another round when the corrective step that was planned for it is done. If that
+one is blocked by its checks, the step is diagnosed once more, until two corrective steps were tried.
 """
 
 from __future__ import annotations
@@ -44,8 +45,19 @@ def list_checks(run: RunState, step: Step) -> tuple[Check, ...]:
 
 def may_heal(step: Step, run: RunState, *, retries: int) -> bool:
     """Whether a corrective step may be planned for a step that fails its own checks: where it is fixed at all."""
+    asked = is_asked_for(run, step.id) and bool(step.checks) and step.id not in run.corrections
+    return asked or has_heals_left(step, run, retries=retries)
+
+
+def has_heals_left(step: Step, run: RunState, *, retries: int) -> bool:
+    """Whether a step that fails its own checks is healed without a person asking for it."""
     wanted = run.begun.rigor not in ("", QUICK) and retries > 0 and bool(step.checks)
     return wanted and step.id not in run.corrections and count_corrections(run, step.id) < MOST_HEALS
+
+
+def is_asked_for(run: RunState, step: StepId) -> bool:
+    """Whether the present round of a step is about its diagnosis: a person wants it, or another way was in vain."""
+    return step in run.reopened and run.reopened[step].heal
 
 
 def is_healed(run: RunState, step: StepId, by: StepId) -> bool:
@@ -60,7 +72,8 @@ def is_healed(run: RunState, step: StepId, by: StepId) -> bool:
 def find_planned(run: RunState, origin: StepId, *, scope: str, node: str, visit: int) -> CorrectionPlanned | None:
     """What a visit has planned before its driver died; None if it has planned nothing."""
     made = (origin, scope, node, visit)
-    found = (p for p in run.corrections.values() if (p.origin, p.scope, p.node, p.visit) == made)
+    same = (p for p in run.corrections.values() if (p.origin, p.scope, p.node, p.visit) == made)
+    found = (p for p in same if p.round == run.rounds.get(p.helps, 0))  # visits are counted anew in each round
     return next(found, None)
 
 
@@ -72,6 +85,50 @@ def list_helped(run: RunState) -> list[tuple[StepId, StepId]]:
         if name in run.plan.by_id and name in run.finished and satisfied(run, name)
         if _is_blocked(run, planned)
     ]
+
+
+def list_unhelped(run: RunState) -> list[tuple[StepId, StepId]]:
+    """Blocked steps whose corrective step, planned in the round that they are in, did not get through."""
+    return [
+        (planned.helps, name)
+        for name, planned in run.corrections.items()
+        if name in run.plan.by_id and name in run.finished and not satisfied(run, name)
+        if _is_blocked(run, planned) and name not in run.finished[planned.helps].tried
+    ]
+
+
+def list_superseded(run: RunState) -> list[tuple[StepId, StepId]]:
+    """Steps that are tried again although a corrective step of an earlier round is stuck; each with that one."""
+    return [
+        (planned.helps, name)
+        for name, planned in run.corrections.items()
+        if planned.helps not in run.finished and run.rounds.get(planned.helps, 0) > planned.round
+        if name in run.finished and not satisfied(run, name)
+    ]
+
+
+def is_stuck(run: RunState, name: StepId) -> bool:
+    """Whether a corrective step is blocked because of its work: another one may do better."""
+    finished = run.finished[name]
+    return finished.state is StepEnd.BLOCKED and bool(finished.failing) and not finished.failure
+
+
+def tell_tried(run: RunState, step: StepId) -> str:
+    """The corrective steps of a step, and what became of each; empty if there was none."""
+    told = []
+    for name, planned in run.corrections.items():
+        if planned.helps == step and (finished := run.finished.get(name)) is not None:
+            told.append(f"{name} ({planned.correction.title}): {finished.reason or finished.state.value}")
+    return "; ".join(told)
+
+
+def explain_unhealed(run: RunState, step: StepId, name: StepId) -> str:
+    """Why a step stays blocked whose corrective steps did not get through, and what a person can do."""
+    planned = run.corrections[name]
+    return (
+        f"{planned.correction.why or 'it fails its checks'}; tried: {tell_tried(run, step)}; "
+        f"next: drumline retry {step} --context TEXT, drumline heal {step} or drumline skip {step}"
+    )
 
 
 def _is_blocked(run: RunState, planned: CorrectionPlanned) -> bool:

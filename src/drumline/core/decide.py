@@ -9,7 +9,15 @@ from drumline.core.acceptance import find_question, list_doubts
 from drumline.core.branch import settle
 from drumline.core.checkfailure import is_work
 from drumline.core.commands import Adopt, Ask, ClaimStep, Close, Command, Declare, EndRun, Heal, ParkRun, Reopen, Wait
-from drumline.core.corrections import is_healed, list_helped
+from drumline.core.corrections import (
+    explain_unhealed,
+    has_heals_left,
+    is_healed,
+    is_stuck,
+    list_helped,
+    list_superseded,
+    list_unhelped,
+)
 from drumline.core.events import Event, PauseRequested, RunResumed, StepFinished, StepReopened
 from drumline.core.ids import FINAL, NO_STEP, PREFLIGHT, DriverId, GateId, StepId
 from drumline.core.needs import settled
@@ -145,12 +153,30 @@ def _declarations(run: RunState, around: Surroundings) -> list[Command]:
 
 
 def _healings(run: RunState) -> list[Command]:
-    return [
-        Heal(step=step, by=name)
-        if is_healed(run, step, name)
-        else Reopen(step=step, reason=f"its corrective step {name} is done")
-        for step, name in list_helped(run)
-    ]
+    return (
+        [
+            Heal(step=step, by=name)
+            if is_healed(run, step, name)
+            else Reopen(step=step, reason=f"its corrective step {name} is done")
+            for step, name in list_helped(run)
+        ]
+        + [
+            Close(
+                step=name, state=StepEnd.SKIPPED, reason=f"{run.finished[name].reason}; {step} is tried in another way"
+            )
+            for step, name in list_superseded(run)
+        ]
+        + [_after_vain_healing(run, step, name) for step, name in list_unhelped(run)]
+    )
+
+
+def _after_vain_healing(run: RunState, step: StepId, name: StepId) -> Command:
+    """What follows a corrective step that did not get through: another way, or what a person has to know."""
+    again = is_stuck(run, name) and has_heals_left(run.plan.by_id[step], run, retries=run.begun.retries)
+    if again:
+        return Reopen(step=step, reason=f"its corrective step {name} is blocked", heal=True)
+    tried = (*run.finished[step].tried, name)
+    return Close(step=step, state=StepEnd.BLOCKED, reason=explain_unhealed(run, step, name), tried=tried)
 
 
 def _has_landed(run: RunState, step: StepId) -> bool:

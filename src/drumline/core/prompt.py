@@ -39,7 +39,7 @@ class Brief(Record):
     whoever uses the text offers to ask a person. `since` are the steps that landed while this one was worked on, if
     its work fails only together with them, `conflicts` the files that both sides changed. `preamble` is what the plan
     says of itself, `handoffs` what the steps left that this one needs, `others` the titles of steps that somebody
-    else does.
+    else does, `failed` the commit with work of another way that failed.
     """
 
     step: Step
@@ -63,6 +63,7 @@ class Brief(Record):
     preamble: str = ""
     handoffs: Sequence[Handoff] = ()
     others: Sequence[str] = ()
+    failed: str = ""
 
 
 def write_prompt(brief: Brief) -> str:
@@ -81,6 +82,7 @@ def write_task(brief: Brief) -> str:
         _section("The plan in its own words", _shift(brief.preamble)),
         f"## The step\n\n{brief.text.strip()}",
         _section("What the steps left that this one needs", tell_handoffs(brief.handoffs)),
+        _section("Work that failed", _tell_failed(brief.failed)),
         _section("Your role", brief.role),
         _bounds(brief.step),
         _section("You must", _tell_duties(brief)),
@@ -91,6 +93,16 @@ def write_task(brief: Brief) -> str:
         _section("What a person said about the steps before", "\n\n".join(brief.remarks)),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _tell_failed(commit: str) -> str:
+    """Where the work is that a corrective step does in another way."""
+    if not commit:
+        return ""
+    return (
+        f"Another way to do this failed its checks. It is not in the work tree; `git show {commit}` shows it. Use what "
+        "helps you, and do not repeat what failed."
+    )
 
 
 def _tell_header(brief: Brief) -> str:

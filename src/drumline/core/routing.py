@@ -65,14 +65,18 @@ def list_candidates(own: Candidate, fallback: Iterable[Candidate]) -> tuple[Cand
 
 
 def list_workers(run: RunState, step: Step) -> tuple[Candidate, ...]:
-    """Every agent that may work on the step, in order. A tier that the step names overrules that of a profile."""
-    begun = run.begun
+    """Every agent that may work on the step, in order. A tier that the step names overrules that of a profile.
+
+    Whoever wants another round of the step may name others for it.
+    """
+    begun, asked = run.begun, run.reopened.get(step.id)
+    named, wanted = (asked.agent, asked.tier) if asked else ("", "")
 
     def describe(name: str) -> Candidate:
-        tier = _find_tier(step, begun.profiles.get(name, {}))
+        tier = wanted or _find_tier(step, begun.profiles.get(name, {}))
         return Candidate(name="" if name == begun.agent else name, tier=tier)
 
-    return list_candidates(describe(step.agent or begun.agent), map(describe, begun.fallback))
+    return list_candidates(describe(named or step.agent or begun.agent), map(describe, begun.fallback))
 
 
 def spell_agent(run: RunState, name: str) -> str:

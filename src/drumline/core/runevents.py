@@ -146,8 +146,8 @@ class PlanChanged(Event):
 class CorrectionPlanned(Event):
     """Intent: a corrective step is written into the plan's files, for a step that waits for it from then on.
 
-    The walk of `origin` asks for it, in a visit of `node`; `round` is that of the step that it `helps`.
-    `PlanChanged` follows once it is written, `CorrectionRefused` if it cannot be.
+    The walk of `origin` asks for it, in a visit of `node`; `round` is that of the step that it `helps`, whose last work
+    is kept under the ref `kept`. `PlanChanged` follows once it is written, `CorrectionRefused` if it cannot be.
     """
 
     correction: Correction
@@ -158,6 +158,7 @@ class CorrectionPlanned(Event):
     visit: int
     scope: str = ""
     round: int = 0
+    kept: str = ""
 
 
 class CorrectionRefused(Event):
@@ -216,6 +217,7 @@ class StepFinished(Event):
     `level` and `why` are its proof if it is done; journals of earlier versions have `proved` instead. `base` is the
     commit that its own stands on. `superseded` are checks of steps that fail on the head of the run branch, if it is
     the last walk of the run itself. `landed_by` is the corrective step whose commit does what this one was to do.
+    `failing` are the checks that its last work fails, `tried` its corrective steps that did not get through.
     """
 
     step: StepId
@@ -250,6 +252,8 @@ class StepFinished(Event):
     base: Commit | None = None
     superseded: tuple[str, ...] = ()
     landed_by: StepId = NO_STEP
+    failing: tuple[str, ...] = ()
+    tried: tuple[StepId, ...] = ()
 
     @property
     def proof(self) -> Proof | None:
@@ -298,12 +302,25 @@ class UsageCounted(Event):
 
 
 class StepReopened(Event):
-    """A person, or a changed cause, gives a finished step another round; with `redo` one that has landed."""
+    """A person, or a changed cause, gives a finished step another round; with `redo` one that has landed.
+
+    With `heal` its last work is diagnosed at once. `agent` and `tier` work on it in this round instead of the step's
+    own, and are told the `context`.
+    """
 
     step: StepId
     reason: str = ""
     by: str = ""
     redo: bool = False
+    heal: bool = False
+    agent: str = ""
+    tier: str = ""
+    context: str = ""
+
+    @property
+    def is_special(self) -> bool:
+        """Whether the round is another one than the step's first."""
+        return self.heal or bool(self.agent or self.tier or self.context)
 
 
 class PlanMirrored(Event):

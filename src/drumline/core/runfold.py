@@ -15,7 +15,7 @@ from drumline.core.ids import FINAL, FLOW, StepId
 from drumline.core.plan import RUN_WALKS, Marks, Plan, Status, Step
 from drumline.core.runlife import check_event
 from drumline.core.state import Gate, RunState
-from drumline.core.words import GateKind, RunEnd
+from drumline.core.words import GateKind, PlanCause, RunEnd
 from drumline.errors import NotAllowed
 from drumline.record import replace
 
@@ -94,7 +94,8 @@ def _changed(state: RunState, event: ev.PlanChanged) -> None:
     _withdraw_gates(state, event.removed)
     steps.update({step.id: step for step in event.changed})
     for step in event.changed:
-        if step.id in state.finished or step.id in state.working:
+        begun = step.id in state.finished or step.id in state.working
+        if begun and event.cause is not PlanCause.HEAL:  # which changes only what a step needs
             state.rewritten[step.id] = state.rounds.get(step.id, 0) + 1
         state.unfiled.discard(step.id)
     order = dict.fromkeys((*event.order, *steps))
@@ -219,6 +220,9 @@ def _step_reopened(state: RunState, event: ev.StepReopened) -> None:
     state.rounds[event.step] = state.rounds.get(event.step, 0) + 1
     if event.redo:
         state.redone[event.step] = state.rounds[event.step]
+    state.reopened.pop(event.step, None)
+    if event.is_special:
+        state.reopened[event.step] = event
     _withdraw_gates(state, (event.step,))
     # Who tries a step again wants it done: a no to further spending is asked about again, at a gate of its own.
     _take_back(state, GateKind.BUDGET, gates.NO)

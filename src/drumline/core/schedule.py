@@ -199,7 +199,7 @@ def _waits_for(gate: GateId) -> Obstacle:
 
 
 def _needs_obstacle(run: RunState, step: Step, horizon: Horizon) -> Obstacle | None:
-    missing = horizon.find_unmet(step)
+    missing = [need for need in horizon.find_unmet(step) if not _is_being_planned(run, step, need)]
     if not missing:
         return None
     chosen = run.begun.selection
@@ -208,6 +208,14 @@ def _needs_obstacle(run: RunState, step: Step, horizon: Horizon) -> Obstacle | N
         if not missing:
             return None
     return Obstacle(kind=Hindrance.NEEDS, text=f"needs {', '.join(missing)}", steps=tuple(missing))
+
+
+def _is_being_planned(run: RunState, step: Step, need: StepId) -> bool:
+    """Whether a need is a corrective step that the walk of the step itself plans, which has to come to its end."""
+    planned = run.corrections.get(need)
+    if planned is None or planned.origin != step.id or step.id not in run.working:
+        return False
+    return planned.round == run.rounds.get(step.id, 0)
 
 
 def _turn_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None:

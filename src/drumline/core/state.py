@@ -41,10 +41,10 @@ class RunState:
     """Everything the run's own stream says.
 
     `removed` are steps that an edit took out of the plan. `rounds` counts how often a step was reopened; `rewritten` is
-    the round from which on its present text counts. `quiet` says that no step was claimed since the run branch was
-    seen where we left it. `corrections` are corrective steps that were planned, and `unfiled` those of them that are
-    not in the plan's files yet; `unwritten` are documents, by path, that are not, `documents` the digests of those
-    that are.
+    the round from which on its present text counts, `reopened` says what is special about its present round. `quiet`
+    says that no step was claimed since the run branch was seen where we left it. `corrections` are corrective steps
+    that were planned, and `unfiled` those of them that are not in the plan's files yet; `unwritten` are documents, by
+    path, that are not, `documents` the digests of those that are.
     """
 
     id: RunId
@@ -61,6 +61,7 @@ class RunState:
     rounds: dict[StepId, int] = field(default_factory=dict)
     rewritten: dict[StepId, int] = field(default_factory=dict)
     redone: dict[StepId, int] = field(default_factory=dict)
+    reopened: dict[StepId, ev.StepReopened] = field(default_factory=dict)
     corrections: dict[StepId, ev.CorrectionPlanned] = field(default_factory=dict)
     unfiled: set[StepId] = field(default_factory=set)
     unwritten: dict[str, ev.DocumentWritten] = field(default_factory=dict)

@@ -35,9 +35,13 @@ class StepRestarted(Event):
 
 
 class StepRechecked(Event):
-    """A new round begins with the work as it is: fresh budgets, and only the checks run again."""
+    """A new round begins with the work as it is: its checks could not be run before, or it is to be diagnosed.
+
+    With `anew` the walk begins from its start, because the one before came to its end.
+    """
 
     round: int
+    anew: bool = False
 
 
 class WorkspaceAssigned(Event):

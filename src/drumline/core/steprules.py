@@ -25,9 +25,7 @@ from drumline.core.commands import (
     Park,
     Prepare,
     Rebase,
-    Recheck,
     Release,
-    Restart,
     RunCheck,
 )
 from drumline.core.events import AttemptEnded, Event, GateOpened, WorkLost
@@ -39,6 +37,7 @@ from drumline.core.orders import Orders
 from drumline.core.plan import Step
 from drumline.core.products import tell_ignored
 from drumline.core.roles import only_reads
+from drumline.core.rounds import begin_round, find_answer
 from drumline.core.routing import choose, raise_tier
 from drumline.core.state import Gate, RunState
 from drumline.core.stepstate import StepState
@@ -56,22 +55,6 @@ MOST_NAMED = 5
 
 Judging = RunCheck | Compare | Mutate | Park | Finish | Verdict
 """What a node that judges the work comes to, or does next."""
-
-
-def begin_round(orders: Orders, state: StepState, run: RunState) -> Restart | Recheck | None:
-    """The round that a person or a resume wants and that has not begun; None if there is none.
-
-    It begins from nothing. Work that could not be checked, or about whose judge a person decided, is only checked
-    again, unless its task was edited since. What has landed is not landed again, unless it is to be done once more.
-    A walk of the run itself always begins anew: the run branch may be somewhere else by now.
-    """
-    step = orders.step
-    number = run.rounds.get(step.id, 0)
-    if state.round >= number or (state.phase is Phase.LANDED and state.round >= run.redone.get(step.id, 0)):
-        return None
-    hindered = state.hindered is not None or state.kills >= MOST_KILLS or _is_decided(state, step, run)
-    keeps = state.phase is Phase.WORKED and hindered and state.round >= run.rewritten.get(step.id, 0) and orders.lands
-    return Recheck(round=number) if keeps else Restart(round=number)
 
 
 def find_stop(orders: Orders, state: StepState, run: RunState) -> Park | Finish | Release | None:
@@ -205,13 +188,7 @@ def may_fix(orders: Orders, state: StepState, run: RunState) -> bool:
     """Whether the agent gets another try at work that failed; also if a person wants it to try once more."""
     wanted = {GateKind.JUDGE: gates.UNDO, GateKind.UNCHANGED: gates.RETRY}
     left = may_integrate(state) if state.find_clash() is not None else state.fixes < orders.retries
-    return left or any(_said(run, kind, orders.step, state) == again for kind, again in wanted.items())
-
-
-def _said(run: RunState, kind: str, step: Step, state: StepState) -> str:
-    """What a person answered to a question about the last attempt; empty if nothing."""
-    asked = run.find_gate(kind, step.id, state.attempts)
-    return asked.answer.choice if asked is not None and asked.answer is not None else ""
+    return left or any(find_answer(run, kind, orders.step, state) == again for kind, again in wanted.items())
 
 
 def find_approval(orders: Orders, state: StepState, run: RunState) -> Gate | None:
@@ -263,24 +240,16 @@ def tell_integration(state: StepState) -> str:
     return f"its checks pass alone and fail together {with_what}: {failing}"
 
 
-def tell_tries(state: StepState) -> str:
-    """How often the agent was asked to put right what fails, in words."""
+def tell_tries(state: StepState, *, in_all: bool = False) -> str:
+    """How often the agent was asked to put right what fails, in words: in this round, or `in_all` of them."""
     if state.clash is None:
-        return count_noun(state.fixes, "fix", "es")
+        return count_noun(state.all_fixes if in_all else state.fixes, "fix", "es")
     return f"{count_noun(state.integrations, 'attempt')} to let it pass {_tell_since(state)}"
 
 
 def _tell_since(state: StepState) -> str:
     since = ", ".join(state.moved.since) if state.moved else ""
     return f"with what landed since its base ({since})" if since else "with what landed since its base"
-
-
-def _is_decided(state: StepState, step: Step, run: RunState) -> bool:
-    """Whether a person has said what is to become of work that changed its judge, or nothing."""
-    if state.refused is not None:
-        return False
-    judged = bool(_said(run, GateKind.JUDGE, step, state)) and bool(tell_foul(state.judged))
-    return judged or (bool(_said(run, GateKind.UNCHANGED, step, state)) and state.tree == state.ready)
 
 
 def explain_kills(kills: int, what: str) -> str:

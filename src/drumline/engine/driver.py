@@ -26,7 +26,7 @@ from drumline.core.state import RunState
 from drumline.core.words import Mode, RunEnd
 from drumline.engine.branchwatch import record_adoption
 from drumline.engine.figures import complete
-from drumline.engine.finishing import write_healed
+from drumline.engine.finishing import write_closed, write_healed
 from drumline.engine.kit import Observer
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import calls_back, outcome_of
@@ -264,15 +264,12 @@ class Driver:
                 return await self._claim(step, tasks, around)
             case cmd.Declare(steps=steps):
                 await self._append([ev.StepsDeclared(steps=steps)])
-            case cmd.Reopen(step=step, reason=reason, redo=redo):
-                await self._append([ev.StepReopened(step=step, reason=reason, redo=redo)])
+            case cmd.Reopen(step=step, reason=reason, redo=redo, heal=heal):
+                await self._append([ev.StepReopened(step=step, reason=reason, redo=redo, heal=heal)])
             case cmd.Ask(opens=opens):
                 await self._append([opens])
             case cmd.Close():
-                finished = ev.StepFinished(
-                    step=command.step, state=command.state, reason=command.reason, rejected=command.rejected
-                )
-                await self._append(complete(self._store, self.run_id, [finished]))
+                await self._append(complete(self._store, self.run_id, [write_closed(command, self.run)]))
             case cmd.Heal():
                 await self._append(complete(self._store, self.run_id, [write_healed(command, self.run)]))
             case cmd.ParkRun(gates=gates, until=until, reason=reason):

@@ -63,6 +63,19 @@ async def write_end(
         ignored=ignored,
         tests=tuple(spell_path(path) for path in list_edited(state.touched)) if landed else (),
         mutants=state.mutants or Mutation(),
+        failing=() if landed else tuple(ended.command for ended in state.faults()),
+    )
+
+
+def write_closed(command: cmd.Close, run: RunState) -> ev.StepFinished:
+    """The end of a step that no driver works on; of one that has ended before, what is known of its work stays."""
+    known = run.finished.get(command.step) or ev.StepFinished(step=command.step, state=command.state)
+    return replace(
+        known,
+        state=command.state,
+        reason=command.reason[:MOST_MESSAGE],
+        rejected=command.rejected,
+        tried=command.tried or known.tried,
     )
 
 

@@ -10,6 +10,7 @@ from drumline.core.gates import check_reply, read_reply
 from drumline.core.ids import FLOW, GateId, StepId
 from drumline.core.needs import settled
 from drumline.core.plan import RUN_WALKS
+from drumline.core.roundwish import read_round
 from drumline.core.spending import COST, sum_run
 from drumline.core.state import RunState
 from drumline.core.words import GateKind, Mode, StepEnd
@@ -37,7 +38,8 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
         case "retry" if run.flow is not None:
             return None if is_open(run, FLOW) else []  # which visits wait is known to the walk only
         case "retry" if _is_known(run, step) and (step not in run.working or _rests(run, step, claimed)):
-            return [] if _landed(run, step) else [ev.StepReopened(step=step, reason=message.comment, by=message.by)]
+            reopened = ev.StepReopened(step=step, reason=message.comment, by=message.by)
+            return [] if _landed(run, step) else [read_round(message.value, reopened)]
         case "skip" if step in run.plan.by_id and not settled(run, step):
             if step in claimed:
                 return None

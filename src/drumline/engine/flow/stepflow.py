@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from drumline.core.corrections import count_corrections
+from drumline.core.corrections import count_corrections, is_asked_for, tell_tried
 from drumline.core.flow.model import NO_LANDING, Flow, Json, is_for_steps
 from drumline.core.flow.questions import Asker
 from drumline.core.ids import DriverId, Token
+from drumline.core.life import Phase
 from drumline.core.plan import Step
 from drumline.core.prompt import write_task
 from drumline.core.routing import STRONGER_FROM, raise_tier, spell_agent
@@ -93,13 +94,16 @@ def open_step_walk(
         warn=warn,
         work=work,
         recover=recover,
-        open_course=lambda: open_course(work, mine.library, name),
+        open_course=lambda: open_course(work, mine.library, name, worked=walk.state.phase is Phase.WORKED),
     )
     return walk
 
 
-def open_course(work: StepWork, library: Library, name: str) -> Course:
-    """The course of a step, or of a walk of the run itself; InvalidInput if there is no such flow, or it has errors."""
+def open_course(work: StepWork, library: Library, name: str, *, worked: bool = False) -> Course:
+    """The course of a step, or of a walk of the run itself; InvalidInput if there is no such flow, or it has errors.
+
+    `worked` says that there is work of an earlier round.
+    """
     flow = library.load(library.locate(name))
     if not work.orders.lands:
         return Course(
@@ -117,11 +121,11 @@ def open_course(work: StepWork, library: Library, name: str) -> Course:
         folder=work.kit.workspaces.path(work.orders.step.id),
         prompt=write_task(replace(open_brief(work), offers=False)),
         variables=inherit(flow, {}),
-        values={"step": _describe(work)},
+        values={"step": _describe(work, worked=worked)},
     )
 
 
-def _describe(work: StepWork) -> dict[str, Json]:
+def _describe(work: StepWork, *, worked: bool) -> dict[str, Json]:
     step = work.orders.step
     return {
         "id": step.id,
@@ -133,6 +137,8 @@ def _describe(work: StepWork) -> dict[str, Json]:
         "autonomy": work.orders.autonomy,
         "retries": work.orders.retries,
         "heals": count_corrections(work.run, step.id),
+        "heal": worked and is_asked_for(work.run, step.id),
+        "other_ways": tell_tried(work.run, step.id) or "none",
     }
 
 

@@ -16,9 +16,9 @@ import anyio
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import steprules
-from drumline.core.blocked import OFFER
-from drumline.core.corrections import find_planned, may_heal
+from drumline.core.corrections import find_planned, is_asked_for, may_heal
 from drumline.core.examination import Verdict
+from drumline.core.firstlines import tell_first
 from drumline.core.flow.model import (
     AgentNode,
     CheckNode,
@@ -32,13 +32,11 @@ from drumline.core.flow.model import (
     WorkspaceNode,
 )
 from drumline.core.flow.outcome import Outcome
-from drumline.core.flow.templates import list_references, render_strict
-from drumline.core.flow.values import overlay
 from drumline.core.flow.walk import RunNode
 from drumline.core.foul import tell_foul
 from drumline.core.ids import DriverId, StepId, Token, Tree
 from drumline.core.life import Phase
-from drumline.core.prompt import Brief, write_feedback, write_history, write_task
+from drumline.core.prompt import write_feedback
 from drumline.core.spending import count_usage
 from drumline.core.stepfold import UNCHANGED, fold_step
 from drumline.core.stepstate import StepState
@@ -51,6 +49,7 @@ from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.document import write_document
 from drumline.engine.nodes.ground import leave_ground
 from drumline.engine.nodes.plan import file_correction, plan_correction
+from drumline.engine.nodes.stepprompts import write_node_prompt
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.performer import StepPerformer
@@ -258,7 +257,7 @@ class StepNodes:
             )
 
         await self._see_changes()
-        leaves = await self._follow(decide, Terms(write=partial(_write_prompt, node, visit), timeout=node.timeout))
+        leaves = await self._follow(decide, Terms(write=partial(write_node_prompt, node, visit), timeout=node.timeout))
         last = self.state.last
         return _end(leaves) or Outcome(output=last.message if last else "", unchanged=bool(last and last.unchanged))
 
@@ -281,7 +280,7 @@ class StepNodes:
 
     def _describe(self, verdict: Verdict) -> Mapping[str, Json]:
         """The verdict as templates and conditions see it; `again` says whether the agent gets another try."""
-        state, orders = self.state, self.work.orders
+        state, orders, asked = self.state, self.work.orders, is_asked_for(self.work.run, self._step)
         faults = () if verdict is Verdict.PASSED else state.faults()
         missing = steprules.UNTESTED if verdict is Verdict.UNTESTED else ""
         told = {Verdict.FOUL: tell_foul(state.judged), Verdict.UNCHANGED: UNCHANGED}.get(verdict, missing)
@@ -291,11 +290,12 @@ class StepNodes:
             "failed": ", ".join([*(ended.command for ended in faults), *([missing] if missing else [])]),
             "output": "\n".join(ended.output for ended in faults),
             "feedback": "\n\n".join(part for part in (told, write_feedback(faults)) if part),
-            "again": steprules.may_fix(orders, state, self.work.run),
+            "again": not asked and steprules.may_fix(orders, state, self.work.run),
             "heal": self._may_heal(verdict),
             "fixes": state.fixes,
             "fixes_left": max(0, orders.retries - state.fixes),
-            "tried": steprules.tell_tries(state),
+            "tried": steprules.tell_tries(state, in_all=asked),
+            "first": tell_first(faults),
         }
 
     def _may_heal(self, verdict: Verdict) -> bool:
@@ -319,7 +319,7 @@ class StepNodes:
         planned = find_planned(run, self._step, scope=key.scope, node=key.node, visit=key.visit)
         if planned is None:
             try:
-                planned = plan_correction(node, visit, run)
+                planned = plan_correction(node, visit, run, kept=await self._keep_last())
             except InvalidInput as error:
                 return Outcome(failure=str(error), failure_class=Failure.VALIDATION.value)
             await self._append(Note(run=[planned]))
@@ -330,6 +330,13 @@ class StepNodes:
             if isinstance(filed, ev.CorrectionRefused):
                 return Outcome(failure=filed.reason, failure_class=Failure.PERMANENT.value)
         return Outcome(output={"step": name, "helps": planned.helps})
+
+    async def _keep_last(self) -> str:
+        """The commit under which the work that failed is kept; empty if there is none."""
+        state, workspaces = self.state, self.work.kit.workspaces
+        if state.phase is not Phase.WORKED or state.tree is None or state.base is None:
+            return ""
+        return await workspaces.keep(self._step, str(state.attempts), state.tree, base=state.base)
 
     async def _find_refusal(self) -> str:
         """Why the work may not land, whatever the flow says; empty if it may."""
@@ -377,19 +384,6 @@ class StepNodes:
         return outcome
 
     _relaying = False
-
-
-def _write_prompt(node: AgentNode, visit: Visit, brief: Brief) -> str:
-    """The node's prompt; what people said and what cut attempts short is added if the template does not place it."""
-    named = set(list_references(node.prompt))
-    history = write_history(brief if "history" in named else replace(brief, feedback=()))
-    values = overlay({"initial_prompt": write_task(brief), "history": history}, visit.values)
-    parts = [
-        render_strict(node.prompt, values).strip(),
-        "" if "initial_prompt" in named else OFFER,
-        "" if "history" in named else history,
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _end(leaves: cmd.Command | Verdict | None) -> Outcome | None:

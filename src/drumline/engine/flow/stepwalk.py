@@ -23,10 +23,10 @@ from drumline.core.flow.model import ApprovalNode, EndNode, LandNode, Node
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import GateId
 from drumline.core.life import WALKING, Phase
+from drumline.core.rounds import begin_round
 from drumline.core.stepfold import fold_step
 from drumline.core.steprules import (
     KILLED,
-    begin_round,
     explain_kills,
     explain_rejection,
     find_approval,
@@ -124,7 +124,7 @@ class StepFlowWalk(FlowWalk):
     def _fold(self, events: Sequence[ev.Event]) -> None:
         """The whole stream says how far the work is; only the present round is walked."""
         self._nodes.state = fold_step(StepState(), events)
-        begun = max((n for n, event in enumerate(events) if isinstance(event, ev.StepRestarted)), default=-1)
+        begun = max((n for n, event in enumerate(events) if _begins(event)), default=-1)
         walked = [event for event in events[begun + 1 :] if type(event) in (*WALKING, *ev.ATTEMPTS)]
         self._halted = bool(walked) and isinstance(walked[-1], NodeBlocked)
         FlowWalk._fold(self, walked)
@@ -140,7 +140,7 @@ class StepFlowWalk(FlowWalk):
         begun = [claimed, *self._begin_round()]
         fold_step(self.state, begun)
         self._journal.keep(Note(step=begun))
-        if isinstance(begun[-1], ev.StepRestarted):  # the walk of the round before is over
+        if _begins(begun[-1]):  # the walk of the round before is over
             await self._record([], [])
             self._load()
         await restore_workspace(self.work, self.state, self.token)
@@ -158,6 +158,8 @@ class StepFlowWalk(FlowWalk):
         """The round that is due; one whose walk was halted by what this machine lacks goes on where it was."""
         due = begin_round(self.work.orders, self.state, self.run)
         match due:
+            case cmd.Recheck(round=number, anew=True):
+                return [ev.StepRechecked(round=number, anew=True)]
             case cmd.Recheck(round=number):
                 root = self._stack.flows.get("")
                 over = root is not None and root.ended is not None
@@ -355,6 +357,11 @@ class StepFlowWalk(FlowWalk):
     def _count_left(self) -> float | None:
         own = [*self.state.spent.values(), {spending.COST: self._stack.count_cost()}]
         return spending.count_left(self.run, self.step, own)
+
+
+def _begins(event: ev.Event) -> bool:
+    """Whether a walk of its own follows the event."""
+    return isinstance(event, ev.StepRestarted) or (isinstance(event, ev.StepRechecked) and event.anew)
 
 
 def _approves(question: Question) -> bool:

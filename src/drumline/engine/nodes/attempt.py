@@ -9,6 +9,7 @@ from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.ids import Tree
 from drumline.core.judge import Touched
+from drumline.core.plan import Step
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, find_role
 from drumline.core.routing import plan_rest, spell_agent
@@ -228,20 +229,27 @@ def _add_clash(brief: Brief, state: StepState, run: RunState) -> Brief:
 def open_brief(work: StepWork) -> Brief:
     """What the prompt of a step is made of before its first attempt."""
     step, run = work.orders.step, work.run
-    role = find_role(step.role)
+    role, planned = find_role(step.role), run.corrections.get(step.id)
     return Brief(
         step=step,
         text=work.kit.read_pinned(step),
         plan_title=run.plan.title or run.plan.name,
         checks=work.orders.checks,
         attempt=1,
-        context=run.begun.context,
+        context=_join_context(run, step),
+        failed=planned.kept if planned else "",
         role=role.briefing if role else "",
         remarks=list_remarks(run),
         preamble=run.plan.preamble,
         handoffs=list_handoffs(work.kit, run, step),
         others=list_others(run, step),
     )
+
+
+def _join_context(run: RunState, step: Step) -> str:
+    """What the person said who started the run, and who wants this round of the step."""
+    asked = run.reopened.get(step.id)
+    return "\n\n".join(part for part in (run.begun.context, asked.context if asked else "") if part)
 
 
 def _shortest(*limits: float | None) -> float | None:

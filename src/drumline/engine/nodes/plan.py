@@ -30,8 +30,11 @@ MOST_TITLE, MOST_TEXT = 200, 16_000
 """Characters of what a corrective step is called, and of what it says."""
 
 
-def plan_correction(node: PlanNode, visit: Visit, run: RunState) -> ev.CorrectionPlanned:
-    """The corrective step that a node asks for; InvalidInput if it cannot be made of its templates."""
+def plan_correction(node: PlanNode, visit: Visit, run: RunState, *, kept: str = "") -> ev.CorrectionPlanned:
+    """The corrective step that a node asks for; InvalidInput if it cannot be made of its templates.
+
+    `kept` is the ref of the last work on the step that it helps.
+    """
     values = visit.values
     helps = StepId(render_strict(node.helps, values).strip()) if node.helps else visit.step
     if helps != visit.step and visit.step not in RUN_WALKS:
@@ -57,6 +60,7 @@ def plan_correction(node: PlanNode, visit: Visit, run: RunState) -> ev.Correctio
         visit=visit.key.visit,
         scope=visit.key.scope,
         round=run.rounds.get(helps, 0),
+        kept=kept,
     )
 
 

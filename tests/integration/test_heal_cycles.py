@@ -1,0 +1,155 @@
+"""The way of a step that stays red, through diagnosis and two corrective steps, wherever the process dies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import anyio.lowlevel
+import pytest
+from tests.integration.worlds import RUN, World, small_plan, step
+
+from drumline.core.events import CorrectionPlanned, StepFinished, StepReopened
+from drumline.core.ids import StepId, Stream
+from drumline.core.state import RunState
+from drumline.core.words import STANDARD
+from drumline.ports.agents import Assignment, Outcome
+from drumline.ports.journal import Message
+
+A, AH, AH2, B = StepId("a"), StepId("ah"), StepId("ah2"), StepId("b")
+DIAGNOSIS = {
+    "verdict": "heal",
+    "cause": "it is wrong",
+    "evidence": "a.txt:1",
+    "title": "Write it",
+    "approach": "Right.",
+}
+
+
+class Healer:
+    """Works on every step and says why one fails; only the steps that are named do what their checks ask for."""
+
+    def __init__(self, *right: str, **said: object) -> None:
+        self.right = right
+        self.said = {**DIAGNOSIS, **said}
+        self.assignments: list[Assignment] = []
+
+    async def work(self, assignment: Assignment) -> Outcome:
+        self.assignments.append(assignment)
+        await anyio.lowlevel.checkpoint()
+        if assignment.node == "diagnose":
+            return Outcome(message=json.dumps(self.said))
+        name = "b" if assignment.step == "b" else "a"
+        good = assignment.step in self.right
+        (assignment.workspace / f"{name}.txt").write_text(f"{name}\n" if good else f"wrong {assignment.step}\n")
+        return Outcome()
+
+
+def build(folder: Path, agent: Healer, **more: object) -> World:
+    """Two steps, of which the second needs the first."""
+    plan = small_plan(step("a"), step("b", "a"))
+    world = World(folder=folder, plan=plan, agent=agent, mode="sequential", rigor=STANDARD)
+    for name, value in more.items():
+        setattr(world, name, value)
+    return world
+
+
+def told(world: World, kind: type) -> list[object]:
+    return [one.event for one in world.store.read(Stream(RUN)) if isinstance(one.event, kind)]
+
+
+def assert_healed_at_last(world: World, run: RunState, context: object = "") -> None:
+    assert run.ended is not None, context
+    assert run.ended.state == "done", (context, run.ended)
+    assert [name for _, name in world.workspaces.log()] == ["ah2", "b"], context
+    assert {name: one.state for name, one in run.finished.items() if name in run.plan.by_id} == {
+        A: "done",
+        AH: "skipped",
+        AH2: "done",
+        B: "done",
+    }, context
+    assert run.finished[A].landed_by == AH2, context
+    assert len(told(world, CorrectionPlanned)) == 2, context
+    assert [one.heal for one in told(world, StepReopened) if isinstance(one, StepReopened)] == [True], context
+    assert not run.gates, context
+    assert not world.store.held(RUN), context
+
+
+def test_a_second_way_is_planned_when_the_first_did_not_get_through(tmp_path: Path) -> None:
+    agent = Healer("ah2", "b")
+    world = build(tmp_path, agent)
+
+    run = world.drive()
+
+    assert_healed_at_last(world, run)
+    asked = [one for one in agent.assignments if one.node == "diagnose"]
+    assert ["ah (Write it)" in one.prompt for one in asked] == [False, True]
+    assert [one.tier for one in agent.assignments if one.step == "a" and one.node == "implement"] == [
+        "standard",
+        "standard",
+        "strong",
+    ]
+    offered = [planned.kept for planned in told(world, CorrectionPlanned) if isinstance(planned, CorrectionPlanned)]
+    assert all(offered)
+    assert all(any(kept in one.prompt for one in agent.assignments if one.step in (AH, AH2)) for kept in offered)
+
+
+def test_after_two_ways_in_vain_the_step_says_what_was_tried_and_what_to_do(tmp_path: Path) -> None:
+    world = build(tmp_path, Healer("b"))
+
+    run = world.drive()
+
+    assert run.ended is not None
+    assert run.ended.state == "blocked"
+    assert {name: one.state for name, one in run.finished.items()} == {A: "blocked", AH: "skipped", AH2: "blocked"}
+    reason = run.finished[A].reason
+    assert reason.startswith("a still fails after 2 fixes: it is wrong; tried: ah (Write it): still failing")
+    assert "not as it should be" in reason
+    assert "next: drumline retry a --context TEXT, drumline heal a or drumline skip a" in reason
+    assert run.finished[A].tried == (AH2,)
+    assert run.finished[A].failing == ("check a",)
+
+
+def test_a_person_who_retries_the_step_does_not_wait_for_its_blocked_corrective_step(tmp_path: Path) -> None:
+    agent = Healer("b")
+    world = build(tmp_path, agent)
+    world.drive()
+    agent.right = ("a", "b")
+    world.say(Message(kind="retry", subject="a", value=json.dumps({"tier": "strong", "context": "Think of a."})))
+
+    run = world.drive()
+
+    assert run.ended is not None
+    assert run.ended.state == "done"
+    assert {name: one.state for name, one in run.finished.items() if name in run.plan.by_id} == {
+        A: "done",
+        AH: "skipped",
+        AH2: "skipped",
+        B: "done",
+    }
+    last = next(one for one in reversed(agent.assignments) if one.step == "a")
+    assert last.tier == "strong"
+    assert "Think of a." in last.prompt
+
+
+@pytest.mark.parametrize("when", ["before", pytest.param("after", marks=pytest.mark.long)])
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.long) for part in range(1, 8))])
+def test_both_ways_are_tried_once_wherever_the_process_dies(tmp_path: Path, when: str, part: int) -> None:
+    whole = build(tmp_path / "whole", Healer("ah2", "b"))
+    whole.drive()
+
+    for nth in range(1 + part, whole.store.appends + 1, 8):
+        world = build(tmp_path / str(nth), Healer("ah2", "b"))
+        world.die_at(nth, when=when)
+        run = world.drive_through()
+
+        assert_healed_at_last(world, run, nth)
+
+
+def test_what_a_blocked_step_fails_is_recorded(tmp_path: Path) -> None:
+    world = build(tmp_path, Healer("b"), retries=0)
+
+    run = world.drive()
+
+    assert [one.failing for one in told(world, StepFinished) if isinstance(one, StepFinished)] == [("check a",)]
+    assert run.finished[A].reason == "still failing after 0 fixes: check a (not as it should be)"
