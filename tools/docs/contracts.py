@@ -163,7 +163,9 @@ def contracts_page() -> str:
         "`resolution`. `doctor` prints `findings` with `name`, `level`, `text` and `hint`, `run --detach` prints "
         "`run`, `pid` and `log`, `run --dry-run` prints the format, the steps, checks and profile of what would be "
         "run, and `proved`, `of`, `held`, `read_only` and `proposed` as `checks` does, `wait` prints the status, "
-        "and so does `attach` after the lines that `run` prints.",
+        "and so does `attach` after the lines that `run` prints. `diff` prints `old` and `new`, `files` with `path`, "
+        "`added` and `deleted` (null for what is not text), and without `--stat` the `diff`; `merge` prints `into`, "
+        "`how` (`fast_forward`, `merge`, `already` or `pull_request`) and the `commit` or the `address`.",
     )
 
 

@@ -168,6 +168,7 @@ class Scope(Record):
     selection: tuple[StepId, ...] | None = None
     inherited: tuple[StepId, ...] = ()
     merge: Merge | None = None
+    issue: int = 0
     accepted: Accepted | None = None
 
 
@@ -184,6 +185,7 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         named=scope.selection is not None,
         merge=scope.merge.branch if scope.merge else "",
         merge_asks=scope.merge is not None and scope.merge.asks,
+        issue=scope.issue,
         **asdict(terms),
     )
     pinned = PlanPinned(

@@ -69,6 +69,7 @@ class Job(Record):
     detached: bool
     record: Path | None = None
     merge: Merge | None = None
+    issue: int = 0
 
     @property
     def settings(self) -> Settings:
@@ -134,6 +135,7 @@ def _prepare(site: Site, text: str, typed: Mapping[str, object]) -> Job:
         plan=plan_task(words, title=title, checks=checks),
         agent=agent,
         merge=Merge(branch=choose_branch(site), asks=issue is not None) if typed["merge"] else None,
+        issue=issue if isinstance(issue, int) else 0,
         found=found,
         named=named,
         as_json=bool(typed["as_json"]),
@@ -261,6 +263,7 @@ def _begin(job: Job, store: SqliteStore) -> RunId:
         run=new_run_id(time.time()),
         base=job.site.repository.head_commit(),
         merge=job.merge,
+        issue=job.issue,
         accepted=ask_acceptance(reading, None, job.settings, asks=asks, hint=retype("--check CMD")),
     )
     anyio.run(begin_run, store, reading, terms, scope)

@@ -18,6 +18,7 @@ class RunStarted(Event):
 
     `fallback` take over in order, `profiles` say who names stand for, above `budget` dollars a person is asked. A run
     that ends well is merged into the branch `merge`, if there is one; with `merge_asks` a person is asked first.
+    `issue` is the number of the one that it resolves, 0 without one.
     `rigor` says how much is done around the work. `timeouts` are in seconds, `commands` the checks that flows name;
     `typed` are the settings that do not come from the configuration: they are never repinned.
     `flow` is the flow that steps walk which name none; empty for the shipped one. `require` is the level that steps
@@ -48,6 +49,7 @@ class RunStarted(Event):
     budget: float | None = None
     merge: str = ""
     merge_asks: bool = False
+    issue: int = 0
     rigor: str = ""
     flow: str = ""
     require: str = Require.KEPT.value

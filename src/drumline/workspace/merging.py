@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from drumline.core.ids import Commit
+from drumline.record import Record
 from drumline.workspace.checkout import COMPLETED, FastForward, Repair, repair_noted, write_note
-from drumline.workspace.git import ask_git
+from drumline.workspace.git import UNASKED, ask_git
 from drumline.workspace.locks import take_lock
 from drumline.workspace.repository import Repository
 
@@ -44,6 +45,40 @@ def repair_merge(common_dir: Path, *, dry: bool = False) -> Repair | None:
             return repair_noted(held, dry=dry)
     except BlockingIOError:
         return None
+
+
+class Joined(Record):
+    """Where a branch would stand with another one in it: `commit`, or None where these files conflict."""
+
+    commit: Commit | None
+    conflicts: tuple[str, ...] = ()
+
+
+def join(repository: Repository, tip: Commit, *, message: str) -> Joined:
+    """The commit that has both the checkout's and `tip`: one of them, or a merge. Nothing is moved or checked out."""
+    top = repository.top
+    if ask_git("merge-base", "--is-ancestor", "HEAD", tip, cwd=top, accept=(0, 1)).code == 0:
+        return Joined(commit=tip)
+    merged = ask_git(
+        "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", "HEAD", tip, cwd=top, accept=(0, 1)
+    )
+    tree, *conflicts = merged.items
+    if merged.code:
+        return Joined(commit=None, conflicts=tuple(conflicts))
+    links = ("-p", "HEAD", "-p", tip)
+    return Joined(commit=Commit(ask_git("commit-tree", tree, *links, cwd=top, given=message.encode()).line))
+
+
+def commit_files(repository: Repository, patterns: Sequence[str], *, message: str) -> Commit | None:
+    """Commit what changed below these patterns, and nothing else; None if nothing did."""
+    specs = [f":(top,glob){pattern}" for pattern in patterns]
+    changed = ask_git("status", "--porcelain=v1", "-z", "--no-renames", UNASKED, "--", *specs, cwd=repository.top).items
+    if not changed:
+        return None
+    paths = [f":(top,literal){entry[3:]}" for entry in changed]
+    ask_git("add", "--", *paths, cwd=repository.top)
+    ask_git("commit", "--quiet", "--only", "--file=-", "--", *paths, cwd=repository.top, given=message.encode())
+    return repository.head_commit()
 
 
 def read_stat(top: Path, base: Commit, branch: str) -> str:

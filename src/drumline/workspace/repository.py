@@ -59,7 +59,12 @@ class Repository(Record):
         return bool(self._find_head())
 
     def _find_head(self) -> str:
-        return ask_git("rev-parse", "--verify", "--quiet", "HEAD^{commit}", cwd=self.top, accept=(0, 1)).line
+        return self.find_commit("HEAD") or ""
+
+    def find_commit(self, name: str) -> Commit | None:
+        """The commit that a name stands for; None if there is none."""
+        found = ask_git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", cwd=self.top, accept=(0, 1))
+        return Commit(found.line) if found.line else None
 
     def list_files(self) -> list[str]:
         """The files of the checkout's commit, relative to its top."""
@@ -87,13 +92,16 @@ class Repository(Record):
         """The branch that is checked out; empty if none is."""
         return ask_git("symbolic-ref", "--quiet", "--short", "HEAD", cwd=self.top, accept=(0, 1)).line
 
-    def remote_url(self) -> str:
-        """The address of `origin`, or of the only remote; empty if there is none."""
+    def remote_name(self) -> str:
+        """`origin`, or the only remote; empty if there is none."""
         names = ask_git("remote", cwd=self.top).line.split("\n")
         name = "origin" if "origin" in names else names[0]
-        if not name or (name != "origin" and len(names) > 1):
-            return ""
-        return ask_git("remote", "get-url", name, cwd=self.top, accept=(0, 2, 128)).line
+        return "" if name != "origin" and len(names) > 1 else name
+
+    def remote_url(self) -> str:
+        """The address of `origin`, or of the only remote; empty if there is none."""
+        name = self.remote_name()
+        return ask_git("remote", "get-url", name, cwd=self.top, accept=(0, 2, 128)).line if name else ""
 
     def list_changed(self) -> list[str]:
         """Tracked paths that differ from HEAD, in the index or the work tree."""

@@ -1,0 +1,113 @@
+"""`drumline merge`: brings what a run has landed onto the user's branch, or asks others to.
+
+The rule: only when a person types it, only of a run that is done, and all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import click
+
+from drumline.app.catalog import find_run, read_run
+from drumline.app.pullrequest import PullRequest, choose_forge, open_request, push
+from drumline.cli.merging import choose_branch
+from drumline.cli.options import json_option, run_argument
+from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
+from drumline.core.ids import Commit
+from drumline.core.state import RunState
+from drumline.errors import InvalidInput, NeedsPerson
+from drumline.views.cells import flatten
+from drumline.wiring import Site, open_site
+from drumline.workspace.merging import commit_files, fast_forward, join, repair_merge
+
+
+@click.command("merge")
+@run_argument
+@click.option("--pr", "as_request", is_flag=True, help="Push the run's branch and open a pull request instead.")
+@click.option("--plan-files", is_flag=True, help="Commit the plan's files afterwards, with the marks of the run.")
+@json_option
+def command(run: str, as_request: bool, plan_files: bool, as_json: bool) -> int:
+    """Merge what RUN (the newest if not given) has landed into the branch that is checked out.
+
+    It is a fast-forward where your branch has not moved; else a merge commit, whose tree no check has seen. Nothing is
+    changed if files conflict. With --pr, gh, glab or tea opens a pull request into your branch.
+    """
+    if as_request and plan_files:
+        raise InvalidInput("--pr and --plan-files cannot be combined", hint="drumline merge --pr")
+    site = open_site()
+    site.check_speaker()
+    store = site.open_store(read_only=True)
+    state = read_run(store, find_run(store, run))
+    _check_done(state)
+    into = choose_branch(site)
+    told, *lines = _request(site, state, into) if as_request else _merge(site, state, into)
+    if plan_files and state.begun.plan:
+        made = _commit_plan(site, state)
+        told["plan_commit"] = made
+        lines.append(f"committed the files of {state.begun.plan}" if made else "the plan's files have not changed")
+    if as_json:
+        print_json({"schema_version": SCHEMA_VERSION, "ok": True, "run": state.id, "into": into, **told})
+    else:
+        print_lines(lines)
+    return 0
+
+
+def _check_done(run: RunState) -> None:
+    branch = run.begun.branch
+    if not branch:
+        raise InvalidInput(f"run {run.id} works in a folder and has no branch", hint="git status")
+    state = run.ended.state if run.ended is not None else "not over"
+    if state != "done":
+        hint = f"drumline resume {run.id}, or what has landed so far: git merge {branch}"
+        raise NeedsPerson(f"not merged: run {run.id} is {state}", hint=hint)
+
+
+def _merge(site: Site, run: RunState, into: str) -> tuple[dict[str, object], str]:
+    repository, branch = site.repository, run.begun.branch
+    repair = repair_merge(repository.common_dir)
+    if repair is not None and repair.done:
+        say(f"{repair.top}: {repair.done}")
+    tip, by_hand = repository.find_commit(f"refs/heads/{branch}"), f"git merge {branch}"
+    if tip is None:
+        raise NeedsPerson(f"not merged: the branch {branch} is gone", hint=f"drumline status {run.id}")
+    if repository.contains(tip):
+        return {"how": "already", "commit": repository.head_commit()}, f"{into} has all of it already"
+    found = join(repository, tip, message=f"Merge {branch}\n\nDrumline-Run: {run.id}\n")
+    if found.commit is None:
+        named = ", ".join(flatten(path) for path in found.conflicts[:5])
+        raise NeedsPerson(f"not merged: both {into} and {branch} changed {named}", hint=by_hand)
+    refusal = fast_forward(repository, found.commit)
+    if refusal:
+        raise NeedsPerson(f"not merged into {into}: {refusal}", hint=by_hand)
+    how = "fast_forward" if found.commit == tip else "merge"
+    note = "" if how == "fast_forward" else f"; {into} had moved, so no check has seen this tree"
+    return {"how": how, "commit": repository.head_commit()}, f"merged into {into}{note}"
+
+
+def _commit_plan(site: Site, run: RunState) -> Commit | None:
+    patterns = site.open_plan(run.begun.plan, run.plan.format).patterns
+    return commit_files(site.repository, patterns, message=f"Mark what is done of {run.begun.plan}\n")
+
+
+def _request(site: Site, run: RunState, into: str) -> tuple[dict[str, object], str]:
+    repository, branch = site.repository, run.begun.branch
+    program = choose_forge(repository.remote_url(), lambda name: shutil.which(name) is not None)
+    push(repository.top, repository.remote_name(), branch)
+    wanted = PullRequest(head=branch, base=into, title=flatten(run.plan.title or run.begun.plan_name), body=_body(run))
+    address = open_request(program, wanted, top=repository.top)
+    told: dict[str, object] = {"how": "pull_request", "program": program, "address": address}
+    return told, f"opened a pull request into {into}: {address}"
+
+
+def _body(run: RunState) -> str:
+    """What the run did, step by step, with how much is known about each."""
+    lines = []
+    for step in run.plan.steps:
+        finished = run.finished.get(step.id)
+        if finished is None:
+            continue
+        level = f", {finished.proof.level.value}" if finished.proof is not None else ""
+        lines.append(f"- {flatten(step.id)}: {flatten(step.title)} ({finished.state.value}{level})")
+    closes = ["", f"Closes #{run.begun.issue}"] if run.begun.issue else []
+    return "\n".join([*lines, *closes, "", f"Drumline-Run: {run.id}"])
