@@ -62,7 +62,7 @@ class IdleWorkspaces(FakeWorkspaces):
         """One file, as a small step changes."""
         return {"src/part.py": "modified"}
 
-    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
+    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str, journal: str = "") -> Commit:
         """The same commit always."""
         return COMMIT
 

@@ -52,6 +52,22 @@ def test_versions_count_within_a_stream_and_sequence_numbers_across_all(store: S
     assert sorted({r.seq for r in store.tail(RUN)}) == [r.seq for r in store.tail(RUN)]
 
 
+def test_a_seal_covers_every_event_of_its_run_and_no_other(store: Store) -> None:
+    append(store, {OF_RUN: add("x"), OF_A: add("y")})
+    early = store.seal(RUN)
+    append(store, {Stream(RunId("other")): add("w")})
+    same = store.seal(RUN)
+    last = append(store, {OF_A: add("z")})
+
+    late = store.seal(RUN)
+
+    assert early == same != late
+    assert (early.seq, late.seq) == (store.tail(RUN)[1].seq, last)
+    assert store.seal(RUN, early) == late
+    assert store.seal(RUN, upto=early.seq) == early
+    assert store.seal(RunId("none")).digest == ""
+
+
 @pytest.mark.parametrize("expected", [0, 1, 3, 99])
 def test_an_expected_version_other_than_the_streams_is_a_conflict(store: Store, expected: int) -> None:
     append(store, {OF_A: add("1", "2")})

@@ -740,10 +740,10 @@ class BrokenGit(FakeWorkspaces):
         self._refuse("prepare", step)
         return await super().prepare(step, base, setup=setup)
 
-    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
+    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str, journal: str = "") -> Commit:
         """Refused if that is what is broken."""
         self._refuse("commit", step)
-        return await super().commit(step, tree, base=base, message=message)
+        return await super().commit(step, tree, base=base, message=message, journal=journal)
 
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
         """Refused if that is what is broken."""

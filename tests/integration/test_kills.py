@@ -59,10 +59,10 @@ class MortalGit(FakeWorkspaces):
         self._kill("clean", step)
         return dict(await super().clean(step, tree, base=base))
 
-    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
+    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str, journal: str = "") -> Commit:
         """Killed if that is the call."""
         self._kill("commit", step)
-        return await super().commit(step, tree, base=base, message=message)
+        return await super().commit(step, tree, base=base, message=message, journal=journal)
 
     async def land(self, step: StepId, commit: Commit, *, head: Commit) -> Landing:
         """Killed after it has moved the branch, if that is the call."""

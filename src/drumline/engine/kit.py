@@ -12,6 +12,7 @@ from drumline.core.redaction import Redaction
 from drumline.engine.baseruns import BaseRuns
 from drumline.engine.checkslots import CheckSlots
 from drumline.engine.nodes.leftovers import NoWatch, Watch
+from drumline.engine.seals import Seals
 from drumline.isolation.transcripts import OWN, begin_log
 from drumline.ports.agents import Agent
 from drumline.ports.clock import Clock
@@ -51,7 +52,8 @@ def know_no_price(model: str, usage: Mapping[str, float]) -> float | None:
 
 class Tools(Record):
     """What belongs to one driver: everything it starts through these ends with it. `checks` says how these are held,
-    `slots` how many of them run at the same time, and `bases` is what they say about trees without work.
+    `slots` how many of them run at the same time, and `bases` is what they say about trees without work. `seals` knows
+    the seals of journals.
     """
 
     processes: Processes
@@ -59,6 +61,7 @@ class Tools(Record):
     open_models: Callable[[], Models]
     checks: Hold = NO_HOLD
     slots: CheckSlots = field(default_factory=CheckSlots)
+    seals: Seals = field(default_factory=Seals)
     bases: BaseRuns = field(default_factory=BaseRuns)
 
 

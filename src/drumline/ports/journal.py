@@ -8,7 +8,11 @@ from typing import Protocol
 from drumline.core.events import Event
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
 from drumline.core.recorded import Recorded as Recorded
+from drumline.core.seal import Seal
 from drumline.record import Record
+
+UNSEALED = Seal()
+"""Where every chain begins."""
 
 
 class Addition(Record):
@@ -46,6 +50,10 @@ class Journal(Protocol):
 
     def tail(self, run: RunId, *, after: int = 0) -> Sequence[Recorded]:
         """Events of all streams of a run with a sequence number above `after`, in order."""
+        ...
+
+    def seal(self, run: RunId, start: Seal = UNSEALED, *, upto: int | None = None) -> Seal:
+        """The seal over all events of a run, or those up to a sequence number; `start` is one that is known already."""
         ...
 
     def last_at(self, run: RunId, *, before: int) -> float | None:

@@ -169,8 +169,8 @@ class Workspaces(Protocol):
         """
         ...
 
-    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
-        """Make the step's commit with plumbing; the same arguments give the same commit."""
+    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str, journal: str = "") -> Commit:
+        """Make the step's commit with plumbing; the same arguments give the same commit. `journal` is its seal."""
         ...
 
     async def merge(self, commit: Commit, onto: Commit) -> Merge:

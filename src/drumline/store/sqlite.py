@@ -15,9 +15,10 @@ from typing import Self
 from drumline.core import codec
 from drumline.core.events import Event
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
+from drumline.core.seal import Seal, extend
 from drumline.errors import Conflict, StaleToken, StoreError
 from drumline.garbage import uncollected
-from drumline.ports.journal import Addition, Checkpoint, Claim, Message, Recorded
+from drumline.ports.journal import UNSEALED, Addition, Checkpoint, Claim, Message, Recorded
 from drumline.store.database import Database
 from drumline.store.faults import report_damage
 from drumline.store.requests import (
@@ -42,6 +43,11 @@ _READ_KINDS = f"""
 """  # noqa: S608 - constant
 # The plus keeps SQLite from the (run, step, version) index: walking on from `after` is what a poller needs.
 _TAIL = f"{_EVENTS} WHERE +run = ? AND seq > ? ORDER BY seq"
+_SEALED = """
+    SELECT seq, step, version, at, kind, v, coalesce(events.body, blobs.body)
+    FROM events LEFT JOIN blobs ON blobs.digest = events.blob
+    WHERE +run = ? AND seq > ? AND (? IS NULL OR seq <= ?) ORDER BY seq
+"""
 _LAST_AT = "SELECT at FROM events WHERE +run = ? AND seq < ? ORDER BY seq DESC LIMIT 1"
 _VERSION = "SELECT version FROM events WHERE run = ? AND step = ? ORDER BY version DESC LIMIT 1"
 _INSERT_MESSAGE = """
@@ -135,6 +141,10 @@ class SqliteStore:
     def tail(self, run: RunId, *, after: int = 0) -> Sequence[Recorded]:
         """Events of all streams of a run with a sequence number above `after`, in order."""
         return self._record(self._database.fetch(_TAIL, (run, after)))
+
+    def seal(self, run: RunId, start: Seal = UNSEALED, *, upto: int | None = None) -> Seal:
+        """The seal over all events of a run, or those up to a sequence number; `start` is one that is known already."""
+        return extend(start, self._database.fetch(_SEALED, (run, start.seq, upto, upto)))
 
     def last_at(self, run: RunId, *, before: int) -> float | None:
         """When the run's last event with a sequence number below `before` was recorded; None if there is none."""

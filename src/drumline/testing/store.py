@@ -12,8 +12,9 @@ import anyio.lowlevel
 
 from drumline.core import codec
 from drumline.core.ids import DriverId, RunId, StepId, Stream, Token
+from drumline.core.seal import Seal, extend
 from drumline.errors import Conflict, StaleToken
-from drumline.ports.journal import Addition, Checkpoint, Claim, Message, Recorded
+from drumline.ports.journal import UNSEALED, Addition, Checkpoint, Claim, Message, Recorded
 from drumline.record import Record
 
 
@@ -74,6 +75,11 @@ class MemoryStore:
     def tail(self, run: RunId, *, after: int = 0) -> Sequence[Recorded]:
         """Events of all streams of a run with a sequence number above `after`, in order."""
         return [_record(row) for row in self._rows[after:] if row.stream.run == run]
+
+    def seal(self, run: RunId, start: Seal = UNSEALED, *, upto: int | None = None) -> Seal:
+        """The seal over all events of a run, or those up to a sequence number; `start` is one that is known already."""
+        rows = [row for row in self._rows[start.seq : upto] if row.stream.run == run]
+        return extend(start, [(r.seq, r.stream.step, r.version, r.at, r.kind, 1, r.body) for r in rows])
 
     def last_at(self, run: RunId, *, before: int) -> float | None:
         """When the run's last event with a sequence number below `before` was recorded; None if there is none."""

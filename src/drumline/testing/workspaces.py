@@ -229,9 +229,9 @@ class FakeWorkspaces:
         ignored = [path for path in found if self._ignored.intersection(path.parts)]
         return {path.as_posix(): (top / path).read_text(encoding="utf-8", errors="replace") for path in ignored}
 
-    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
+    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str, journal: str = "") -> Commit:
         """Make the step's commit; the same arguments give the same commit."""
-        return self._add(_Record(parent=base, tree=tree, message=message, step=step))
+        return self._add(_Record(parent=base, tree=tree, message=f"{message}{journal}", step=step))
 
     async def find_markers(self, step: StepId, tree: Tree, *, base: Commit) -> Sequence[str]:
         """Files of the workspace, which has this tree, with conflict markers that the base does not have."""

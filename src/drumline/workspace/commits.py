@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from drumline.core.ids import Commit, RunId, StepId, Tree
+from drumline.core.seal import TRAILER
 from drumline.record import Record
 from drumline.workspace.git import Git
 
@@ -109,10 +110,11 @@ async def make_commit(
     return commit
 
 
-def sign_message(message: str, *, run: RunId, step: StepId) -> str:
+def sign_message(message: str, *, run: RunId, step: StepId, journal: str = "") -> str:
     """The message with our trailers as its last paragraph, whatever its text pretends."""
     body = message.replace("\0", "\N{REPLACEMENT CHARACTER}").strip() or f"Step {_one_line(step)}"
-    return f"{body}{_trailers(run, step)}\n"
+    sealed = f"\n{TRAILER}: {journal}" if journal else ""
+    return f"{body}{_trailers(run, step)}{sealed}\n"
 
 
 def _trailers(run: RunId, step: StepId) -> str:

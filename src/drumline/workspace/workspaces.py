@@ -206,12 +206,14 @@ class GitWorkspaces(Pool):
         async with self._open(step) as desk:
             return await desk.files.list_ignored(wanted)
 
-    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str) -> Commit:
+    async def commit(self, step: StepId, tree: Tree, *, base: Commit, message: str, journal: str = "") -> Commit:
         """Make the step's commit with plumbing; the same arguments give the same commit.
 
         A ref keeps it: between the intent to land it and its landing the user may prune the repository.
         """
-        made = await self._commit(tree, [base], message=sign_message(message, run=self._run, step=step))
+        made = await self._commit(
+            tree, [base], message=sign_message(message, run=self._run, step=step, journal=journal)
+        )
         await self._write_refs(Update(ref=f"{self._target(self._git).step_refs(step)}{CANDIDATE}", new=made))
         return made
 

@@ -21,7 +21,8 @@ async def intend(work: StepWork, state: StepState) -> Note:
     step, workspaces = work.orders.step, work.kit.workspaces
     tree, base = known(state.tree), known(state.base)
     subject = write_subject(work.run.begun.subject, work.run.plan, step)
-    commit = await workspaces.commit(step.id, tree, base=base, message=subject)
+    seal = work.tools.seals.find(work.kit.store, work.run.id)
+    commit = await workspaces.commit(step.id, tree, base=base, message=subject, journal=str(seal))
     return Note(step=[ev.LandingStarted(commit=commit, tree=tree, head=state.landing_head or base)])
 
 

@@ -1,0 +1,45 @@
+"""A seal over the journal of a run: a hash chain, of which every landed commit has the present head.
+
+The rule: an event that is changed, removed or added below a seal changes it. Rows are sealed as the store keeps them,
+so that a later version of Drumline, which knows more fields, computes the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+
+from drumline.core.ids import StepId
+from drumline.record import Record
+
+TRAILER = "Drumline-Journal"
+_TEXT = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})", re.ASCII)
+
+SealedRow = tuple[int, StepId, int, float, str, int, str]
+"""Sequence number, step, version, time, kind, version of the kind, and body of an event."""
+
+
+class Seal(Record):
+    """The head of the chain: the number of the last event that it covers, and the digest of all up to it."""
+
+    seq: int = 0
+    digest: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.seq}:{self.digest}"
+
+
+def extend(seal: Seal, rows: Iterable[SealedRow]) -> Seal:
+    """The seal over the rows that follow, in order."""
+    for row in rows:
+        line = json.dumps([seal.digest, *row], ensure_ascii=True, separators=(",", ":"))
+        seal = Seal(seq=row[0], digest=hashlib.sha256(line.encode("ascii")).hexdigest())
+    return seal
+
+
+def read_seal(text: str) -> Seal | None:
+    """The seal that a trailer has; None if it is not one."""
+    found = _TEXT.fullmatch(text.strip())
+    return Seal(seq=int(found[1]), digest=found[2]) if found else None
