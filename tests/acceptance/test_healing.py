@@ -106,13 +106,25 @@ def test_after_two_ways_a_person_hears_what_was_tried_and_can_ask_for_another(tm
 
 
 def test_a_plan_that_is_wrong_is_for_people(tmp_path: Path) -> None:
-    user = open_user(tmp_path, answer(verdict="plan", cause="step-0 does it already", evidence="src/a.py:3"))
+    right = {"match": {"step": "step-1", "attempt": 5}, "write": {"step-1.txt": "right\n"}}
+    user = open_user(tmp_path, answer(verdict="plan", cause="step-0 does it already", evidence="src/a.py:3"), right)
 
     ran = user.run()
+    asked = user.status()["gates"]
+    why = user.drumline("why", "step-1").out
+    silent = user.drumline("answer", "plan-step-1", "adapt")
+    said = user.drumline("answer", "plan-step-1", "adapt", "--comment", "Use what step-0 has.", "--resume")
 
     assert ran.code == 2, ran.text
-    assert states_of(user.status()) == {"step-1": "blocked", "step-2": "waiting"}
-    assert "the diagnosis (plan): step-0 does it already src/a.py:3" in user.drumline("why", "step-1").out
+    assert isinstance(asked, list)
+    assert asked[0]["options"] == ["adapt", "proceed", "skip", "stop"]
+    assert "the plan may be wrong, says the diagnosis: step-0 does it already src/a.py:3" in asked[0]["question"]
+    assert "says the diagnosis: step-0 does it already src/a.py:3" in why
+    assert (silent.code, "needs a text" in silent.err) == (3, True)
+    assert said.code == 0, said.text
+    assert states_of(user.status()) == {"step-1": "done", "step-2": "done"}
+    prompt = next(user.repo.rglob(".git/drumline/runs/*/step-1/prompt-5.md")).read_text()
+    assert "Use what step-0 has." in prompt
 
 
 def test_a_diagnosis_that_changes_files_is_void(tmp_path: Path) -> None:

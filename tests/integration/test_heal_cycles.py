@@ -10,7 +10,7 @@ import pytest
 from tests.integration.worlds import RUN, World, small_plan, step
 
 from drumline.core.events import CorrectionPlanned, StepFinished, StepReopened
-from drumline.core.ids import StepId, Stream
+from drumline.core.ids import GateId, StepId, Stream
 from drumline.core.state import RunState
 from drumline.core.words import STANDARD
 from drumline.ports.agents import Assignment, Outcome
@@ -108,6 +108,43 @@ def test_after_two_ways_in_vain_the_step_says_what_was_tried_and_what_to_do(tmp_
     assert "next: drumline retry a --context TEXT, drumline heal a or drumline skip a" in reason
     assert run.finished[A].tried == (AH2,)
     assert run.finished[A].failing == ("check a",)
+
+
+def test_a_person_is_asked_about_what_is_stuck_and_the_run_is_blocked_not_parked(tmp_path: Path) -> None:
+    agent = Healer("b")
+    world = build(tmp_path, agent)
+
+    run = world.drive()
+
+    assert list(run.unanswered) == ["failure-a"]
+    assert run.unanswered[GateId("failure-a")].opened.options == ("adapt", "retry", "skip", "stop")
+    assert run.ended is not None
+    assert run.ended.state == "blocked"
+
+    world.say(Message(kind="answer", subject="failure-a", value="stop", by="me"))
+    stopped = world.drive()
+
+    assert stopped.ended is not None
+    assert stopped.ended.state == "failed"
+    assert "stopped by a person at gate failure-a" in stopped.ended.reason
+
+
+def test_a_wrong_plan_is_neither_fixed_nor_healed_further(tmp_path: Path) -> None:
+    agent = Healer("b", verdict="plan")
+    world = build(tmp_path, agent)
+
+    run = world.drive()
+
+    assert list(run.unanswered) == ["plan-a"]
+    assert run.finished[A].state == "blocked"
+    assert not told(world, CorrectionPlanned)
+
+    world.say(Message(kind="answer", subject="plan-a", value="skip", comment="it is there", by="me"))
+    skipped = world.drive()
+
+    assert skipped.ended is not None
+    assert skipped.ended.state == "done"
+    assert skipped.finished[A].state == "skipped"
 
 
 def test_a_person_who_retries_the_step_does_not_wait_for_its_blocked_corrective_step(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from drumline.core import gates
 from drumline.core.ids import DriverId, GateId, StepId
 from drumline.core.roundwish import RoundWish, write_round
 from drumline.core.state import RunState
-from drumline.core.words import Mode, RunEnd, StepEnd
+from drumline.core.words import GateKind, Mode, RunEnd, StepEnd
 from drumline.engine.messages import outcome_of
 from drumline.ports.journal import Message
 from drumline.record import replace
@@ -59,6 +59,39 @@ def test_the_answer_to_the_question_that_blocks_a_step_reopens_it() -> None:
 
     assert outcome("answer", finish("a", "blocked"), asked, subject="judge-a", value="allow") == [answered, reopened]
     assert outcome("answer", asked, subject="judge-a", value="allow") == [answered]
+
+
+@pytest.mark.parametrize(
+    ("kind", "choice", "expected"),
+    [
+        ("failure", "adapt", {"context": "why"}),
+        ("failure", "retry", {"context": "why"}),
+        ("plan", "adapt", {"context": "why"}),
+        (
+            "plan",
+            "proceed",
+            {
+                "context": "A diagnosis says: it is there\n\n"
+                "A person wants the step done as it is planned all the same.\n\nwhy"
+            },
+        ),
+        ("plan", "skip", None),
+        ("failure", "stop", None),
+    ],
+)
+def test_the_answer_about_a_blocked_step_tries_it_again_skips_it_or_stops(
+    kind: str, choice: str, expected: dict[str, str] | None
+) -> None:
+    asked = gates.stuck(GateKind(kind), step_of("a"), 0, asked=0, reason="it is there")
+    events = [finish("a", "blocked"), asked, ev.RunEnded(state=RunEnd.BLOCKED)]
+
+    said = outcome("answer", *events, subject=f"{kind}-a", value=choice)
+
+    assert isinstance(said, list)
+    assert said[0].choice == choice
+    reopened = ev.StepReopened(step=A, reason=f"gate {kind}-a is answered", by="me")
+    follows = {"skip": SKIPPED, "stop": []}.get(choice, [replace(reopened, **(expected or {}))])
+    assert said[1:] == follows
 
 
 def test_cancel_counts_once_and_not_after_the_end() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from shlex import quote
 
 from drumline.core import events as ev
-from drumline.core.ids import RunId, Stream
+from drumline.core.ids import GateId, RunId, Stream
 from drumline.core.nearest import did_you_mean
 from drumline.core.runfold import glance_run
 from drumline.core.state import RunState
@@ -81,7 +81,7 @@ def find_run(store: Journal, name: str = "") -> RunId:
 
 def find_asking_run(store: Journal, gate: str) -> RunId:
     """The unfinished run that asks at this gate; the newest run if none does. InvalidInput if several do."""
-    asking = [brief.run for brief in list_runs(store) if brief.state.ended is None and gate in brief.state.unanswered]
+    asking = [brief.run for brief in list_runs(store) if brief.state.is_asking(GateId(gate))]
     if len(asking) > 1:
         raise InvalidInput(
             f"{len(asking)} runs ask at gate {gate!r} ({_some(asking)}); say which one is answered",

@@ -40,6 +40,7 @@ def _complete(run: RunState, message: Message) -> Message:
     gate = run.unanswered.get(GateId(message.subject))
     if gate is None or message.comment.strip() or not is_terminal():
         return message
-    if gate.opened.kind is not GateKind.APPROVE or message.value.strip().casefold() != gates.REVISE:
+    word = message.value.strip().casefold()
+    if (gate.opened.kind, word) != (GateKind.APPROVE, gates.REVISE) and word != gates.ADAPT:
         return message
     return replace(message, comment=ask_comment(gate.opened, message.value))

@@ -17,7 +17,7 @@ from drumline.cli.output import say
 from drumline.core import gates
 from drumline.core.events import GateOpened
 from drumline.core.gates import check_reply
-from drumline.core.words import GateKind
+from drumline.core.words import STUCK, GateKind
 from drumline.errors import InvalidInput
 from drumline.record import Record
 from drumline.views.cells import flatten
@@ -66,10 +66,10 @@ def ask_comment(opened: GateOpened, text: str) -> str:
     if opened.kind is GateKind.APPROVE:
         asks = word in (gates.REVISE, gates.REJECT)
     else:
-        asks = not opened.free and (text != opened.options[0] or opened.kind is GateKind.WAVE)
+        asks = not opened.free and (text != opened.options[0] or opened.kind in (GateKind.WAVE, *STUCK))
     if not asks:
         return ""
-    if word == gates.REVISE:
+    if word in (gates.REVISE, gates.ADAPT):
         return str(click.prompt("What should change", err=True))
     return str(click.prompt("Comment", default="", show_default=False, err=True))
 

@@ -32,6 +32,7 @@ from drumline.core.plan import Problem
 from drumline.core.recorded import Recorded
 from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
+from drumline.core.words import STUCK
 from drumline.engine.driver import Driver
 from drumline.engine.outbox import REFUSED
 from drumline.errors import InvalidInput
@@ -106,7 +107,8 @@ class Session:
         """Drive, asking gates where somebody can answer, until there is nothing left to drive or to ask."""
         while True:
             state = self._drive_once(resuming=resuming)
-            if not (state.parked and state.pause is None and self._ask_patiently(state)):
+            asking = state.parked or any(gate.opened.kind in STUCK for gate in state.open_gates)
+            if not (asking and state.pause is None and self._ask_patiently(state)):
                 break
             resuming = True
         self._conclude()
@@ -306,7 +308,7 @@ class _Lookout:
         position = self.store.position()
         if self._seen is None or position != self._position:
             self._position, self._seen = position, read_run(self.store, self.run)
-        return self._seen.ended is None and self.gate in self._seen.unanswered
+        return self._seen.is_asking(self.gate)
 
     def tell(self) -> str:
         """What settled the question, for the person who was about to answer it."""

@@ -153,13 +153,17 @@ class Ask(Command):
 
 
 class Close(Command):
-    """Finish a step that no driver has to touch. `tried` are its corrective steps that did not get through."""
+    """Finish a step that no driver has to touch. `tried` are its corrective steps that did not get through.
+
+    `opens` is a question about a blocked one.
+    """
 
     step: StepId
     state: StepEnd
     reason: str
     rejected: bool = False
     tried: tuple[StepId, ...] = ()
+    opens: GateOpened | None = None
 
 
 class Heal(Command):

@@ -25,7 +25,7 @@ from drumline.core.plan import RUN_WALKS, Status, Step
 from drumline.core.schedule import Horizon, Obstacle, Surroundings, list_run_walks, obstacle, ready, side_by_side
 from drumline.core.state import RunState
 from drumline.core.waves import find_due_wave, find_stop, unasked_items
-from drumline.core.words import GateKind, Hindrance, Mode, RunEnd, StepEnd
+from drumline.core.words import STUCK, GateKind, Hindrance, Mode, RunEnd, StepEnd
 
 UNFINISHED = "unfinished"
 """Stands where a blocked step has the class of its failure, if it walks a flow and the walk is not over."""
@@ -175,8 +175,10 @@ def _after_vain_healing(run: RunState, step: StepId, name: StepId) -> Command:
     again = is_stuck(run, name) and has_heals_left(run.plan.by_id[step], run, retries=run.begun.retries)
     if again:
         return Reopen(step=step, reason=f"its corrective step {name} is blocked", heal=True)
-    tried = (*run.finished[step].tried, name)
-    return Close(step=step, state=StepEnd.BLOCKED, reason=explain_unhealed(run, step, name), tried=tried)
+    tried, reason = (*run.finished[step].tried, name), explain_unhealed(run, step, name)
+    current, asked = run.rounds.get(step, 0), run.count_asked(GateKind.FAILURE, step)
+    opens = gates.stuck(GateKind.FAILURE, run.plan.by_id[step], current, asked=asked, reason=reason)
+    return Close(step=step, state=StepEnd.BLOCKED, reason=reason, tried=tried, opens=opens)
 
 
 def _has_landed(run: RunState, step: StepId) -> bool:
@@ -281,7 +283,7 @@ def _stop(run: RunState, around: Surroundings, horizon: Horizon) -> Command:
     waiting = _wait([b for _, b in blockers if b is not None], around, open_gates)
     if waiting is not None:
         return waiting
-    if any(opened.kind is not GateKind.ACCEPT for opened in asked):
+    if any(opened.kind is not GateKind.ACCEPT and opened.kind not in STUCK for opened in asked):
         return ParkRun(gates=open_gates)
     return _end(run, [(step, b) for step, b in blockers if b is not None])
 

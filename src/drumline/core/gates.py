@@ -13,7 +13,7 @@ from drumline.core.ids import GateId, StepId
 from drumline.core.money import compare_dollars
 from drumline.core.plan import Marks, Step
 from drumline.core.trust import Brought, digest_all
-from drumline.core.words import GateKind
+from drumline.core.words import STUCK, GateKind
 from drumline.errors import InvalidInput
 
 YES, NO = "yes", "no"
@@ -26,6 +26,7 @@ TAKEN_BACK = "taken back"
 """What an answer counts as once its giver wants something else."""
 ALLOW, UNDO = "allow", "undo"
 ALREADY_DONE, RETRY, SKIP = "already-done", "retry", "skip"
+ADAPT, GO_ON = "adapt", "proceed"
 PASSED = "passed its checks"
 MOST_DOUBTS = 20
 """How many steps the question names whether they are accepted; the gate has all of them."""
@@ -63,6 +64,11 @@ def check_reply(opened: GateOpened, text: str, comment: str | None = None) -> No
             size = len(said.encode("utf-8", "surrogatepass"))
             message = f"the answer to {opened.gate!r} has {size} bytes; legal is {opened.rule.strip()}"
             raise InvalidInput(message, hint=f"drumline answer {quote(opened.gate)} TEXT")
+    elif text == ADAPT and comment is not None and not comment.strip() and opened.kind in STUCK:
+        raise InvalidInput(
+            f"{ADAPT!r} at gate {opened.gate!r} needs a text that says what is to be done differently",
+            hint=f"drumline answer {quote(opened.gate)} {ADAPT} --comment TEXT",
+        )
     elif text not in opened.options:
         raise InvalidInput(
             f"{text!r} is no option of gate {opened.gate!r} (legal: {', '.join(opened.options)})",
@@ -149,6 +155,24 @@ def unchanged(step: Step, attempt: int, *, asked: int, told: str) -> GateOpened:
         step=step.id,
         person_only=True,
         about=attempt,
+    )
+
+
+def stuck(kind: GateKind, step: Step, current: int, *, asked: int, reason: str) -> GateOpened:
+    """A step that is blocked: its work fails, or its diagnosis says that the plan is wrong; `current` is its round."""
+    wrong = kind is GateKind.PLAN
+    lead = "may not be right as it is planned" if wrong else "did not get through"
+    anyway = "proceed as it is planned" if wrong else "retry it"
+    return GateOpened(
+        gate=name_gate(kind, step.id, asked),
+        kind=kind,
+        question=f"{step.id} ({step.title}) {lead}: {reason}\nAdapt it (your comment goes to its agent), {anyway}, "
+        "skip it, or stop the run?",
+        options=(ADAPT, GO_ON if wrong else RETRY, SKIP, STOP),
+        step=step.id,
+        person_only=True,
+        about=current,
+        asks=reason,
     )
 
 

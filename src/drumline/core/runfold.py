@@ -15,7 +15,7 @@ from drumline.core.ids import FINAL, FLOW, StepId
 from drumline.core.plan import RUN_WALKS, Marks, Plan, Status, Step
 from drumline.core.runlife import check_event
 from drumline.core.state import Gate, RunState
-from drumline.core.words import GateKind, PlanCause, RunEnd
+from drumline.core.words import STUCK, GateKind, PlanCause, RunEnd
 from drumline.errors import NotAllowed
 from drumline.record import replace
 
@@ -283,7 +283,8 @@ def _resumed(state: RunState, event: ev.RunResumed) -> None:
     state.parked = False
     state.pause = None
     if state.ended is not None:  # a person who resumes a run that a person stopped no longer wants it stopped
-        _take_back(state, GateKind.WAVE, gates.STOP)
+        for kind in (GateKind.WAVE, *sorted(STUCK)):
+            _take_back(state, kind, gates.STOP)
         _take_back(state, GateKind.BUDGET, gates.NO)
         _take_back(state, GateKind.ACCEPT, gates.NO)
     state.ended = None

@@ -14,7 +14,7 @@ from drumline.core.blocked import Reply
 from drumline.core.ids import Commit, GateId, RunId, StepId
 from drumline.core.plan import Marks, Plan, Reading, Step, find_run_walk
 from drumline.core.runlife import RunPhase
-from drumline.core.words import Mode
+from drumline.core.words import STUCK, Mode
 from drumline.errors import NotAllowed
 
 _FIRST = (RunPhase.NEW, RunPhase.BEGUN)
@@ -97,6 +97,11 @@ class RunState:
     def open_gates(self) -> list[Gate]:
         """Gates without an answer, oldest first."""
         return list(self.unanswered.values())
+
+    def is_asking(self, gate: GateId) -> bool:
+        """Whether a gate is open, and somebody may still answer it: of a run that has ended, what blocks a step."""
+        asked = self.unanswered.get(gate)
+        return asked is not None and (self.ended is None or asked.opened.kind in STUCK)
 
     @property
     def phase(self) -> RunPhase:

@@ -7,7 +7,7 @@ from drumline.core.ids import StepId
 from drumline.core.needs import satisfied, settled
 from drumline.core.plan import Step
 from drumline.core.state import Gate, RunState
-from drumline.core.words import GateKind, StepEnd
+from drumline.core.words import STUCK, GateKind, StepEnd
 
 
 def find_barrier(run: RunState) -> int | None:
@@ -19,9 +19,10 @@ def find_barrier(run: RunState) -> int | None:
 
 
 def find_stop(run: RunState) -> Gate | None:
-    """The wave at which a person said to stop, unless somebody went on with the run since."""
-    waves = (gate for gate in run.gates.values() if gate.opened.kind is GateKind.WAVE and gate.answer is not None)
-    return next((gate for gate in waves if gate.answer and gate.answer.choice == gates.STOP), None)
+    """The gate at which a person said to stop, unless somebody went on with the run since."""
+    kinds = (GateKind.WAVE, *STUCK)
+    asked = (gate for gate in run.gates.values() if gate.opened.kind in kinds and gate.answer is not None)
+    return next((gate for gate in asked if gate.answer and gate.answer.choice == gates.STOP), None)
 
 
 def list_remarks(run: RunState) -> list[str]:

@@ -108,6 +108,7 @@ class GateKind(StrEnum):
     """What a question to a person is about.
 
     `approval` and `input` are asked by nodes of those kinds, `approve` is the approval of a step before it lands.
+    `failure` and `plan` are about a step that is blocked: nothing waits for the answer.
     """
 
     ACCEPT = "accept"
@@ -117,14 +118,20 @@ class GateKind(StrEnum):
     BUDGET = "budget"
     CLAIM = "claim"
     EDIT = "edit"
+    FAILURE = "failure"
     INPUT = "input"
     JUDGE = "judge"
+    PLAN = "plan"
     PROCEED = "proceed"
     QUESTION = "question"
     REDO = "redo"
     TRUST = "trust"
     UNCHANGED = "unchanged"
     WAVE = "wave"
+
+
+STUCK = frozenset({GateKind.FAILURE, GateKind.PLAN})
+"""What is asked about a step that is blocked: the run is not parked for it, and may have ended meanwhile."""
 
 
 class PlanCause(StrEnum):

@@ -269,7 +269,8 @@ class Driver:
             case cmd.Ask(opens=opens):
                 await self._append([opens])
             case cmd.Close():
-                await self._append(complete(self._store, self.run_id, [write_closed(command, self.run)]))
+                closed = [write_closed(command, self.run), *([command.opens] if command.opens else [])]
+                await self._append(complete(self._store, self.run_id, closed))
             case cmd.Heal():
                 await self._append(complete(self._store, self.run_id, [write_healed(command, self.run)]))
             case cmd.ParkRun(gates=gates, until=until, reason=reason):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from drumline.core import events as ev
+from drumline.core import gates
 from drumline.core.decide import is_hindered
 from drumline.core.gates import check_reply, read_reply
 from drumline.core.ids import FLOW, GateId, StepId
@@ -13,7 +14,7 @@ from drumline.core.plan import RUN_WALKS
 from drumline.core.roundwish import read_round
 from drumline.core.spending import COST, sum_run
 from drumline.core.state import RunState
-from drumline.core.words import GateKind, Mode, StepEnd
+from drumline.core.words import STUCK, GateKind, Mode, StepEnd
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.record import replace
@@ -52,12 +53,25 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
 
 def _reopen(run: RunState, answered: ev.GateAnswered) -> list[ev.Event]:
     """A step that is blocked by the very question that is answered goes on with the answer."""
-    step = run.gates[answered.gate].opened.step
-    finished = run.finished.get(step) if step is not None else None
-    kind = run.gates[answered.gate].opened.kind
-    if finished is None or finished.state is not StepEnd.BLOCKED or kind not in (GateKind.JUDGE, GateKind.UNCHANGED):
+    opened = run.gates[answered.gate].opened
+    finished = run.finished.get(opened.step)
+    if finished is None or finished.state is not StepEnd.BLOCKED:
         return []
-    return [ev.StepReopened(step=finished.step, reason=f"gate {answered.gate} is answered", by=answered.by)]
+    again = ev.StepReopened(step=finished.step, reason=f"gate {answered.gate} is answered", by=answered.by)
+    if opened.kind in (GateKind.JUDGE, GateKind.UNCHANGED):
+        return [again]
+    if opened.kind not in STUCK:
+        return []
+    match answered.choice:
+        case gates.SKIP:
+            return [ev.StepFinished(step=finished.step, state=StepEnd.SKIPPED, reason=answered.comment)]
+        case gates.STOP:
+            return []
+        case gates.GO_ON:
+            said = f"A diagnosis says: {opened.asks}\n\nA person wants the step done as it is planned all the same."
+            return [replace(again, context="\n\n".join(part for part in (said, answered.comment) if part))]
+        case _:
+            return [replace(again, context=answered.comment)]
 
 
 def take_answer(run: RunState, message: Message) -> ev.GateAnswered | None:

@@ -255,6 +255,13 @@ KINDS: Mapping[str, KindRule] = {
                     about="How the flow ended; without it the id or the first word of the output says it.",
                     choices=END_STATES,
                 ),
+                FieldRule(
+                    name="asks",
+                    shape=Shape.TEXT,
+                    about="What a person is asked about a step that is blocked here: what to do about a failure, or "
+                    "about a plan that is wrong.",
+                    choices=("failure", "plan"),
+                ),
                 UPDATES,
             ),
         ),

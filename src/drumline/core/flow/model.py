@@ -198,10 +198,14 @@ class SetNode(Node):
 
 
 class EndNode(Node):
-    """The flow is over, with this output. `status` is None where the file states none; see `ends.py`."""
+    """The flow is over, with this output. `status` is None where the file states none; see `ends.py`.
+
+    `asks` is the question about a step that ends blocked here.
+    """
 
     output: str = ""
     status: str | None = None
+    asks: str = ""
 
 
 class Variable(Record):

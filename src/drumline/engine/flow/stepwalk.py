@@ -35,7 +35,7 @@ from drumline.core.steprules import (
 )
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
-from drumline.core.words import StepEnd, WalkEnd
+from drumline.core.words import GateKind, StepEnd, WalkEnd
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.closing import Recover, close_open, restore_workspace
 from drumline.engine.figures import add_figures
@@ -243,8 +243,9 @@ class StepFlowWalk(FlowWalk):
 
     async def _deliver(self, ended: FlowEnded) -> None:
         """Finish the step as its walk came to its end."""
-        finished = await self._write_end(self._judge_end(ended))
-        await self._record([], [finished])
+        end = self._judge_end(ended)
+        finished = await self._write_end(end)
+        await self._record([], [finished, *([end.opens] if end.opens else [])])
         if finished.state is not StepEnd.DONE:
             return
         if has_mutants(self.work, finished):
@@ -269,10 +270,19 @@ class StepFlowWalk(FlowWalk):
             return cmd.Finish(state=StepEnd.DONE)
         reason = ended.output.strip() or ended.reason or f"its flow came to the end {ended.node!r}"
         if ended.status is not WalkEnd.REJECTED:
-            return cmd.Finish(state=ended.status.of_step, reason=reason)
+            return cmd.Finish(state=ended.status.of_step, reason=reason, opens=self._ask_about(ended, reason))
         asked = find_approval(self.work.orders, self.state, self.run)
         comment = asked.answer.comment if asked is not None and asked.answer is not None else ""
         return cmd.Finish(state=StepEnd.FAILED, reason=explain_rejection(comment) if comment else reason, rejected=True)
+
+    def _ask_about(self, ended: FlowEnded, reason: str) -> ev.GateOpened | None:
+        """The question about a step that is blocked; of a corrective one, the step that it helps is asked about."""
+        node = self._stack.root.chart.nodes[ended.node]
+        kind = node.asks if isinstance(node, EndNode) and ended.status is WalkEnd.BLOCKED else ""
+        if not kind or self.step in self.run.corrections or not self.work.orders.lands:
+            return None
+        before, current = self.run.count_asked(kind, self.step), self.run.rounds.get(self.step, 0)
+        return gates.stuck(GateKind(kind), self.work.orders.step, current, asked=before, reason=reason[:MOST_MESSAGE])
 
     async def _write_end(self, command: cmd.Finish) -> ev.StepFinished:
         work = self.work
