@@ -78,7 +78,7 @@ def ask_git(top: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=top, check=True, capture_output=True, text=True).stdout
 
 
-def test_the_demo_lands_six_steps_and_says_where_to_look(tmp_path: Path) -> None:
+def test_the_demo_shows_a_fix_a_heal_and_a_manual_item_and_says_where_to_look(tmp_path: Path) -> None:
     environment = surroundings(tmp_path)
 
     played = subprocess.run(
@@ -96,7 +96,10 @@ def test_the_demo_lands_six_steps_and_says_where_to_look(tmp_path: Path) -> None
     assert played.returncode == 0, said
     assert "step-4: fix 1 of 2" in said
     assert "parked: nothing can go on until wave-4 is answered" in said
-    assert "6 of 6 steps landed" in said
+    assert "step-3 adds to the plan (heal): step-3h" in said
+    assert "(landed by step-3h" in said
+    assert "step-5: The table reads well on a terminal" in said
+    assert "7 of 7 steps landed" in said
     (folder,) = (tmp_path / "tmpdir").iterdir()
     assert (
         f"Look around (the folder is kept; make demo makes a new one each time):\n\n  cd {folder / 'tally'}\n" in said
@@ -104,7 +107,7 @@ def test_the_demo_lands_six_steps_and_says_where_to_look(tmp_path: Path) -> None
     branch = ask_git(folder / "tally", "for-each-ref", "--format=%(refname:short)", "refs/heads/drumline").strip()
     assert len(ask_git(folder / "tally", "log", "--format=%h", f"main..{branch}").split()) == 6
     assert {p.name for p in folder.joinpath("tally/plans/tally").glob("step-*") if "status: done" in p.read_text()} == {
-        f"step-{number}.md" for number in range(1, 7)
+        f"step-{number}.md" for number in (1, 2, 3, "3h", 4, 5, 6)
     }
     assert list((tmp_path / "home").iterdir()) == []
     assert find_left_over(folder) == []
@@ -119,7 +122,7 @@ def test_on_a_terminal_the_demo_shows_the_board_and_cleans_up_if_asked(tmp_path:
     assert code == 0, shown
     assert "Tally: a word counter" in shown
     assert "█" in shown
-    assert "6 of 6 steps landed" in shown
+    assert "7 of 7 steps landed" in shown
     assert "Look around" not in shown
     assert list((tmp_path / "tmpdir").iterdir()) == []
     assert find_left_over(tmp_path) == []

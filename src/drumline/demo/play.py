@@ -16,7 +16,6 @@ from drumline.demo.project import PLAN, Project, clean_environment
 from drumline.errors import DrumlineError
 from drumline.record import Record
 
-GATE = "wave-4"
 PARKED, INTERRUPTED = 2, 130
 PATIENCE = 20
 """How often a background driver that is not there yet is looked for; each look takes some seconds."""
@@ -56,6 +55,7 @@ class Play:
         tell(
             "The configuration asks for parallel mode, so steps 2 and 3 run at the same time. The agent gets",
             "step 4 wrong and says it is right; the check that Drumline runs says otherwise, so it has to fix it.",
+            "Step 3 stays wrong after two fixes: it is diagnosed, and a corrective step, step-3h, takes another way.",
             "",
         )
         return self._show("run", PLAN, "--detach", capture=True).strip()
@@ -73,7 +73,7 @@ class Play:
         tell("The run is parked: no process is left, only its journal. Any terminal may answer, now or tomorrow.")
         for gate in self._status().gates:
             tell(f"  {gate['id']}: {gate['question']}")
-        self._show("answer", GATE, "continue", "--comment", "reads well")
+            self._show("answer", str(gate["id"]), "continue", "--comment", "reads well")
 
     def _finish(self) -> None:
         heading(4, "Drive on to the end")
@@ -96,7 +96,7 @@ class Play:
         for line in (
             f"cd {shlex.quote(str(self.project.top))}",
             f"{name} status",
-            f"{name} why step-4",
+            f"{name} why step-3",
             f"{name} logs step-4",
             f"git merge {branch} && python3 -m tally README.md",
         ):
