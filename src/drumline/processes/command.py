@@ -5,12 +5,11 @@ Only the standard library, and only for a program with one thread: it forks.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 
 from drumline.processes.census import LINUX
-from drumline.processes.scope import enter_scope, take_over
+from drumline.processes.scope import call_libc, enter_scope, take_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class Beforehand:
 def adopt_orphans() -> None:
     """Become the parent of every descendant whose own parent ends, where the system knows such a thing."""
     if LINUX:
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        call_libc("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def start(
@@ -172,7 +171,7 @@ def _encode(text: str) -> bytes:
 def _die_with(supervisor: int) -> None:
     if not LINUX:
         return
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    call_libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != supervisor:
         os._exit(FAILED_EXEC)  # it died before the wish was heard
 

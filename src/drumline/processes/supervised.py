@@ -42,8 +42,9 @@ REPORT_WAIT = 30.0
 
 SOURCES = Path(__file__).resolve().parents[2]
 # Isolated and without site: a supervisor starts in a fraction of the time and cannot be led astray by the environment.
+# It ends without tidying up its memory, which the kernel does faster.
 PROGRAM = (
-    "import sys; sys.path.append(sys.argv[1]); from drumline.processes.supervisor import main; main()",
+    "import os, sys; sys.path.append(sys.argv[1]); from drumline.processes.supervisor import main; main(); os._exit(0)",
     str(SOURCES),
 )
 # Git's own variables would point the commands at the repository of a hook that started us.
