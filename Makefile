@@ -8,8 +8,9 @@ STAMP  := $(VENV)/.installed
 PEERS  := .venv-bench
 UV     := uv==0.13.7
 CODE   := src tests tools $(wildcard bench)
-# Tests wait for processes and disks half of the time, so there are more of them at once than cores.
-PYTEST := $(BIN)/pytest --numprocesses=$(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN)) --dist=worksteal
+# Tests wait for processes and disks half of the time, so there are more of them at once than cores. One process collects
+# them, the others are forked from it (tests/forking.py).
+PYTEST := $(BIN)/pytest --forks=$(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 # Tests start our program a thousand times: it is compiled once, whatever the caller's environment says.
 export PYTHONDONTWRITEBYTECODE :=
@@ -51,14 +52,11 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# In a fresh clone the tests are compiled once before the workers start; else each of them would compile all.
-compile_tests = ls tests/unit/__pycache__/*-pytest-*.pyc > /dev/null 2>&1 || $(BIN)/pytest --quiet --collect-only > /dev/null
-
 # mypy works beside the tests, says in one piece what it found, and both have to be content.
 # pytest's lines come last, unless mypy has found something.
 define test_beside_types
 @( said=$$($(BIN)/mypy $(CODE) 2>&1); code=$$?; printf '\nmypy: %s\n' "$$said"; exit $$code ) & types=$$!; \
-$(call compile_tests); $(1); tests=$$?; \
+$(1); tests=$$?; \
 wait $$types || { echo 'mypy has found something: its lines are among those of the tests, make types repeats them'; exit 1; }; \
 exit $$tests
 endef

@@ -11,6 +11,7 @@ from collections.abc import Generator
 
 import pytest
 from tests.examples import choose_examples
+from tests.forking import run_forked
 from tests.repeats import mark_repeats
 
 MOST_WORKERS = 4
@@ -21,6 +22,18 @@ choose_examples()
 def pytest_xdist_auto_num_workers() -> int:
     """Two workers more than there are cores: a test that waits for what it started leaves its core to another."""
     return min(MOST_WORKERS, (os.cpu_count() or 1) + 2)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `--forks` say how many processes run the tests that one has collected."""
+    parser.addoption("--forks", type=int, default=1, help="run the collected tests in this many forked processes")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Run the tests in forks of this process if that was asked for."""
+    count: int = session.config.getoption("forks")
+    return run_forked(session, count) if count > 1 else None
 
 
 @pytest.hookimpl(wrapper=True)
