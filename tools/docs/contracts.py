@@ -165,7 +165,8 @@ def contracts_page() -> str:
         "run, and `proved`, `of`, `held`, `read_only` and `proposed` as `checks` does, `wait` prints the status, "
         "and so does `attach` after the lines that `run` prints. `diff` prints `old` and `new`, `files` with `path`, "
         "`added` and `deleted` (null for what is not text), and without `--stat` the `diff`; `merge` prints `into`, "
-        "`how` (`fast_forward`, `merge`, `already` or `pull_request`) and the `commit` or the `address`.",
+        "`how` (`fast_forward`, `merge`, `already` or `pull_request`) and the `commit` or the `address`; `verify` "
+        "prints `ok`, the first `difference` with `step`, `what`, `said` and `found`, and the `steps`.",
     )
 
 

@@ -35,6 +35,7 @@ COMMANDS = {
     "diff": "Show what a step, or the run, has changed.",
     "logs": "Show what agents and checks printed.",
     "answer": "Answer a question that a run asks.",
+    "verify": "Prove again what a run has landed.",
     "merge": "Merge what a run has landed, or open a pull request.",
     "retry": "Try a step again.",
     "heal": "Have a blocked step diagnosed, and done in another way.",

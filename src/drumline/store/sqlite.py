@@ -32,42 +32,24 @@ from drumline.store.requests import (
     row_values,
     small_rows,
 )
-
-_EVENTS = """
-    SELECT seq, run, step, version, at, kind, v, coalesce(events.body, blobs.body)
-    FROM events LEFT JOIN blobs ON blobs.digest = events.blob
-"""
-_READ = f"{_EVENTS} WHERE run = ? AND step = ? AND version > ? ORDER BY version"
-_READ_KINDS = f"""
-    {_EVENTS} WHERE run = ? AND step = ? AND version > ? AND kind IN (SELECT value FROM json_each(?)) ORDER BY version
-"""  # noqa: S608 - constant
-# The plus keeps SQLite from the (run, step, version) index: walking on from `after` is what a poller needs.
-_TAIL = f"{_EVENTS} WHERE +run = ? AND seq > ? ORDER BY seq"
-_SEALED = """
-    SELECT seq, step, version, at, kind, v, coalesce(events.body, blobs.body)
-    FROM events LEFT JOIN blobs ON blobs.digest = events.blob
-    WHERE +run = ? AND seq > ? AND (? IS NULL OR seq <= ?) ORDER BY seq
-"""
-_LAST_AT = "SELECT at FROM events WHERE +run = ? AND seq < ? ORDER BY seq DESC LIMIT 1"
-_VERSION = "SELECT version FROM events WHERE run = ? AND step = ? ORDER BY version DESC LIMIT 1"
-_INSERT_MESSAGE = """
-    INSERT INTO inbox (run, kind, subject, value, comment, said_by, channel, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT DO NOTHING
-"""
-_MESSAGE = "kind, subject, value, comment, said_by, channel"
-_ANSWER = f"SELECT {_MESSAGE} FROM inbox WHERE run = ? AND subject = ? AND kind = 'answer'"  # noqa: S608 - constant
-_UNREAD = f"SELECT id, {_MESSAGE} FROM inbox WHERE run = ? AND settled = 0 ORDER BY id"  # noqa: S608 - constant
+from drumline.store.statements import (
+    ANSWER,
+    CHECKPOINT,
+    INSERT_MESSAGE,
+    LAST_AT,
+    READ,
+    READ_KINDS,
+    SEALED,
+    TAIL,
+    UNREAD,
+    VERSION,
+)
 
 PATIENCE, PROBE = 3, 32
 """Who was alone for the last appends looks for company only at every so many-th: a turn of the loop is not free."""
 
 _Row = tuple[int, RunId, StepId, int, float, str, int, str]
 _UNREADABLE = (ValueError, TypeError, AttributeError, KeyError)
-
-_CHECKPOINT = (
-    "INSERT INTO checkpoints (run, version, seq, body) VALUES (?, ?, ?, ?) ON CONFLICT (run) DO UPDATE SET "
-    "version = excluded.version, seq = excluded.seq, body = excluded.body WHERE excluded.version > version"
-)
 
 
 class SqliteStore:
@@ -135,20 +117,20 @@ class SqliteStore:
     def read(self, stream: Stream, *, after: int = 0, kinds: Sequence[str] = ()) -> Sequence[Recorded]:
         """The stream's events with a version above `after`, oldest first; only the given kinds if any are given."""
         if not kinds:
-            return self._record(self._database.fetch(_READ, (*stream, after)))
-        return self._record(self._database.fetch(_READ_KINDS, (*stream, after, json.dumps(list(kinds)))))
+            return self._record(self._database.fetch(READ, (*stream, after)))
+        return self._record(self._database.fetch(READ_KINDS, (*stream, after, json.dumps(list(kinds)))))
 
     def tail(self, run: RunId, *, after: int = 0) -> Sequence[Recorded]:
         """Events of all streams of a run with a sequence number above `after`, in order."""
-        return self._record(self._database.fetch(_TAIL, (run, after)))
+        return self._record(self._database.fetch(TAIL, (run, after)))
 
     def seal(self, run: RunId, start: Seal = UNSEALED, *, upto: int | None = None) -> Seal:
         """The seal over all events of a run, or those up to a sequence number; `start` is one that is known already."""
-        return extend(start, self._database.fetch(_SEALED, (run, start.seq, upto, upto)))
+        return extend(start, self._database.fetch(SEALED, (run, start.seq, upto, upto)))
 
     def last_at(self, run: RunId, *, before: int) -> float | None:
         """When the run's last event with a sequence number below `before` was recorded; None if there is none."""
-        return next((at for (at,) in self._database.fetch(_LAST_AT, (run, before))), None)
+        return next((at for (at,) in self._database.fetch(LAST_AT, (run, before))), None)
 
     def runs(self) -> Sequence[RunId]:
         """Every run that has events, oldest first."""
@@ -162,7 +144,7 @@ class SqliteStore:
     def keep_checkpoint(self, run: RunId, checkpoint: Checkpoint) -> None:
         """Keep a checkpoint in place of an older one; a newer one that is there stays."""
         values = (run, checkpoint.version, checkpoint.seq, checkpoint.body)
-        self._database.transact(lambda: self._database.execute(_CHECKPOINT, values))
+        self._database.transact(lambda: self._database.execute(CHECKPOINT, values))
 
     def position(self) -> int:
         """A number that grows whenever anything was written, by any process."""
@@ -224,16 +206,16 @@ class SqliteStore:
         values = (run, m.kind, m.subject, m.value, m.comment, m.by, m.channel, time.time())
 
         def keep() -> Message | None:
-            if self._database.execute(_INSERT_MESSAGE, values).rowcount:
+            if self._database.execute(INSERT_MESSAGE, values).rowcount:
                 return None
-            (row,) = self._database.execute(_ANSWER, (run, m.subject)).fetchall()
+            (row,) = self._database.execute(ANSWER, (run, m.subject)).fetchall()
             return _message(row)
 
         return self._database.transact(keep)
 
     def unread(self, run: RunId) -> Sequence[tuple[int, Message]]:
         """Messages no driver has settled yet, oldest first."""
-        return [(row[0], _message(row[1:])) for row in self._database.fetch(_UNREAD, (run,))]
+        return [(row[0], _message(row[1:])) for row in self._database.fetch(UNREAD, (run,))]
 
     # --- upkeep -------------------------------------------------------------------------------------------------
 
@@ -338,7 +320,7 @@ class SqliteStore:
             # Taken for new at its word: if it is not, the index refuses the row and everything is judged warily.
             return 0
         if version is None or not part.entries or part.expected not in (None, version):
-            rows = self._database.execute(_VERSION, part.stream).fetchall()
+            rows = self._database.execute(VERSION, part.stream).fetchall()
             version = self._versions[part.stream] = int(rows[0][0]) if rows else 0
         if part.expected is not None and part.expected != version:
             raise Conflict(

@@ -1,0 +1,27 @@
+"""Commits as git has them, without the replacements that a user may have set for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from drumline.core.ids import Commit
+from drumline.core.verification import SeenCommit
+from drumline.workspace.git import ask_git
+
+_FORMAT = "--format=%T%x00%P%x00%(trailers:only=true,unfold=true)"
+_EXACT = "--no-replace-objects"
+
+
+def see_commit(top: Path, commit: Commit) -> SeenCommit | None:
+    """A commit with its trailers; None if git does not have it."""
+    told = ask_git(_EXACT, "log", "-1", _FORMAT, commit, "--", cwd=top, accept=(0, 128))
+    if told.code:
+        return None
+    tree, parents, trailers = told.line.split("\0", 2)
+    pairs = (line.partition(": ") for line in trailers.splitlines() if line)
+    return SeenCommit(tree=tree, parents=tuple(parents.split()), trailers={name: value for name, _, value in pairs})
+
+
+def is_below(top: Path, commit: Commit, tip: str) -> bool:
+    """Whether a commit is in the history of another."""
+    return ask_git(_EXACT, "merge-base", "--is-ancestor", commit, tip, cwd=top, accept=(0, 1, 128)).code == 0
