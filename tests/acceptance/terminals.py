@@ -24,10 +24,13 @@ def _write_line(args: tuple[str, ...], before: str = "") -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Terminal:
-    """A window of 100 × 30 characters in which one command runs; its exit code appears as `exit=N`."""
+    """A window, of 100 × 30 characters if nothing else is said, in which one command runs; its exit code appears as
+    `exit=N`.
+    """
 
     user: User
     socket: str
+    size: tuple[int, int] = (100, 30)
 
     def tmux(self, *args: str) -> str:
         """Ask the server of this terminal."""
@@ -43,7 +46,8 @@ class Terminal:
     def type_command(self, *args: str, before: str = "") -> None:
         """Run a Drumline command as if it were typed; `before` stands in front of it."""
         line = _write_line(args, before)
-        self.tmux("new-session", "-d", "-x", "100", "-y", "30", "-c", str(self.user.repo), "sh", "-c", line)
+        wide, high = map(str, self.size)
+        self.tmux("new-session", "-d", "-x", wide, "-y", high, "-c", str(self.user.repo), "sh", "-c", line)
 
     def type_another(self, *args: str) -> None:
         """Run another command in the same window, with nothing of the first one on it.
@@ -60,6 +64,10 @@ class Terminal:
     def screen(self) -> str:
         """What is to be seen now, and what has scrolled away."""
         return self.tmux("capture-pane", "-p", "-S", "-")
+
+    def shown(self) -> str:
+        """What is to be seen now, without what has scrolled away."""
+        return self.tmux("capture-pane", "-p")
 
     def await_text(self, text: str) -> str:
         """The screen once it shows this text."""

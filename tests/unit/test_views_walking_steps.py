@@ -54,7 +54,7 @@ def test_the_row_of_the_step_is_opened_to_its_visits() -> None:
     lines = join(board_segments(look(), width=80, height=20, tick=0))
 
     row = next(number for number, line in enumerate(lines) if line.startswith("◐ b"))
-    assert lines[row].endswith("test 1m 27s")
+    assert lines[row].endswith("test · 5 tokens · 1m 27s")
     assert lines[row + 1 : row + 3] == ["  ✓ code → test 1.0s", "  ◐ test script test.sh 1m 27s"]
     assert lines[row + 3].startswith("· c")
 

@@ -27,6 +27,7 @@ from drumline.ports.roster import Roster
 from drumline.record import replace
 from drumline.views.snapshot import Snapshot, Walk
 from drumline.views.stopwatch import TELLING, Stopwatch
+from drumline.views.transcript import Happened
 from drumline.views.walks import WalkHistory
 from drumline.walltimes import parse_iso
 
@@ -38,7 +39,7 @@ WALK_KINDS = (*FLOW_KINDS, *(kind.__name__ for kind in ATTEMPTS))
 class Watcher:
     """Looks at one run again and again, reading only what is new.
 
-    `recall` gives a flow by its path and digest, as the run first saw it.
+    `recall` gives a flow by its path and digest, as the run first saw it, `hear` what the agent of a step told last.
     """
 
     store: Store
@@ -47,6 +48,7 @@ class Watcher:
     run: RunId
     stale_after: float
     recall: Callable[[str, str], Flow]
+    hear: Callable[[StepId], Happened | None] = lambda step: None
 
     def __post_init__(self) -> None:
         self.state = RunState(id=self.run)
@@ -84,6 +86,7 @@ class Watcher:
             problems=problems,
             asked=self._asked,
             stopwatch=self._stopwatch,
+            happened=self._listen(owners),
         )
         return replace(seen, walks={step: walk.view(seen) for step, walk in self._walks.items()})
 
@@ -171,6 +174,10 @@ class Watcher:
     def _owners(self) -> dict[StepId, DriverId]:
         live = set(self.roster.drivers(self.run))
         return {step: c.driver for step, c in self.store.held(self.run).items() if c.driver in live}
+
+    def _listen(self, owners: Mapping[StepId, DriverId]) -> dict[StepId, Happened]:
+        heard = {step: self.hear(step) for step in owners if step not in self.state.finished}
+        return {step: told for step, told in heard.items() if told is not None}
 
     def _answers(self) -> dict[GateId, str]:
         return {GateId(m.subject): m.value for _, m in self.store.unread(self.run) if m.kind == "answer"}

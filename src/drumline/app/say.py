@@ -166,20 +166,32 @@ async def say(store: Store, roster: Roster, run: RunId, message: Message) -> boo
     InvalidInput if the gate was answered by somebody else first, or does not take this answer: there is room for one,
     and an answer that leads nowhere would keep out the one that does.
     """
-    if message.kind == "answer":
-        check_answer(read_run(store, run), message.subject, message.value, message.comment)
-    earlier = store.put(run, message)
+    earlier = _put(store, run, message)
     driven = bool(roster.drivers(run))
     if not driven:
         # Also for a message that came too late: whoever left the first may have died before it took effect.
         await settle(store, run)
-    if earlier is not None:
-        who = f" by {earlier.by}" if earlier.by else ""
-        raise InvalidInput(
-            f"gate {message.subject!r} was answered {earlier.value!r}{who} first; {message.value!r} does not count",
-            hint="drumline status" if driven else f"drumline resume {run}",
-        )
+    _check_first(message, earlier, hint="drumline status" if driven else f"drumline resume {run}")
     return not driven
+
+
+def put_message(store: Store, run: RunId, message: Message) -> None:
+    """Leave a message for a run that is driven; InvalidInput as above."""
+    _check_first(message, _put(store, run, message), hint="drumline status")
+
+
+def _put(store: Store, run: RunId, message: Message) -> Message | None:
+    if message.kind == "answer":
+        check_answer(read_run(store, run), message.subject, message.value, message.comment)
+    return store.put(run, message)
+
+
+def _check_first(message: Message, earlier: Message | None, *, hint: str) -> None:
+    if earlier is None:
+        return
+    who = f" by {earlier.by}" if earlier.by else ""
+    said = f"gate {message.subject!r} was answered {earlier.value!r}{who} first; {message.value!r} does not count"
+    raise InvalidInput(said, hint=hint)
 
 
 async def settle(store: Store, run: RunId) -> None:

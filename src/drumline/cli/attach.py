@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
 
 import click
 
 from drumline.app.catalog import find_run, read_run
+from drumline.app.look import Watcher
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import is_terminal, print_json, print_lines, say
 from drumline.cli.watching import Watch, watch
+from drumline.store.sqlite import SqliteStore
 from drumline.views.states import EXIT_CODES, run_state
 from drumline.views.status import status_json
 from drumline.views.summary import output_lines, summary, summary_lines
-from drumline.wiring import open_site
+from drumline.wiring import Site, open_site
+
+if TYPE_CHECKING:
+    from drumline.cli.desk import Desk
 
 
 @click.command("attach")
 @run_argument
 @json_option
 def command(run: str, as_json: bool) -> int:
-    """Watch RUN (the newest if not given); Ctrl-C stops watching, not the run.
+    """Watch RUN (the newest if not given); q or Ctrl-C stops watching, not the run.
+
+    On a terminal the board listens to keys: its last line names them.
 
     With --json every line is an object, as `run --json` prints them, and the last one is the status.
     """
@@ -31,7 +41,8 @@ def command(run: str, as_json: bool) -> int:
     try:
         tell_data = print_json if as_json else None
         watched = Watch(store=store, run=found, watcher=watcher, tell_data=tell_data)
-        watch(watched, draw=is_terminal() and not as_json, quiet=as_json)
+        desk = partial(_open_desk, site, store, watcher)
+        watch(watched, desk, draw=is_terminal() and not as_json, quiet=as_json)
     except KeyboardInterrupt:
         say(f"no longer watching; run {found} goes on")
         return 0
@@ -41,3 +52,9 @@ def command(run: str, as_json: bool) -> int:
         return EXIT_CODES[run_state(snapshot)]
     print_lines([*summary_lines(summary(snapshot)), *output_lines(snapshot)])
     return EXIT_CODES[run_state(snapshot)]
+
+
+def _open_desk(site: Site, store: SqliteStore, watcher: Watcher, keys: bool) -> Desk:
+    from drumline.cli.desk import open_desk
+
+    return open_desk(site, store, watcher, inbox=lambda: closing(site.open_store()), keys=keys)

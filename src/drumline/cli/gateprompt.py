@@ -33,6 +33,8 @@ class Reply(Record):
     text: str = ""
 
 
+WANTED = "What should change"
+"""What is asked for where an answer needs words."""
 LATER, SETTLED = Reply(kind="later"), Reply(kind="settled")
 
 
@@ -62,6 +64,17 @@ def ask_gate(opened: GateOpened, is_open: Callable[[], bool]) -> Reply:
 
 def ask_comment(opened: GateOpened, text: str) -> str:
     """What belongs to an answer: a revision needs words, and whatever is not the first option may have some."""
+    prompt = choose_comment(opened, text)
+    if not prompt:
+        return ""
+    needed = prompt == WANTED
+    return str(
+        click.prompt(prompt, err=True) if needed else click.prompt(prompt, default="", show_default=False, err=True)
+    )
+
+
+def choose_comment(opened: GateOpened, text: str) -> str:
+    """What a person is asked for beside an answer; empty if that is all."""
     word = text.strip().casefold()
     if opened.kind is GateKind.APPROVE:
         asks = word in (gates.REVISE, gates.REJECT)
@@ -69,9 +82,7 @@ def ask_comment(opened: GateOpened, text: str) -> str:
         asks = not opened.free and (text != opened.options[0] or opened.kind in (GateKind.WAVE, *STUCK))
     if not asks:
         return ""
-    if word in (gates.REVISE, gates.ADAPT):
-        return str(click.prompt("What should change", err=True))
-    return str(click.prompt("Comment", default="", show_default=False, err=True))
+    return WANTED if word in (gates.REVISE, gates.ADAPT) else "Comment"
 
 
 def _show(opened: GateOpened) -> None:

@@ -104,6 +104,12 @@ def command(step: str, run: str, *, follow: bool, errors: bool, **typed: Any) ->
         say("  next: drumline why")
 
 
+def read_lines(site: Site, store: SqliteStore, run: RunState, step: StepId) -> list[str]:
+    """What `logs STEP` prints; nothing if there is nothing yet."""
+    shelf = Shelf(site=site, store=store, run=run, step=step, place="")
+    return list(_show(shelf, Wanted())) if _list_files(shelf.folder) else []
+
+
 def _find_place(run: RunState, name: str) -> tuple[StepId, str]:
     """A step, and the place in its walk if the name has one; a step that names no flow walks one, too."""
     step, _, place = name.partition("/")

@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,8 +38,7 @@ from drumline.engine.outbox import REFUSED
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
 from drumline.store.sqlite import SqliteStore
-from drumline.views.board import board_segments
-from drumline.views.cells import Row, flatten
+from drumline.views.cells import flatten
 from drumline.views.progress import Progress
 from drumline.views.report import report_json, report_lines, step_report
 from drumline.views.snapshot import Snapshot
@@ -55,6 +54,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 FRAME = 0.25
 """Seconds between two frames of the board."""
+KEY_POLL = 0.05
+"""Seconds until a key is noticed."""
 
 
 @dataclass(kw_only=True)
@@ -155,9 +156,6 @@ class Session:
         )
         return driver
 
-    def _draw(self, width: int, height: int, tick: int) -> list[Row]:
-        return board_segments(self.look(), width=width, height=height, tick=tick)
-
     def _observe(self, recorded: Sequence[Recorded], run: RunState) -> None:
         """Tell what happened; the driver has it folded in already."""
         for entry in recorded if is_debugging() else ():
@@ -207,16 +205,32 @@ class Session:
             print_lines(output_lines(snapshot))
 
     async def _drive_with_board(self, driver: Driver, resuming: bool, stack: ExitStack) -> RunState:
+        from drumline.cli.desk import open_desk
+        from drumline.cli.keys import Keyboard
         from drumline.cli.live import LiveBoard
 
-        board = stack.enter_context(LiveBoard())
+        keyboard, board = stack.enter_context(Keyboard()), LiveBoard()
+        shown = stack.enter_context(ExitStack())
+        shown.enter_context(board)
         self._board_say = board.say
+        desk = open_desk(
+            self.site, self.store, self.watcher, inbox=lambda: nullcontext(self.store), keys=keyboard.listens
+        )
 
         async def animate() -> None:
-            while True:
+            drawn = 0.0
+            while not desk.quitted:
+                keys = keyboard.read()
                 if self.site.roster.drivers(self.run):  # before the driver is there, the run would look interrupted
-                    board.draw_rows(self._draw)
-                await anyio.sleep(FRAME)
+                    for key in keys:
+                        desk.press(key, self.look())
+                    if keys or time.monotonic() - drawn >= FRAME:
+                        drawn = time.monotonic()
+                        board.draw_rows(partial(desk.draw, self.look()))
+                await anyio.sleep(KEY_POLL)
+            self._board_say = say
+            shown.close()
+            say(f"no longer showing the board; run {self.run} goes on here, Ctrl-C stops it")
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(animate)

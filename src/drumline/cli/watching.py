@@ -5,23 +5,40 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
 
 from drumline.app.look import Watcher
 from drumline.cli.output import say
 from drumline.core.ids import RunId
 from drumline.store.sqlite import SqliteStore
 from drumline.views.board import board_segments
+from drumline.views.cells import Row
 from drumline.views.progress import Progress
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import run_state
 
 if TYPE_CHECKING:
+    from drumline.cli.keys import Keyboard
     from drumline.cli.live import LiveBoard
 
 POLL = 0.25
 GRACE = 3.0
 """Seconds a run may be without a live driver before watching it ends: one may just be starting."""
+
+
+class Listener(Protocol):
+    """What draws a board and hears keys."""
+
+    quitted: bool
+
+    def draw(self, snapshot: Snapshot, width: int, height: int, tick: int) -> list[Row]:
+        """The rows of the board."""
+        ...
+
+    def press(self, key: str, snapshot: Snapshot) -> None:
+        """Do what a key is for."""
+        ...
 
 
 @dataclass(kw_only=True)
@@ -34,6 +51,8 @@ class Watch:
     tell: Callable[[str], None] | None = None
     tell_data: Callable[[Mapping[str, object]], None] | None = None
     board: LiveBoard | None = None
+    desk: Listener | None = None
+    keyboard: Keyboard | None = None
 
     def __post_init__(self) -> None:
         self._seen = 0
@@ -48,8 +67,18 @@ class Watch:
             self._tell(self.last)
             if self._is_over(run_state(self.last)):
                 return True
-            time.sleep(POLL)
+            self._rest()
         return False
+
+    def _rest(self) -> None:
+        """Wait for the next look, or for a key."""
+        if self.desk is None or self.keyboard is None or not self.keyboard.listens:
+            time.sleep(POLL)
+            return
+        for key in self.keyboard.read(POLL):
+            self.desk.press(key, self.last)
+        if self.desk.quitted:
+            raise KeyboardInterrupt
 
     def is_over(self) -> bool:
         """Whether nobody drives the run any more, at this moment; nothing is told."""
@@ -65,7 +94,8 @@ class Watch:
                 if self.tell_data is not None:
                     self.tell_data(line.data)
         if self.board is not None:
-            self.board.draw_rows(lambda wide, high, tick: board_segments(seen, width=wide, height=high, tick=tick))
+            draw = partial(board_segments, seen) if self.desk is None else partial(self.desk.draw, seen)
+            self.board.draw_rows(lambda wide, high, tick: draw(width=wide, height=high, tick=tick))
 
     def _is_over(self, state: str) -> bool:
         if state == "running":
@@ -75,14 +105,19 @@ class Watch:
         return state != "interrupted" or time.monotonic() - self._idle_since > GRACE
 
 
-def watch(watched: Watch, *, draw: bool, quiet: bool = False) -> None:
-    """Watch with a board or with lines until nobody drives the run any more; quietly, people are told nothing."""
+def watch(watched: Watch, open_desk: Callable[[bool], Listener], *, draw: bool, quiet: bool = False) -> None:
+    """Watch with a board or with lines until nobody drives the run any more; quietly, people are told nothing.
+
+    `open_desk` gives what draws the board and hears keys, if there are any.
+    """
     if not draw:
         watched.tell = None if quiet else say
         watched.follow()
         return
+    from drumline.cli.keys import Keyboard
     from drumline.cli.live import LiveBoard
 
-    with LiveBoard() as watched.board:
+    with Keyboard() as watched.keyboard, LiveBoard() as watched.board:
         watched.tell = watched.board.say
+        watched.desk = open_desk(watched.keyboard.listens)
         watched.follow()

@@ -15,11 +15,13 @@ from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.proof import Level
 from drumline.core.runwalks import list_begun
 from drumline.core.words import RunStanding, StepStanding
-from drumline.views.activity import activity, checks
+from drumline.views.activity import checks
 from drumline.views.causes import SHORT_COMMIT, cause
 from drumline.views.cells import Row, cut, fit, flatten, width
-from drumline.views.cost import describe_cost
+from drumline.views.cost import describe_cost, describe_usage
+from drumline.views.doing import describe_doing, sum_so_far
 from drumline.views.duration import duration
+from drumline.views.focus import LEAST_FOR_KEYS, NO_FOCUS, Focus, entry_rows, key_row, panel_rows
 from drumline.views.gates import gate_rows
 from drumline.views.proofs import describe_proof, find_proof
 from drumline.views.snapshot import Snapshot
@@ -27,6 +29,7 @@ from drumline.views.states import SPINNER, SYMBOLS, elapsed, run_state, step_sta
 from drumline.views.status import step_reason
 from drumline.views.usage import sum_run
 from drumline.views.walkrows import count_words, ending_rows, next_words, path_row, place_rows
+from drumline.views.why import why
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 8
 _LOOKS: Mapping[Level, tuple[str, str]] = {
@@ -38,17 +41,28 @@ _LOOKS: Mapping[Level, tuple[str, str]] = {
 }
 """The symbol and the style of a step that is done."""
 _PRESSING = (StepStanding.RUNNING, StepStanding.PARKED, StepStanding.FAILED, StepStanding.BLOCKED)
+MOST_OPENED = 6
+"""Lines below a row that a person opened."""
 _FRAME = 4
 """Lines for the two of the header, the bar and the footer."""
 
 
-def board_segments(snapshot: Snapshot, *, width: int, height: int, tick: int) -> list[Row]:
+def board_segments(snapshot: Snapshot, *, width: int, height: int, tick: int, focus: Focus = NO_FOCUS) -> list[Row]:
     """The board as rows of (text, style); styles are state names, `title`, `dim`, `bar`, `notice` or nothing.
 
     A row is a step, and one that walks a flow is opened to its visits. A run of a flow is one open row: its own line
-    is the header.
+    is the header. `focus` is what a person has chosen on it.
     """
     wide, high = max(width, LEAST_WIDTH), max(height, LEAST_HEIGHT)
+    if focus.panel is not None:
+        return panel_rows(focus.panel, wide, high)
+    below = [key_row(focus, wide)] if focus.keys and high >= LEAST_FOR_KEYS else []
+    typed = entry_rows(focus.entry, wide) if focus.entry is not None else []
+    rows = _draw_rows(snapshot, wide, high - len(below) - len(typed), tick=tick, focus=focus)
+    return [*rows[:-1], *typed, rows[-1], *below]
+
+
+def _draw_rows(snapshot: Snapshot, wide: int, high: int, *, tick: int, focus: Focus) -> list[Row]:
     states = {step.id: step_state(snapshot, step.id) for step in snapshot.run.selected()}
     sole = snapshot.sole
     last = ending_rows(sole, wide)[: high - _FRAME] if sole is not None else _notices(snapshot, wide)
@@ -59,7 +73,7 @@ def board_segments(snapshot: Snapshot, *, width: int, height: int, tick: int) ->
         *_header(snapshot, wide),
         _bar(states, wide) if sole is None else path_row(sole, wide),
         *(
-            _step_rows(snapshot, states, wide, room=room, tick=tick)
+            _step_rows(snapshot, states, wide, room=room, tick=tick, focus=focus)
             if sole is None
             else place_rows(sole, wide, room=room, tick=tick)
         ),
@@ -111,6 +125,10 @@ def _footer(snapshot: Snapshot, states: Mapping[StepId, StepStanding], wide: int
 
 
 def _notices(snapshot: Snapshot, wide: int) -> list[Row]:
+    run = snapshot.run
+    if run.pause is not None and not run.parked and run.ended is None:
+        text = f"! pausing: what is at work ends its node; drumline resume {run.id} drives on after that"
+        return [[(cut(text, wide), "notice")]]
     if not snapshot.problems:
         return []
     first = snapshot.problems[0]
@@ -123,11 +141,13 @@ def _notices(snapshot: Snapshot, wide: int) -> list[Row]:
 
 
 def _step_rows(
-    snapshot: Snapshot, states: Mapping[StepId, StepStanding], wide: int, *, room: int, tick: int
+    snapshot: Snapshot, states: Mapping[StepId, StepStanding], wide: int, *, room: int, tick: int, focus: Focus
 ) -> list[Row]:
     own = {step.id: step_state(snapshot, step.id) for step in list_begun(snapshot.run)}
     room -= len(own)
-    shown = list(states) if len(states) <= room else _choose(snapshot, states, room - 1)
+    opened = {step: _open_by_hand(snapshot, step, wide) for step in sorted(focus.opened) if step in states}
+    room -= sum(map(len, opened.values()))
+    shown = list(states) if len(states) <= room else _pick(snapshot, states, room - 1, focus)
     more = len(states) - len(shown)
     left = room - len(shown) - bool(more)
     shown = [step for step in (PREFLIGHT, *shown, FINAL) if step in states or step in own]
@@ -135,11 +155,30 @@ def _step_rows(
     states = {**states, **own}
     rows: list[Row] = []
     for step in shown:
-        rows.append(_step(snapshot, snapshot.run.define(step), states[step], names=names, wide=wide, tick=tick))
-        opened = _open(snapshot, step, wide, room=left, tick=tick) if states[step] in _PRESSING else []
-        rows += opened
-        left -= len(opened)
+        mark = "▸" if step == focus.selected else " "
+        definition = snapshot.run.define(step)
+        rows.append(_step(snapshot, definition, states[step], names=names, wide=wide, tick=tick, mark=mark))
+        inner = _open(snapshot, step, wide, room=left, tick=tick) if states[step] in _PRESSING else []
+        rows += [*opened.get(step, ()), *inner]
+        left -= len(inner)
     return [*rows, [(f"… and {more:,} more", "dim")]] if more else rows
+
+
+def _pick(snapshot: Snapshot, states: Mapping[StepId, StepStanding], room: int, focus: Focus) -> list[StepId]:
+    """What matters most; once a row is chosen, those around it in the plan's order."""
+    steps = list(states)
+    if focus.selected is None or focus.selected not in states:
+        return _choose(snapshot, states, room)
+    first = min(max(0, steps.index(focus.selected) - room // 2), max(0, len(steps) - room))
+    return steps[first : first + max(1, room)]
+
+
+def _open_by_hand(snapshot: Snapshot, step: StepId, wide: int) -> list[Row]:
+    """A row that a person opened: what it waits for or came to, and what it has used."""
+    found = why(snapshot, step)
+    used = describe_usage(sum_so_far(snapshot, step))
+    told = [found.sentence, *found.notes, *([f"used {used}"] if used else []), f"next: {found.hint}"]
+    return [[(cut(f"    {flatten(line)}", wide), "dim")] for line in told[:MOST_OPENED]]
 
 
 def _open(snapshot: Snapshot, step: StepId, wide: int, *, room: int, tick: int) -> list[Row]:
@@ -162,13 +201,16 @@ def _choose(snapshot: Snapshot, states: Mapping[StepId, StepStanding], room: int
     return [*pressing, *reversed(recent), *coming[: left - len(recent)]]
 
 
-def _step(snapshot: Snapshot, step: Step, state: StepStanding, *, names: int, wide: int, tick: int) -> Row:
+def _step(
+    snapshot: Snapshot, step: Step, state: StepStanding, *, names: int, wide: int, tick: int, mark: str = " "
+) -> Row:
     symbol, style = _look(snapshot, step, state, tick=tick)
     space = wide - names - 4
-    doing = cut(_doing(snapshot, step, state), space * 3 // 5 if step.title else space)
+    part = space * 3 // (4 if state is StepStanding.RUNNING else 5) if step.title else space
+    doing = cut(_doing(snapshot, step, state, part), part)
     title = fit(flatten(step.title), space - width(doing))
     return [
-        (f"{symbol} ", style),
+        (f"{symbol}{mark}", style),
         (fit(step.id, names), state if state in _PRESSING else ""),
         (" ", ""),
         (title, "dim" if state in (StepStanding.WAITING, StepStanding.SKIPPED) else ""),
@@ -177,11 +219,11 @@ def _step(snapshot: Snapshot, step: Step, state: StepStanding, *, names: int, wi
     ]
 
 
-def _doing(snapshot: Snapshot, step: Step, state: StepStanding) -> str:
+def _doing(snapshot: Snapshot, step: Step, state: StepStanding, room: int) -> str:
     """The few words at the end of a step's line."""
     match state:
         case StepStanding.RUNNING:
-            return _at_work(snapshot, step.id)
+            return describe_doing(snapshot, step.id, room)
         case StepStanding.DONE:
             return _result(snapshot, step)
         case StepStanding.READY:
@@ -197,14 +239,6 @@ def _doing(snapshot: Snapshot, step: Step, state: StepStanding) -> str:
 def _parked(snapshot: Snapshot, step: Step) -> str:
     found = cause(snapshot, step)
     return f"quota in {duration(found.until - snapshot.now)}" if found.until is not None else f"gate {found.gate}"
-
-
-def _at_work(snapshot: Snapshot, step: StepId) -> str:
-    doing = activity(snapshot, step)
-    if doing is None:
-        return ""
-    since = f" {duration(snapshot.now - doing.since)}" if doing.since is not None and doing.until is None else ""
-    return f"{doing.words}{since}"
 
 
 def _result(snapshot: Snapshot, step: Step) -> str:

@@ -19,6 +19,7 @@ from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.record import Record, field, force_setattr
 from drumline.views.stopwatch import Stopwatch
+from drumline.views.transcript import Happened
 
 
 class RunSnapshot(Record):
@@ -106,7 +107,8 @@ class Snapshot(RunSnapshot):
 
     `steps` and `latest` (the last entry of a step's stream, which says since when and what is being done) are there
     for open steps and may lack finished ones. `owners` are live claims, `problems` what keeps an edit of the plan from
-    counting. `walks` are those of steps that walk a flow, as far as their streams were read.
+    counting. `walks` are those of steps that walk a flow, as far as their streams were read;
+    `happened` has what the agents of steps in work told last.
     """
 
     steps: Mapping[StepId, StepState]
@@ -117,6 +119,7 @@ class Snapshot(RunSnapshot):
     selected: frozenset[StepId] = frozenset()
     horizon: Horizon | None = None
     walks: Mapping[StepId, Walk] = field(default_factory=dict)
+    happened: Mapping[StepId, Happened] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         force_setattr(self, "selected", frozenset(step.id for step in self.run.selected()))

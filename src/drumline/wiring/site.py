@@ -18,7 +18,7 @@ from drumline.app.say import check_speaker
 from drumline.configfiles import has_own_flow, read_config, read_own_config
 from drumline.core.checkenv import CheckEnv, choose_environment
 from drumline.core.flow.model import Flow
-from drumline.core.ids import FLOW, NO_DRIVER, RunId
+from drumline.core.ids import FLOW, NO_DRIVER, RunId, StepId
 from drumline.core.plan import Step
 from drumline.core.redaction import Redaction, read_redaction
 from drumline.core.state import RunState
@@ -34,6 +34,7 @@ from drumline.record import asdict, replace
 from drumline.settings import Settings, list_given, resolve
 from drumline.store.sqlite import SqliteStore
 from drumline.store.trustfile import FileTrust
+from drumline.views.transcript import Happened
 from drumline.workspace.repository import Repository, find_repository
 
 STORE = "state.db"
@@ -264,7 +265,14 @@ class Site:
             run=run.id,
             stale_after=self.settings.stale_claim,
             recall=partial(self._recall, run.id),
+            hear=partial(self._hear, self.logs(run.id)),
         )
+
+    def _hear(self, logs: Path, step: StepId) -> Happened | None:
+        """What the agent of a step told last; only runs that are looked at while they go on pay for reading it."""
+        from drumline.app.hearing import hear_last
+
+        return hear_last(logs / step)
 
     def _recall(self, run: RunId, path: str, digest: str) -> Flow:
         """A flow as the run first saw it; reading flows is paid for only where one is walked."""

@@ -1,0 +1,104 @@
+"""What a person has chosen on a board: a row, rows that are open, a panel of text over it, or an answer being typed.
+
+The rule: keys change it through the functions here; it knows no terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from drumline.core.ids import GateId, StepId
+from drumline.record import Record, replace
+from drumline.views.cells import Row, cut, fit, flatten, width
+
+KEYS = "↑↓ choose · enter open · a answer · d diff · l logs · w why · p pause · q quit watching"
+PANEL_KEYS = "↑↓ space scroll · q back"
+ENTRY_KEYS = "enter sends · esc leaves it for later"
+LEAST_FOR_KEYS = 12
+"""Lines of a board that has a line to spare for the keys."""
+MOST_QUESTION = 8
+_INKS = {"+": "done", "-": "failed", "@": "running"}
+
+
+class Panel(Record):
+    """Text over the board, from a line on."""
+
+    title: str
+    lines: tuple[str, ...]
+    top: int = 0
+
+
+class Entry(Record):
+    """An answer that is being typed; once the answer is legal, perhaps a comment to it."""
+
+    gate: GateId
+    question: tuple[str, ...]
+    prompt: str = "Answer"
+    typed: str = ""
+    answer: str = ""
+    complaint: str = ""
+
+
+class Focus(Record):
+    """What is chosen, open and typed."""
+
+    keys: bool = False
+    selected: StepId | None = None
+    opened: frozenset[StepId] = frozenset()
+    panel: Panel | None = None
+    entry: Entry | None = None
+    note: str = ""
+
+
+NO_FOCUS = Focus()
+
+
+def move(focus: Focus, steps: Sequence[StepId], by: int) -> Focus:
+    """Choose another row; the first or the last if there is none that far."""
+    if not steps:
+        return focus
+    place = steps.index(focus.selected) if focus.selected in steps else (-1 if by > 0 else len(steps))
+    return replace(focus, selected=steps[min(max(0, place + by), len(steps) - 1)], note="")
+
+
+def toggle(focus: Focus) -> Focus:
+    """Open the chosen row, or close it."""
+    if focus.selected is None:
+        return replace(focus, note="choose a step first: ↑ ↓")
+    return replace(focus, opened=focus.opened ^ {focus.selected}, note="")
+
+
+def scroll(focus: Focus, by: int) -> Focus:
+    """Move the text of the panel."""
+    if focus.panel is None:
+        return focus
+    top = min(max(0, focus.panel.top + by), max(0, len(focus.panel.lines) - 1))
+    return replace(focus, panel=replace(focus.panel, top=top))
+
+
+def panel_rows(panel: Panel, wide: int, high: int) -> list[Row]:
+    """The whole board while a panel is open."""
+    room = high - 2
+    shown = panel.lines[panel.top : panel.top + room]
+    place = f"{panel.top + 1}-{panel.top + len(shown)} of {len(panel.lines)}"
+    title = fit(flatten(panel.title), wide - width(place) - 1)
+    rows: list[Row] = [[(title, "title"), (" ", ""), (place, "dim")]]
+    rows += [[(cut(line.expandtabs(4), wide), _INKS.get(line[:1], ""))] for line in shown]
+    rows += [[("", "")] for _ in range(room - len(shown))]
+    return [*rows, [(cut(PANEL_KEYS, wide), "dim")]]
+
+
+def entry_rows(entry: Entry, wide: int) -> list[Row]:
+    """The question, what is wrong with what was typed, and the line that is typed."""
+    rows: list[Row] = [[(cut(f"? {line}", wide), "parked")] for line in entry.question[:MOST_QUESTION]]
+    if entry.complaint:
+        rows.append([(cut(f"  {flatten(entry.complaint)}", wide), "notice")])
+    room = wide - width(entry.prompt) - 4
+    return [*rows, [(f"{entry.prompt}: ", "title"), (entry.typed[-room:] if room > 0 else "", ""), ("▏", "running")]]
+
+
+def key_row(focus: Focus, wide: int) -> Row:
+    """The last line of a board that listens to keys."""
+    if focus.note:
+        return [(cut(flatten(focus.note), wide), "notice")]
+    return [(cut(ENTRY_KEYS if focus.entry is not None else KEYS, wide), "dim")]
