@@ -334,6 +334,7 @@ def test_a_row_added_to_any_table_changes_nothing_else(seed: int) -> None:
         assert [row.id for row in added.rows if row.id != "step-2h"] == [row.id for row in table.rows]
 
 
+@pytest.mark.long
 def test_drawings_and_tables_are_read_in_linear_time() -> None:
     def cost(steps: int) -> float:
         rows = "".join(f"| step-{n} | x | step-{n - 1} | ready | f |\n" for n in range(1, steps))

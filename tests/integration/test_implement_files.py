@@ -329,6 +329,7 @@ def test_five_thousand_steps_are_read_in_linear_time() -> None:
     assert any(ratio < 1.5 for ratio in ratios)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [

@@ -230,6 +230,7 @@ def test_setting_a_phase_changes_its_boxes_only(seed: int, status: Status) -> No
     assert len(changed) == len(text)
 
 
+@pytest.mark.long
 def test_phases_are_read_in_linear_time() -> None:
     def cost(phases: int) -> float:
         body = "\n\n#### Automated Verification:\n- [ ] `make x`\n\ntext\n\n"

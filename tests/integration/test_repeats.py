@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.repeats import REPEATS, is_repeat, name_test
+from tests.shown import SHOWN
 
 HERE = Path(__file__).resolve().parents[1]
 
@@ -39,3 +40,16 @@ def test_each_entry_leaves_cases_out_and_one_case_stays() -> None:
     short = {test for (test, _), item in cases.items() if not is_repeat(item)}
     assert unused == []
     assert set(REPEATS) <= short
+
+
+@pytest.mark.long
+def test_what_is_left_out_as_a_whole_is_there_and_so_is_what_shows_the_same() -> None:
+    found = Collected()
+
+    pytest.main(["--collect-only", "-q", "-m", "not agents", str(HERE)], plugins=[found])
+
+    every = {name_test(item) for item in found.items}
+    short = {name_test(item) for item in found.items if item.get_closest_marker("long") is None}
+    assert sorted(set(SHOWN) - every) == []
+    assert sorted(set(SHOWN.values()) - short) == []
+    assert sorted(set(SHOWN) & short) == []

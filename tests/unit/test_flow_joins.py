@@ -182,6 +182,7 @@ def test_a_branch_that_goes_back_to_the_fan_out_does_not_hold_the_others() -> No
     assert at == "end"
 
 
+@pytest.mark.long
 def test_thousands_of_nodes_side_by_side_are_joined() -> None:
     names = [f"n{i}" for i in range(3_000)]
     chart = flow(script("s", " ".join(names)), *(script(n, "j") for n in names), script("j", "end"), end())

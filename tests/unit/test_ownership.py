@@ -160,6 +160,7 @@ def compare(times: int, one: Callable[[], object], other: Callable[[], object]) 
     return min(first for first, _ in pairs) / min(second for _, second in pairs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", ["src/m{step}/f{file}.py", "src/m{step}_f{file}.py"])
 def test_looking_for_overlaps_is_linear_in_practice(layout: str) -> None:
     whole = [

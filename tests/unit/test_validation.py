@@ -176,6 +176,7 @@ def _some(number: int) -> list[str]:
     return [f"s{number // 20 * 20 - offset}" for offset in range(1, 6)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [chain, wide])
 def test_ten_times_the_steps_cost_about_ten_times_the_time(shape: Callable[[int], list[Step]]) -> None:
     small, large = plan(*shape(1_000)), plan(*shape(10_000))
