@@ -235,5 +235,95 @@ SHOWN: Mapping[str, str] = {
     "test_products.test_an_ignored_file_that_setup_made_is_not_the_attempts": (
         "test_products.test_what_setup_makes_is_not_the_steps_product"
     ),
+    # What git is told, by the workspaces themselves.
+    "test_git_situations.test_hooks_are_not_run": "test_git_workspaces.test_no_hook_runs",
+    "test_git_situations.test_a_repository_without_identity_will_do": (
+        "test_git_workspaces.test_without_a_configured_identity_ours_is_used"
+    ),
+    "test_git_situations.test_the_users_identity_is_the_author": (
+        "test_git_workspaces.test_the_users_identity_is_used_also_on_a_head_that_has_moved"
+    ),
+    "test_leftovers.test_a_start_removes_the_lock_of_a_ref_of_another_run": (
+        "test_git_crashes.test_ref_locks_are_removed_without_a_run_as_doctor_does_it"
+    ),
+    # What the core decides without a run.
+    "test_run.test_sequential_mode_follows_the_plan_one_by_one": (
+        "test_decide.test_sequential_mode_claims_one_at_a_time_in_plan_order"
+    ),
+    "test_run.test_one_job_is_one_step_at_a_time_even_in_parallel_mode": (
+        "test_decide.test_parallel_mode_claims_as_many_as_there_are_slots"
+    ),
+    "test_run.test_while_a_step_waits_why_names_the_timer": (
+        "test_views_why.test_a_step_waiting_between_tries_names_the_timer"
+    ),
+    "test_parts_and_endings.test_step_next_prefers_a_step_left_in_progress": (
+        "test_app_begin.test_the_next_step_is_one_in_progress_that_nobody_drives"
+    ),
+    "test_parts_and_endings.test_step_next_says_when_nothing_is_left": (
+        "test_app_begin.test_a_plan_without_anything_left_has_no_next_step"
+    ),
+    "test_order.test_nothing_starts_behind_a_step_that_stands_still_in_another_repository": (
+        "test_schedule.test_nothing_starts_behind_a_step_that_stands_still_in_another_repository"
+    ),
+    "test_figures.test_the_time_at_a_gate_is_no_time_of_the_run_and_its_checks_are_told_there": (
+        "test_figures.test_only_the_time_in_which_a_run_was_driven_counts"
+    ),
+    "test_figures.test_attempts_and_fixes_go_on_counting_through_a_retry_and_a_skip": (
+        "test_figures.test_a_further_round_has_fresh_budgets_and_goes_on_counting_fixes"
+    ),
+    "test_formats.test_a_phased_step_may_be_named_without_its_zero": (
+        "test_naming.test_a_step_is_found_by_its_number_and_by_its_file"
+    ),
+    "test_clean_plans.test_the_root_of_a_finished_plan_says_so": (
+        "test_samples.test_a_plan_whose_steps_are_all_done_says_so_in_its_own_words"
+    ),
+    # Two tests of real processes that end in the same way.
+    "test_gates.test_stopping_at_a_wave_ends_the_run": "test_gone_on.test_a_run_stopped_at_a_wave_can_be_gone_on_from",
+    "test_gates.test_an_agent_does_not_answer_in_a_persons_place": (
+        "test_flow_gates.test_what_a_flow_has_started_does_not_answer_in_a_persons_place"
+    ),
+    "test_gone_on.test_a_landed_step_that_is_set_back_and_kept_is_marked_done_again": (
+        "test_gone_on.test_a_landed_step_that_is_set_back_is_asked_about_and_done_again"
+    ),
+    "test_checks.test_a_missing_program_blocks_a_flow_without_asking_its_agent_and_a_resume_visits_it_again": (
+        "test_both_kinds.test_a_command_that_is_missing_blocks_the_run_and_sends_nobody_back_to_work"
+    ),
+    "test_integrating.test_steps_that_never_pass_together_do_not_end_well": (
+        "test_integrating.test_steps_that_pass_alone_and_fail_together_go_back_to_the_agent_of_the_later_one"
+    ),
+    "test_permissions.test_a_yes_holds_in_a_flow_as_well": (
+        "test_permissions.test_a_tool_is_used_in_the_next_attempt_if_a_person_said_yes"
+    ),
+    "test_two_starts.test_what_another_live_run_has_landed_counts_once_it_is_in_the_base": (
+        FAKES + "test_a_step_that_another_live_run_has_landed_elsewhere_meets_no_need"
+    ),
+    "test_streams.test_a_question_parks_a_run_with_closed_streams_and_an_answer_continues_it": (
+        "test_streams.test_a_run_works_with_closed_streams"
+    ),
+    "test_terminal.test_the_terminal_notices_an_answer_from_elsewhere_and_goes_on": (
+        "test_both_kinds.test_at_a_terminal_a_question_answered_elsewhere_is_not_waited_for"
+    ),
+    "test_detach.test_detach_in_json_names_the_run_and_its_process": DETACHED,
+    "test_detach.test_attach_follows_a_detached_run_to_its_end": (
+        "test_flow_look.test_wait_and_attach_exit_as_the_run_did"
+    ),
+    "test_walked_steps.test_what_models_answer_in_the_flows_of_steps_is_recorded_and_played": (
+        "test_record.test_a_recorded_flow_played_elsewhere_does_the_same"
+    ),
+    "test_interrupt.test_a_resume_ends_supervisors_that_froze_before_their_driver_was_stopped_at_once": (
+        "test_frozen_driver.test_a_supervisor_that_is_frozen_itself_is_killed_with_its_family"
+    ),
+    "test_run_branch.test_a_deleted_branch_survives_a_gc_that_prunes_everything": (
+        "test_git_gc.test_a_run_survives_a_prune_during_every_attempt_and_every_check"
+    ),
+    "test_run_branch.test_a_branch_that_was_set_back_is_restored": (
+        FAKES + "test_a_branch_that_is_set_back_after_the_last_landing_is_restored_before_the_run_ends"
+    ),
+    "test_do.test_packages_that_git_ignores_are_installed_in_the_fresh_workspace": (
+        "test_git_situations.test_the_setup_command_runs_in_every_workspace_before_the_agent"
+    ),
+    "test_git_workspaces.test_processes_landing_the_same_steps_at_once_land_each_exactly_once": (
+        "test_git_workspaces.test_processes_landing_at_once_land_every_step_exactly_once"
+    ),
 }
 """By file and test: the test, by its file, that shows the same and stays."""

@@ -77,7 +77,7 @@ def count(state: StepState) -> dict[str, float]:
     return {**figures, **{f"used {name}": amount for name, amount in state.usage.items()}}
 
 
-@settings(max_examples=some(60), deadline=None)
+@settings(max_examples=some(20), deadline=None)
 @given(data=st.data())
 def test_the_figures_of_a_step_never_shrink_and_its_agents_add_up_to_it(data: st.DataObject) -> None:
     state = StepState()
@@ -104,7 +104,7 @@ def test_the_figures_of_a_step_never_shrink_and_its_agents_add_up_to_it(data: st
         assert state.reached == state.attempts + (state.reached > state.attempts)
 
 
-@settings(max_examples=some(60), deadline=None)
+@settings(max_examples=some(20), deadline=None)
 @given(
     counts=st.lists(
         st.tuples(st.sampled_from(["a", "b"]), st.sampled_from(["", "other"]), USAGES),
