@@ -141,7 +141,8 @@ TABLES: tuple[TableKey, ...] = (
         table="commands",
         key="NAME",
         legal="a shell command",
-        help="What a `check` node runs that names NAME among its checks.",
+        help="What a `check` node runs that names NAME among its checks; `format`, `lint`, `build` and `test` are also "
+        "checks of every step of a plan.",
     ),
     TableKey(
         table="mcp.NAME",

@@ -13,11 +13,13 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 
 from drumline.configfiles import CONFIG
+from drumline.core.kinds import CONFIGURED, ENVIRONMENT, NAMED, VARIABLES, arrange, list_commands, name_kinds
+from drumline.core.plan import Check
 from drumline.core.proof import Require
 from drumline.core.words import FULL, QUICK, STANDARD, Mutants
 from drumline.errors import InvalidInput
 from drumline.protection import AUTO, choose_stronger, find_weaker
-from drumline.record import Record, asdict
+from drumline.record import Record, to_plain
 from drumline.settingrows import PREFIX, TABLE, TOOL, Setting
 
 __all__ = [
@@ -39,7 +41,10 @@ HINT = "drumline run --help"
 
 
 class Settings(Record):
-    """The resolved settings of one command. Durations are seconds."""
+    """The resolved settings of one command. Durations are seconds.
+
+    `kinds` are the commands for kinds of checks: they have no row, since each source has its own place for them.
+    """
 
     agent: str = ""
     fallback: tuple[str, ...] = ()
@@ -58,6 +63,9 @@ class Settings(Record):
     questions: str = "line"
     budget: float | None = None
     check_timeout: float = 1200.0
+    build_timeout: float = 600.0
+    lint_timeout: float = 300.0
+    format_timeout: float = 300.0
     git_timeout: float = 600.0
     setup: str = ""
     provide: tuple[str, ...] = ()
@@ -73,6 +81,12 @@ class Settings(Record):
     subject: str = ""
     sandbox: str = AUTO
     trust: str = AUTO
+    kinds: tuple[Check, ...] = ()
+
+    @property
+    def configured(self) -> tuple[str, ...]:
+        """The commands that judge every step, whoever has named them."""
+        return tuple(dict.fromkeys((*list_commands(arrange((), self.kinds).checks), *self.checks)))
 
 
 def resolve(
@@ -108,7 +122,15 @@ def resolve(
         merged.update(values)
     if problems:
         raise InvalidInput("\n".join(problems), hint=HINT)
-    return Settings(**merged)  # type: ignore[arg-type]  # each value went through its row's parser
+    return Settings(**merged, kinds=_read_kinds(environ, config))  # type: ignore[arg-type]  # parsed by their rows
+
+
+def _read_kinds(environ: Mapping[str, str], config: Mapping[str, object]) -> tuple[Check, ...]:
+    """The commands for kinds of checks that the environment and the configuration name."""
+    table = config.get("commands")
+    commands = table if isinstance(table, Mapping) else {}
+    names = {kind: kind.value for kind in NAMED}
+    return (*name_kinds(environ, ENVIRONMENT, VARIABLES), *name_kinds(commands, CONFIGURED, names))
 
 
 def list_given(flags: Mapping[str, object], environ: Mapping[str, str]) -> frozenset[str]:
@@ -119,7 +141,7 @@ def list_given(flags: Mapping[str, object], environ: Mapping[str, str]) -> froze
 
 def digest(settings: Settings) -> str:
     """A hash that is equal exactly when all settings are, on any machine."""
-    text = json.dumps(asdict(settings), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    text = json.dumps(to_plain(settings), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -79,7 +79,7 @@ def test_a_step_leaves_out_what_is_at_its_default() -> None:
 
     raw = to_plain(step)
 
-    check = {"command": "x", "line": 3, "source": "step", "red_first": False}
+    check = {"command": "x", "line": 3, "source": "step", "red_first": False, "kind": ""}
     assert raw == {"id": "a", "title": "A", "checks": [check]}
     assert codec.from_plain(Step, raw) == step
 

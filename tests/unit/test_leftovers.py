@@ -26,7 +26,8 @@ def test_names_beyond_a_few_are_counted() -> None:
     assert len(many) == MOST_KEPT
     assert tell_created("make", many).endswith("f4.txt and 45 more; add what belongs to no commit to .gitignore")
     assert tell_altered("make", ["a.py"]) == (
-        "the check `make` changes the tree, so it proves nothing; files restored: a.py"
+        "the check `make` changes the tree, so it proves nothing; files restored: a.py; "
+        "if it formats, name it as format_cmd in the plan or as format in [commands]"
     )
 
 

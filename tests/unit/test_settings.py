@@ -35,7 +35,7 @@ def test_without_any_source_every_setting_has_its_default() -> None:
 def test_the_table_and_the_record_agree_on_keys_and_defaults() -> None:
     table = {row.key: row.parse(row.default) if row.default else None for row in settings_table()}
 
-    record = {f.name: f.default for f in fields(Settings)}
+    record = {f.name: f.default for f in fields(Settings) if f.name != "kinds"}
 
     assert list(table) == list(record)
     for key, default in table.items():
@@ -224,7 +224,10 @@ def test_tables_give_agents_models_and_servers_their_names() -> None:
 def test_the_tables_are_no_settings_and_no_problem() -> None:
     config = tomllib.loads(TABLES_TEXT)
 
-    assert resolve({}, {}, {}, config) == replace(Settings(), agent="command:usual")
+    found = resolve({}, {}, {}, config)
+
+    assert replace(found, kinds=()) == replace(Settings(), agent="command:usual")
+    assert [check.command for check in found.kinds] == ["ruff check ."]
     assert set(config) - {"agent"} == set(TABLES)
 
 

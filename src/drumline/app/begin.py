@@ -14,14 +14,14 @@ from drumline.core.events import Doubt, Event, GateAnswered, PlanPinned, RunStar
 from drumline.core.gates import YES, accept
 from drumline.core.ids import Commit, RunId, StepId, Stream
 from drumline.core.nearest import did_you_mean
-from drumline.core.plan import Marks, Plan, Reading, Status, Step
+from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
 from drumline.core.proof import Require
 from drumline.core.schedule import next_step
 from drumline.core.words import Mode, Mutants
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
 from drumline.ports.roster import Roster
-from drumline.record import Record, asdict, field
+from drumline.record import Record, field
 from drumline.settings import digest
 
 ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"
@@ -61,6 +61,7 @@ class Terms(Record):
     mutants: Mutants = Mutants.SHOW
     held_out: tuple[str, ...] = ()
     jailed: tuple[str, ...] = ()
+    kinds: tuple[Check, ...] = ()
 
 
 def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str = "") -> Terms:
@@ -87,6 +88,7 @@ def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str
         mutants=Mutants(settings.mutants),
         held_out=present.held_out,
         jailed=present.jailed,
+        kinds=settings.kinds,
         timeouts=pin_timeouts(settings),
         commands=present.commands,
         typed=tuple(sorted(typed)),
@@ -186,7 +188,7 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         merge=scope.merge.branch if scope.merge else "",
         merge_asks=scope.merge is not None and scope.merge.asks,
         issue=scope.issue,
-        **asdict(terms),
+        **{name: getattr(terms, name) for name in terms.__struct_fields__},
     )
     pinned = PlanPinned(
         format=plan.format,

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from drumline.configfiles import CONFIG
 from drumline.core.flow.model import AgentNode, Flow, LlmNode
+from drumline.core.kinds import ENVIRONMENT, PLAN
 from drumline.core.plan import Step
 from drumline.core.setups import COMMAND
 from drumline.core.trust import CHECK, GRANT, NOTIFY, SERVER, SETUP, Brought, distinct, find_spec, list_checks
@@ -65,10 +66,12 @@ def list_plan_commands(sources: Sources, steps: Sequence[Step]) -> list[Brought]
     provided = [line.removeprefix(COMMAND) for line in settings.provide if line.startswith(COMMAND)]
     brings = [Brought(kind=SETUP, text=line, place=PLACE) for line in provided if sources.is_listed("provide")]
     own = [*(setup if sources.is_listed("setup") else ()), *brings, *(checks if sources.is_listed("checks") else ())]
+    named = [check for check in settings.kinds if sources.everything or check.source != ENVIRONMENT]
+    own += [Brought(kind=CHECK, text=c.command, place="the plan" if c.source == PLAN else PLACE) for c in named]
     if settings.held_out and sources.is_listed("held_out"):
         own.append(Brought(kind=CHECK, text=f"every executable file in {settings.held_out}", place=PLACE))
-    named = [Used(step.agent, step.path or step.id) for step in steps if step.agent and not step.elsewhere]
-    agents = _list_agents(sources, [*_list_used(sources, settings.agent), *named])
+    workers = [Used(step.agent, step.path or step.id) for step in steps if step.agent and not step.elsewhere]
+    agents = _list_agents(sources, [*_list_used(sources, settings.agent), *workers])
     return distinct([*own, *list_checks(steps), *agents, *_list_notify(sources)])
 
 

@@ -6,11 +6,13 @@ present configuration, and it is journaled. What was typed when the run began is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from drumline.app.catalog import read_run
 from drumline.core.events import ConfigRepinned, RunStarted
 from drumline.core.ids import FLOW, RunId, Stream
+from drumline.core.kinds import CONFIGURED, ENVIRONMENT, PLAN
+from drumline.core.plan import Check
 from drumline.core.state import RunState
 from drumline.core.words import Mutants
 from drumline.errors import Conflict
@@ -18,8 +20,16 @@ from drumline.ports.journal import Addition, Journal
 from drumline.record import Record, field, replace
 from drumline.settings import Settings
 
-TIMEOUTS = ("agent_timeout", "agent_idle", "check_timeout", "quota_wait")
-OF_STEPS = ("agent", "checks", "setup", "provide", "subject", "retries", "judge", "mutants", "held_out")
+TIMEOUTS = (
+    "agent_timeout",
+    "agent_idle",
+    "check_timeout",
+    "build_timeout",
+    "lint_timeout",
+    "format_timeout",
+    "quota_wait",
+)
+OF_STEPS = ("agent", "checks", "setup", "provide", "subject", "retries", "judge", "mutants", "held_out", "kinds")
 """Settings that a run of a flow does not read: its nodes say what they are about."""
 TRIES = 5
 
@@ -78,6 +88,7 @@ def repin(run: RunState, present: Present, *, by: str) -> tuple[ConfigRepinned, 
         "mutants": Mutants(settings.mutants),
         "held_out": present.held_out,
         "jailed": present.jailed,
+        "kinds": _take_kinds(begun.kinds, settings.kinds),
     }
     pins = {name: getattr(begun, name) if name in kept else value for name, value in wanted.items()}
     timeouts = {
@@ -110,12 +121,19 @@ async def record_repin(store: Journal, run: RunId, event: ConfigRepinned) -> Non
         return
 
 
+def _take_kinds(pinned: Sequence[Check], present: Sequence[Check]) -> tuple[Check, ...]:
+    """The commands for kinds of checks: what a variable or the plan named stays, unless a variable names another."""
+    typed = {check.kind: check for check in (*pinned, *present) if check.source == ENVIRONMENT}
+    plan = (check for check in pinned if check.source == PLAN)
+    return (*typed.values(), *plan, *(check for check in present if check.source == CONFIGURED))
+
+
 def _spell(value: object) -> str:
     match value:
         case "" | () | None:
             return "(none)"
         case tuple():
-            return ", ".join(map(str, value))
+            return ", ".join(each.command if isinstance(each, Check) else str(each) for each in value)
         case Mapping():
             return ", ".join(value) or "(none)"
         case float():

@@ -27,8 +27,8 @@ def ask_acceptance(
     reading: Reading, selection: Collection[StepId] | None, settings: Settings, *, asks: bool, hint: str
 ) -> Accepted | None:
     """The steps that a person accepts as they will be; NeedsPerson with the hint if they are not accepted."""
-    worked = look_ahead(reading, settings.checks, selection).worked
-    doubts = foresee(worked, settings.checks, require=settings.require)
+    worked = look_ahead(reading, settings.configured, selection).worked
+    doubts = foresee(worked, settings.configured, require=settings.require)
     if not doubts:
         return None
     how_many = "1 step" if len(doubts) == 1 else f"{len(doubts)} steps"

@@ -19,9 +19,11 @@ from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.cli.preview import proposed_json, proved_json
 from drumline.cli.retyping import name_plan
 from drumline.configfiles import CONFIG
+from drumline.core.kinds import CONFIGURED, ENVIRONMENT, FIELDS, PLAN, VARIABLES, arrange
 from drumline.core.outlook import Outlook, look_ahead, tell_worth, todo
 from drumline.core.plan import ACCEPTED, Check, Reading, Step
 from drumline.core.profile import profile
+from drumline.core.words import CheckKind
 from drumline.errors import InvalidPlan
 from drumline.planfiles.sidecar import SUFFIX
 from drumline.settings import PREFIX
@@ -79,17 +81,19 @@ def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
         raise InvalidPlan(
             f"{plan} cannot be read", reading.problems, hint=f"drumline validate {name_plan(plan, format)}"
         )
+    site = site.with_plan(reading.plan)
     detected = detect_at_head(site.repository)
-    configured = site.settings.checks
+    configured = site.settings.configured
     proposals = propose(reading, detected, configured)
     kept = planfiles.keep_checks(as_checks(proposals)) if accept and proposals else ""
     reading = planfiles.read() if kept else reading
     outlook = look_ahead(reading, configured)
     if as_json:
-        print_json(checks_json(reading, outlook, proposals, detected, kept=kept))
+        told = checks_json(reading, outlook, proposals, detected, kept=kept)
+        print_json(told | {"every_step": _named_json(site, todo(reading))})
         return
     print_lines(list_checks(todo(reading), plan))
-    _show_configured(site)
+    _show_configured(site, todo(reading))
     click.echo(outlook.in_words())
     print_lines(list_caveats(outlook, profile(reading.plan.steps)))
     print_lines(list_proposals(proposals, word="accepted" if kept else "proposed"))
@@ -111,7 +115,7 @@ def list_checks(steps: Sequence[Step], plan: str) -> list[str]:
     for step in steps:
         for check in step.checks:
             red = " (must be red before the work)" if check.red_first else ""
-            told = f"{flatten(check.command)}{red}", tell_worth(check.command, own=True)
+            told = f"{_name_kind(check)}{flatten(check.command)}{red}", tell_worth(check, own=True)
             found.setdefault(told, []).append((step, check))
     lines: list[str] = []
     for (command, worth), places in found.items():
@@ -127,7 +131,7 @@ def _show_repository(site: Site, *, as_json: bool) -> None:
     """What judges every step, whatever the plan."""
     detected = detect_at_head(site.repository)
     if as_json:
-        configured = [{"command": each, "proves": tell_worth(each, own=False)} for each in site.settings.checks]
+        configured = _named_json(site, ())
         told = {"schema_version": SCHEMA_VERSION, "setup": site.settings.setup, "configured": configured}
         told["provide"] = list(site.settings.provide)
         print_json(told | {"detected": _detected_json(detected)})
@@ -141,14 +145,64 @@ def _show_repository(site: Site, *, as_json: bool) -> None:
     _show_configured(site)
     for found in detected.found:
         click.echo(f"found for {found.kind}: {flatten(found.command)} (from {found.place})")
-    if detected.found and not site.settings.checks:
+    if detected.found and not site.settings.configured:
         say("  to run them for every step: drumline init --accept")
 
 
-def _show_configured(site: Site) -> None:
-    for command in site.settings.checks:
-        click.echo(f"every step: {flatten(command)}")
-        click.echo(f"    from {_name_place(site, 'checks')}; {tell_worth(command, own=False)}")
+def _show_configured(site: Site, steps: Sequence[Step] = ()) -> None:
+    """What judges every step, and what does not because another source names a command of its kind."""
+    arranged, lost = _arrange(site, steps)
+    for check in arranged:
+        click.echo(f"every step: {_name_kind(check)}{flatten(check.command)}")
+        click.echo(f"    from {_name_source(site, check)}; {tell_worth(check, own=False)}")
+    for check, ids in lost:
+        where = "every step" if len(ids) == len(steps) else ", ".join(ids)
+        click.echo(f"not a check of {where}: {_name_kind(check)}{flatten(check.command)}")
+        click.echo(f"    from {_name_source(site, check)}; another source names a command of this kind")
+
+
+def _arrange(site: Site, steps: Sequence[Step]) -> tuple[Sequence[Check], list[tuple[Check, list[str]]]]:
+    """The checks for every step in order, and each command that is not a check of some steps, with their ids."""
+    settings = site.settings
+    shared = (*settings.kinds, *(Check(command=command, source=CONFIGURED) for command in settings.checks))
+    lost: dict[Check, list[str]] = {check: [step.id for step in steps] for check in arrange((), shared).lost}
+    for step in steps:
+        for check in arrange(step.checks, shared).lost:
+            lost.setdefault(check, [])
+            lost[check] += [step.id] if step.id not in lost[check] else []
+    return arrange((), shared).checks, list(lost.items())
+
+
+def _name_kind(check: Check) -> str:
+    return f"{check.kind}: " if check.kind is not CheckKind.OWN else ""
+
+
+def _name_source(site: Site, check: Check) -> str:
+    if check.source == ENVIRONMENT:
+        return VARIABLES[check.kind]
+    if check.source == PLAN:
+        return f"{FIELDS[check.kind]} of the plan"
+    if check.source != CONFIGURED:
+        return "its file"
+    return f"[commands] of {CONFIG.as_posix()}" if check.kind is not CheckKind.OWN else _name_place(site, "checks")
+
+
+def _named_json(site: Site, steps: Sequence[Step]) -> list[dict[str, object]]:
+    arranged, lost = _arrange(site, steps)
+    found = [(check, True, [str(step.id) for step in steps]) for check in arranged]
+    found += [(check, False, ids) for check, ids in lost]
+    return [
+        {
+            "command": check.command,
+            "kind": check.kind.value or None,
+            "source": check.source,
+            "from": _name_source(site, check),
+            "counts": counts,
+            "steps": ids,
+            "proves": tell_worth(check, own=False),
+        }
+        for check, counts, ids in found
+    ]
 
 
 def _name_place(site: Site, key: str) -> str:
@@ -186,7 +240,8 @@ def checks_json(
                         "command": check.command,
                         "red_first": check.red_first,
                         "from": _name_origin(check, step, reading.plan.path),
-                        "proves": tell_worth(check.command, own=True),
+                        "kind": check.kind.value or None,
+                        "proves": tell_worth(check, own=True),
                     }
                     for check in step.checks
                 ],

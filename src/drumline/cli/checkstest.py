@@ -65,7 +65,7 @@ def _find_step(site: Site, name: str, plan: str, format: str) -> Step:
 def _list_commands(site: Site, steps: list[Step]) -> list[str]:
     """The commands that would judge: the step's own and the configured ones, else those found in the repository."""
     own = [check.command for step in steps for check in step.checks]
-    every = [*own, *site.settings.checks]
+    every = [*own, *site.settings.configured]
     every = every or [found.command for found in detect_at_head(site.repository).of(TEST)]
     if not every:
         raise InvalidInput("there is no check to try", hint="add one to `checks` in .drumline/config.toml")

@@ -19,6 +19,7 @@ from drumline.app.brought import list_plan_commands
 from drumline.app.detection import TEST, Detected, Found, detect_at_head
 from drumline.cli.accepting import ask_acceptance
 from drumline.cli.detach import detach
+from drumline.cli.introduction import tell_commands
 from drumline.cli.merging import choose_branch
 from drumline.cli.options import (
     agent_option,
@@ -38,11 +39,13 @@ from drumline.cli.session import Session
 from drumline.cli.trusting import Offer, ask_trust, ask_walked_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId
+from drumline.core.kinds import DETECTED, ENVIRONMENT
 from drumline.core.leftovers import PACKAGING
 from drumline.core.plan import Check, Plan
 from drumline.core.subject import WITHOUT_STEP
 from drumline.core.task import plan_task, quote_issue
 from drumline.core.trust import CHECK, SETUP, TYPED, Brought, distinct
+from drumline.core.words import CheckKind
 from drumline.errors import InvalidInput
 from drumline.planfiles.task import TaskFiles
 from drumline.record import Record, replace
@@ -51,8 +54,6 @@ from drumline.store.sqlite import SqliteStore
 from drumline.views.cells import flatten
 from drumline.wiring import Site, open_site
 
-DETECTED = "detected"
-"""Where a check comes from that nobody wrote down as one."""
 FLAGS = ("agent", "autonomy", "retries", "setup", "require")
 EXAMPLE = "drumline do 'Fix the login'"
 
@@ -76,8 +77,11 @@ class Job(Record):
         """The settings of the run: a command found for fresh workspaces counts where none is set."""
         settings = self.site.settings
         setup = " && ".join(found.command for found in self.found.of(SETUP))
-        checks = () if self.named else settings.checks
-        return replace(settings, checks=checks, setup=settings.setup or setup, subject=settings.subject or WITHOUT_STEP)
+        settings = replace(settings, setup=settings.setup or setup, subject=settings.subject or WITHOUT_STEP)
+        if not self.named:
+            return settings
+        typed = tuple(check for check in settings.kinds if check.source == ENVIRONMENT)
+        return replace(settings, checks=(), kinds=typed)
 
 
 @click.command("do")
@@ -129,7 +133,7 @@ def _prepare(site: Site, text: str, typed: Mapping[str, object]) -> Job:
     found = _detect(site)
     named = site.settings.checks if typed["checks"] else ()
     checks = [Check(command=command, source=TYPED) for command in named]
-    checks += [Check(command=check.command, source=DETECTED) for check in found.of(TEST)]
+    checks += [Check(command=check.command, source=DETECTED, kind=CheckKind.TEST) for check in found.of(TEST)]
     return Job(
         site=site,
         plan=plan_task(words, title=title, checks=checks),
@@ -171,9 +175,10 @@ def _detect(site: Site) -> Detected:
     """What the repository says about its tests and workspaces, as far as the settings do not say it."""
     settings = site.settings
     configured = {"checks", "setup"} & site.config.keys()
-    if configured or (settings.checks and settings.setup):
+    tested = bool(settings.checks) or any(check.kind is CheckKind.TEST for check in settings.kinds)
+    if configured or (tested and settings.setup):
         return Detected()
-    named = (TEST,) if settings.checks else ()
+    named = (TEST,) if tested else ()
     found = detect_at_head(site.repository, kinds=(TEST,), named=named)
     found = Detected(found=found.of(TEST)) if settings.setup else found
     for each in found.found:
@@ -217,16 +222,17 @@ def _do(job: Job) -> int:
 
 def _say_before(job: Job) -> None:
     """What a person should know before anything begins."""
+    tell_commands(job.site)
     say_uncommitted(job.site.repository.uncommitted(exclude=[".drumline"]))
     for found in job.found.of(SETUP):
         say(f"in the fresh workspace: {found.command}  ({found.place})")
     if any(" -e " in found.command for found in job.found.of(SETUP)) and not _ignores_packaging(job.site):
         say(f"  what it leaves beside the sources (*{PACKAGING}) does not land; add *{PACKAGING}/ to .gitignore")
-    for check in (*job.named, *job.settings.checks):
+    for check in (*job.named, *job.settings.configured):
         say(f"must succeed: {check}")
     for found in job.found.of(TEST):
         say(f"must succeed: {found.command}  ({found.place})")
-    if not job.named and not job.settings.checks and not job.found.of(TEST):
+    if not job.named and not job.settings.configured and not job.found.of(TEST):
         say("no tests were found in this repository: nothing will prove the result")
         say(f"  name a command that decides: {retype('--check CMD')}")
 

@@ -12,7 +12,9 @@ import click
 from drumline.app.detection import detect_at_head
 from drumline.app.proposing import Proposal, as_checks, propose
 from drumline.cli.output import say
+from drumline.configfiles import CONFIG
 from drumline.core.ids import StepId
+from drumline.core.kinds import CONFIGURED
 from drumline.core.outlook import look_ahead
 from drumline.core.plan import Reading
 from drumline.core.profile import profile
@@ -21,6 +23,8 @@ from drumline.views.cells import flatten
 from drumline.views.explain import explain, list_caveats
 from drumline.wiring import Site
 
+TOLD = "told-commands"
+"""The file that says that a note about `[commands]` was given."""
 MOST_SHOWN = 8
 """How many proposals are listed: with the explanation of the plan they fit on one screen."""
 
@@ -50,15 +54,27 @@ def introduce(
         say(f"{refused}: {refused.hint}")
         return reading
     reading = planfiles.read()
-    outlook = look_ahead(reading, site.settings.checks, selection)
+    outlook = look_ahead(reading, site.settings.configured, selection)
     for line in [outlook.in_words(), *list_caveats(outlook, profile(reading.plan.steps))]:
         say(line)
     return reading
 
 
+def tell_commands(site: Site) -> None:
+    """Say once in a repository that its commands for kinds of checks, which flows may have used before, judge steps."""
+    named = [check for check in site.settings.kinds if check.source == CONFIGURED]
+    told = site.state_dir / TOLD
+    if not named or told.exists():
+        return
+    kinds = ", ".join(check.kind for check in named)
+    say(f"note: {kinds} in [commands] of {CONFIG.as_posix()} judge every step, too; drumline checks lists them")
+    told.parent.mkdir(parents=True, exist_ok=True)
+    told.touch()
+
+
 def propose_checks(site: Site, reading: Reading) -> list[Proposal]:
     """Checks that could be added to the plan."""
-    return propose(reading, detect_at_head(site.repository), site.settings.checks)
+    return propose(reading, detect_at_head(site.repository), site.settings.configured)
 
 
 def explain_plan(
@@ -71,7 +87,7 @@ def explain_plan(
     named: str,
 ) -> None:
     """At most a screen: the format and how it was read, how much would be proved, what could be added."""
-    outlook = look_ahead(reading, site.settings.checks, selection)
+    outlook = look_ahead(reading, site.settings.configured, selection)
     listed = list_proposals(proposals)
     left = len(listed) - MOST_SHOWN
     more = [f"and {left} more: drumline checks {named}"] if left > 0 else []
@@ -89,4 +105,4 @@ def list_proposals(proposals: Sequence[Proposal], *, word: str = "proposed") -> 
 
 
 def _count_proved(site: Site, reading: Reading, selection: Collection[StepId] | None) -> str:
-    return look_ahead(reading, site.settings.checks, selection).in_words()
+    return look_ahead(reading, site.settings.configured, selection).in_words()

@@ -32,7 +32,7 @@ def show_preview(
     mode = "sequential" if reading.plan.express else shape.mode if settings.mode == "ask" else settings.mode
     if as_json:
         told = _preview_json(reading, chosen - done.keys(), settings, mode=mode)
-        proved = proved_json(look_ahead(reading, settings.checks, selection))
+        proved = proved_json(look_ahead(reading, settings.configured, selection))
         print_json({**told, **proved, "proposed": proposed_json(proposals)})
         return
     how = mode if mode == "sequential" else f"{mode}, {settings.jobs} at once"
@@ -47,7 +47,7 @@ def show_preview(
         click.echo(f"wave {number}")
         for step_id in wave:
             _show_step(reading, step_id, chosen=chosen, done=done)
-    for command in settings.checks:
+    for command in settings.configured:
         click.echo(f"after every step: {command}")
 
 
@@ -103,6 +103,6 @@ def _preview_json(reading: Reading, todo: set[StepId], settings: Settings, *, mo
         "preflight": [check.command for check in reading.plan.preflight],
         "setup": settings.setup,
         "provide": list(settings.provide),
-        "checks": list(settings.checks),
+        "checks": list(settings.configured),
         "profile": profile_json(profile(reading.plan.steps)),
     }

@@ -31,7 +31,7 @@ from drumline.app.provided import refuse_unignored
 from drumline.app.starting import hold_start
 from drumline.cli.accepting import ask_acceptance
 from drumline.cli.detach import detach
-from drumline.cli.introduction import explain_plan, introduce, propose_checks
+from drumline.cli.introduction import explain_plan, introduce, propose_checks, tell_commands
 from drumline.cli.options import (
     agent_option,
     autonomy_option,
@@ -109,7 +109,8 @@ def command(plan: str, format: str, **typed: object) -> int:
     flags = {key: typed[key] for key in keys if typed[key] is not None}
     words = {"autonomy": reading.plan.autonomy, "flow": reading.plan.flow, "require": reading.plan.require}
     root = {key: word for key, word in words.items() if word}
-    site = site.with_settings(flags, root, foreign=foreign_settings(reading.plan.format, os.environ))
+    foreign = foreign_settings(reading.plan.format, os.environ)
+    site = site.with_settings(flags, root, foreign, kinds=reading.plan.kinds)
     request = Request(
         site=site,
         reading=reading,
@@ -331,6 +332,7 @@ def _count_left(reading: Reading) -> int:
 def _say_once(request: Request, selection: tuple[StepId, ...] | None) -> None:
     """What a person should know before a run begins."""
     site, reading = request.site, request.reading
+    tell_commands(site)
     say_uncommitted(site.repository.uncommitted(exclude=[*_plan_paths(reading), ".drumline"]))
     for step in list_todo(reading, selection):
         if step.agent and "agent" in request.explicit:

@@ -112,7 +112,7 @@ def ask_again(site: Site, run: RunState, *, as_json: bool) -> None:
     Vetting(trust=trust, base=site.repository.top).look(run)  # remembers what was answered at gates
     begun = run.begun
     pinned = replace(site.settings, agent=begun.agent, fallback=begun.fallback, setup=begun.setup)
-    pinned = replace(pinned, provide=begun.provide, checks=begun.checks)
+    pinned = replace(pinned, provide=begun.provide, checks=begun.checks, kinds=begun.kinds)
     sources = replace(site.list_sources(), settings=pinned)
     own = list_plan_commands(sources, ())
     known = trust.read()

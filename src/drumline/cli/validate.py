@@ -51,6 +51,7 @@ def command(plan: str, format: str, *, drift: bool, strict: bool, as_json: bool)
     plan = plan or choose_plan(site)
     planfiles = site.open_plan(plan, format)
     reading = planfiles.read()
+    site = site.with_plan(reading.plan)
     if drift and not reading.errors:
         found = find_drift(reading, planfiles.text, site.repository, _find_ground(site, reading))
         reading = replace(reading, problems=(*reading.problems, *found))
@@ -63,7 +64,7 @@ def command(plan: str, format: str, *, drift: bool, strict: bool, as_json: bool)
     else:
         show_problems(reading.problems)
         proposals = [] if reading.errors else propose_checks(site, reading)
-        _show_shape(reading, site.settings.checks, ok=ok, named=name_plan(plan, format), proposes=bool(proposals))
+        _show_shape(reading, site.settings.configured, ok=ok, named=name_plan(plan, format), proposes=bool(proposals))
         _show_proposals(site, reading, proposals)
         if told := tell_left_out(left_out):
             say(f"note: {told}")

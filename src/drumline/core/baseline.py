@@ -10,9 +10,11 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
+from drumline.core.checklist import arrange_checks
 from drumline.core.heldout import HELD_OUT, HIDDEN, SHOWN
 from drumline.core.ids import Tree
 from drumline.core.judge import is_doubtful, names_new_test
+from drumline.core.kinds import CONFIGURED, ENVIRONMENT, EVERYWHERE, judges
 from drumline.core.plan import Check, Step
 from drumline.core.proof import Against, Colour, Compared, Level
 from drumline.core.state import RunState
@@ -22,9 +24,7 @@ LONGEST = 300.0
 """Seconds: a check that takes longer is run on no other tree than that of the work."""
 RECENT = 50
 """How many finished steps are looked at for one that landed the tree in question."""
-CONFIGURED = "config"
-"""The source of checks that judge every step."""
-SHARED = HELD_OUT | {CONFIGURED}
+SHARED = HELD_OUT | EVERYWHERE
 """The sources of checks that no step has as its own."""
 
 _NOTHING = re.compile(
@@ -44,12 +44,12 @@ def finds_nothing(output: str) -> bool:
 
 
 def list_counting(checks: Sequence[Check]) -> list[int]:
-    """The checks that can show that the work did something: the step's own, or all if it has none.
+    """The checks that can show that the work did something: those of the step and its plan, or all if it has none.
 
     What is held out counts as well, unless an agent could read it.
     """
-    found = {number: check.source for number, check in enumerate(checks) if check.source != SHOWN}
-    own = [number for number, source in found.items() if source != CONFIGURED]
+    found = {n: check.source for n, check in enumerate(checks) if check.source != SHOWN and judges(check)}
+    own = [number for number, source in found.items() if source not in (CONFIGURED, ENVIRONMENT)]
     return own if any(found[number] != HIDDEN for number in own) else list(found)
 
 
@@ -93,7 +93,8 @@ def list_rejudged(checks: Sequence[Check], state: StepState) -> tuple[int, ...]:
     if not is_doubtful(state.touched) or state.void():
         return ()
     known = state.compared.get(Against.BASE_JUDGE, {})
-    passed = [n for n in range(len(checks)) if n not in known and state.proves(n) and not _is_long(n, state)]
+    every = [n for n, check in enumerate(checks) if judges(check) and n not in known]
+    passed = [n for n in every if state.proves(n) and not _is_long(n, state)]
     return tuple(n for n in passed if not names_new_test(checks[n].command, state.touched))
 
 
@@ -102,7 +103,7 @@ def _list_suspects(checks: Sequence[Check], state: StepState, *, last: bool) -> 
 
     What is held out is about all of the plan: the `last` step has to pass it.
     """
-    shared = {CONFIGURED} if last else SHARED
+    shared = EVERYWHERE if last else SHARED
     failing = [number for number, verdict in sorted(state.verdicts.items()) if verdict.ended.failed]
     own = any(checks[number].source not in shared for number in failing)
     return [] if own or len(state.faults()) < len(failing) else failing
@@ -123,7 +124,7 @@ def _has_passed(check: Check, tree: Tree | None, run: RunState) -> bool:
     for finished in islice(reversed(run.finished.values()), RECENT):
         if finished.tree == tree and finished.level in (Level.PROVED, Level.KEPT):
             step = run.plan.by_id.get(finished.step)
-            own = {mine.command for mine in step.checks} if step else set()
+            judged = {each.command for each in arrange_checks(run, step).checks} if step else set()
             passed = finished.checks_passed == finished.checks_total
-            return passed and (check.source in HELD_OUT or check.command in own | {*run.begun.checks})
+            return passed and (check.source in HELD_OUT or check.command in judged)
     return False

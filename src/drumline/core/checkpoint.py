@@ -14,7 +14,7 @@ from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.plan import Check, Marks, Plan, Status, Step
 from drumline.core.runfold import survey
 from drumline.core.state import Gate, RunState
-from drumline.core.words import Mode
+from drumline.core.words import CheckKind, Mode
 from drumline.errors import StoreError
 from drumline.record import to_plain
 
@@ -129,7 +129,7 @@ def _pack(step: Step) -> list[object]:
     rest = to_plain(step)
     for name in _PACKED:
         rest.pop(name, None)
-    checks = [part for check in step.checks for part in (check.command, check.line, check.source, check.red_first)]
+    checks = [part for c in step.checks for part in (c.command, c.line, c.source, c.red_first, c.kind)]
     return [step.id, step.title, step.path, step.line, step.text_digest, step.needs, checks, *([rest] if rest else [])]
 
 
@@ -145,7 +145,10 @@ def _unpack(packed: list[Any]) -> Step:
         text_digest=digest,
         needs=tuple(needs),
         checks=tuple(
-            [Check(command=c, line=n, source=s, red_first=r) for c, n, s, r in zip(*[iter(checks)] * 4, strict=True)]
+            [
+                Check(command=command, line=line, source=source, red_first=red, kind=CheckKind(kind))
+                for command, line, source, red, kind in zip(*[iter(checks)] * 5, strict=True)
+            ]
         ),
         **more,
     )

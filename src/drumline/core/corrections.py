@@ -6,13 +6,13 @@ one is blocked by its checks, the step is diagnosed once more, until two correct
 
 from __future__ import annotations
 
+from drumline.core.checklist import list_own
 from drumline.core.events import CorrectionPlanned
 from drumline.core.ids import StepId
 from drumline.core.needs import satisfied
-from drumline.core.plan import Check, Step
+from drumline.core.plan import Step
 from drumline.core.state import RunState
 from drumline.core.words import QUICK, StepEnd
-from drumline.record import replace
 
 MOST_HEALS = 2
 """How many corrective steps a step gets before it stays blocked."""
@@ -31,16 +31,6 @@ def name_correction(run: RunState, helps: StepId) -> StepId:
 def count_corrections(run: RunState, helps: StepId) -> int:
     """How many corrective steps were planned for a step so far."""
     return sum(1 for planned in run.corrections.values() if planned.helps == helps)
-
-
-def list_checks(run: RunState, step: Step) -> tuple[Check, ...]:
-    """What judges a step by the plan: its own checks; without any, those of the step that it was planned to help."""
-    planned = run.corrections.get(step.id)
-    helped = run.plan.by_id.get(planned.helps) if planned is not None else None
-    if step.checks or helped is None:
-        return step.checks
-    # No box of its own file says that they pass.
-    return tuple(replace(check, line=0) for check in helped.checks)
 
 
 def may_heal(step: Step, run: RunState, *, retries: int) -> bool:
@@ -63,8 +53,8 @@ def is_asked_for(run: RunState, step: StepId) -> bool:
 def is_healed(run: RunState, step: StepId, by: StepId) -> bool:
     """Whether all checks of a step have passed on what landed with its corrective step."""
     finished = run.finished[by]
-    passed = {check.command for check in list_checks(run, run.plan.by_id[by])}
-    wanted = {check.command for check in run.plan.by_id[step].checks}
+    passed = {check.command for check in list_own(run, run.plan.by_id[by])}
+    wanted = {check.command for check in list_own(run, run.plan.by_id[step])}
     ran = finished.checks_passed == finished.checks_total >= len(wanted)
     return bool(wanted) and wanted <= passed and ran
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from enum import Enum
 
 from drumline.core.baseline import (
-    CONFIGURED,
     choose_base,
     is_inherited,
     list_inherited,
@@ -21,6 +20,7 @@ from drumline.core.commands import Compare, RunCheck
 from drumline.core.foul import list_doubted, list_unseen, tell_foul
 from drumline.core.heldout import HELD_OUT
 from drumline.core.judge import has_tests
+from drumline.core.kinds import EVERYWHERE, judges
 from drumline.core.orders import Orders
 from drumline.core.proof import Against
 from drumline.core.state import RunState
@@ -85,7 +85,7 @@ def _judge_head(orders: Orders, state: StepState) -> Compare | Verdict:
     failing = [n for n, verdict in sorted(state.verdicts.items()) if verdict.ended.failed]
     if orders.before is None or state.hindered is not None:
         return Verdict.FAILED if failing else Verdict.PASSED
-    shared = [n for n in failing if orders.checks[n].source == CONFIGURED]
+    shared = [n for n in failing if orders.checks[n].source in EVERYWHERE]
     if any(orders.checks[n].source in HELD_OUT for n in failing):
         return Verdict.FAILED
     known = state.compared.get(Against.BASE, {})
@@ -98,7 +98,7 @@ def _judge_head(orders: Orders, state: StepState) -> Compare | Verdict:
 def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:
     """Checks not tried since the last attempt, then those that could not be run."""
     for number, check in enumerate(orders.checks):
-        if number not in state.verdicts:
+        if number not in state.verdicts and (judges(check) or state.tree != state.ready):
             return RunCheck(number=number, check=check)
     return _repeat(orders, state) if state.hindered is not None else None
 

@@ -61,7 +61,13 @@ def tell_created(command: str, names: Iterable[str]) -> str:
 
 def tell_altered(command: str, names: Iterable[str]) -> str:
     """What to say of the files that a check changed in a workspace of ours."""
-    return f"the check `{command}` changes the tree, so it proves nothing; files restored: {name_some(names)}"
+    hint = "if it formats, name it as format_cmd in the plan or as format in [commands]"
+    return f"the check `{command}` changes the tree, so it proves nothing; files restored: {name_some(names)}; {hint}"
+
+
+def tell_restored(command: str, names: Iterable[str]) -> str:
+    """What to say of the files that a formatter changed and the work does not."""
+    return f"`{command}` would format files that the step does not change; they were restored: {name_some(names)}"
 
 
 def tell_outside(command: str, names: Iterable[str]) -> str:
@@ -78,12 +84,19 @@ def tell_left(named: str) -> str:
 
 
 def tell_check(
-    command: str, *, created: Sequence[str], altered: Sequence[str], left: str, outside: Sequence[str] = ()
+    command: str,
+    *,
+    created: Sequence[str],
+    altered: Sequence[str],
+    left: str,
+    restored: Sequence[str] = (),
+    outside: Sequence[str] = (),
 ) -> list[str]:
     """What to say of a check that left or changed something, or judged something else."""
     told = [tell_outside(command, outside)] if outside else []
     told += [tell_created(command, created)] if created else []
     told += [tell_altered(command, altered)] if altered else []
+    told += [tell_restored(command, restored)] if restored else []
     return told + ([tell_left(left)] if left else [])
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drumline.core.corrections import list_checks
+from drumline.core.checklist import arrange_checks, list_final
 from drumline.core.heldout import find_file, name_held_out, spell_held_out
 from drumline.core.ids import FINAL, PREFLIGHT, Commit
+from drumline.core.kinds import judges
 from drumline.core.plan import RUN_WALKS, Check, Step
 from drumline.core.routing import Candidate, list_workers
 from drumline.core.runwalks import list_proved
 from drumline.core.state import RunState
 from drumline.core.trust import find_spec
-from drumline.core.words import Mutants, StepEnd
+from drumline.core.words import Mutants
 from drumline.record import Record
 
 
@@ -49,20 +50,19 @@ class Orders(Record):
 
 
 def orders_for(run: RunState, step: Step) -> Orders:
-    """The step with every check that judges it: its own, then the configured ones, then those that are held out.
+    """The step with every check that judges it: by kind, its own, the configured ones, then those that are held out.
 
     After the last step those of all steps that the run has done judge what it leaves behind, each once, but for those
     that have passed on exactly that. Before the first step only the plan's pre-flight commands run, if it has some.
     """
-    extra = tuple(Check(command=command, source="config") for command in run.begun.checks)
     agents = list_workers(run, step)
-    extra += name_held_out(run.begun.held_out, hidden=_is_held(run, agents))
-    checks = list_checks(run, step) + extra
+    held_out = name_held_out(run.begun.held_out, hidden=_is_held(run, agents))
+    checks = arrange_checks(run, step).checks + held_out
     if step.id == PREFLIGHT:
-        checks = step.checks or checks
+        checks = step.checks or tuple(check for check in checks if judges(check))
     if step.id == FINAL:
         proved = list_proved(run)
-        checks = tuple(check for check in _list_done(run) + extra if check.command not in proved)
+        checks = tuple(check for check in list_final(run) + held_out if check.command not in proved)
     return Orders(
         step=step,
         checks=checks,
@@ -89,9 +89,3 @@ def _choose_mutants(mutants: Mutants, step: Step) -> Mutants:
     if step.id in RUN_WALKS or mutants is Mutants.OFF:
         return Mutants.OFF
     return Mutants.GATE if step.review else mutants
-
-
-def _list_done(run: RunState) -> tuple[Check, ...]:
-    done = [step for step in run.selected() if step.id in run.finished and run.finished[step.id].state is StepEnd.DONE]
-    every = {check.command: check for step in done for check in step.checks}
-    return tuple(check for command, check in every.items() if command not in run.begun.checks)

@@ -11,7 +11,8 @@ from collections.abc import Collection, Sequence
 
 from drumline.core import graph
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Reading, Status, Step
+from drumline.core.kinds import judges, list_commands
+from drumline.core.plan import Check, Marks, Reading, Status, Step
 from drumline.core.roles import only_reads
 from drumline.record import Record
 
@@ -80,7 +81,7 @@ def never_fails(command: str) -> bool:
 
 def _can_be_proved(step: Step, configured: Sequence[str]) -> bool:
     """Whether something judges the step, all that should does, and one of its commands can fail."""
-    commands = [*(check.command for check in step.checks), *configured]
+    commands = [*list_commands(step.checks), *configured]
     return not step.not_run and not all(never_fails(command) for command in commands)
 
 
@@ -101,9 +102,11 @@ def _holds(need: StepId, step: Step, reading: Reading, held: Collection[StepId])
     return need in held and (step.ordered or not over)
 
 
-def tell_worth(command: str, *, own: bool) -> str:
+def tell_worth(check: Check, *, own: bool) -> str:
     """What a check would prove: one of a step's `own`, or one that is run for every step."""
-    if never_fails(command):
+    if not judges(check):
+        return "formats the files that a step changes, before it is judged, and proves nothing"
+    if never_fails(check.command):
         return "proves nothing: it cannot fail"
     if own:
         return "proves the step if it fails without the work"

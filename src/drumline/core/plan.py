@@ -7,6 +7,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from drumline.core.ids import FINAL, PREFLIGHT, StepId
+from drumline.core.words import CheckKind
 from drumline.record import Record, field, force_setattr, replace
 
 
@@ -67,13 +68,15 @@ ACCEPTED = "accepted"
 class Check(Record, forbid_unknown_fields=True):
     """A command the engine runs and judges by exit code. `line` is its list item in the step's file, 0 if none.
 
-    `red_first` says that the plan expects it to fail before the work and to pass after it.
+    `red_first` says that the plan expects it to fail before the work and to pass after it. `kind` says what it is for,
+    where somebody has said that.
     """
 
     command: str
     line: int = 0
     source: str = "step"
     red_first: bool = False
+    kind: CheckKind = CheckKind.OWN
 
 
 class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
@@ -127,7 +130,8 @@ class Plan(Record):
     `ticket` is the id of the work item it belongs to, `express` plans are always sequential, and `complexity` is what
     the plan declares about itself. `preamble` is what it says of itself as a whole, for prompts. `preflight` are
     commands that must succeed before the first step begins. `flow` is what steps walk that name no flow, `require` the
-    level that steps must reach that name none.
+    level that steps must reach that name none. `kinds` are the commands that it names for kinds of checks, for all
+    steps.
     """
 
     name: str
@@ -142,6 +146,7 @@ class Plan(Record):
     preflight: tuple[Check, ...] = ()
     flow: str = ""
     require: str = ""
+    kinds: tuple[Check, ...] = ()
     steps: tuple[Step, ...] = ()
     by_id: Mapping[StepId, Step] = field(default_factory=dict)
 

@@ -24,7 +24,7 @@ class RunStarted(Event):
     `flow` is the flow that steps walk which name none; empty for the shipped one. `require` is the level that steps
     must reach which name none, `judge` are globs of files that are tests, too; `mutants` says whether such are tried.
     `held_out` are files outside of the repository that judge every step and that agents do not see, as far as they are
-    of the kinds in `jailed`.
+    of the kinds in `jailed`. `kinds` are commands for kinds of checks, named for all steps.
     """
 
     plan: str
@@ -61,6 +61,7 @@ class RunStarted(Event):
     timeouts: Mapping[str, float] = field(default_factory=dict)
     commands: Mapping[str, str] = field(default_factory=dict)
     typed: tuple[str, ...] = ()
+    kinds: tuple[Check, ...] = ()
 
 
 class ConfigRepinned(Event):
@@ -85,6 +86,7 @@ class ConfigRepinned(Event):
     mutants: Mutants = Mutants.SHOW
     held_out: tuple[str, ...] = ()
     jailed: tuple[str, ...] = ()
+    kinds: tuple[Check, ...] = ()
     by: str = ""
 
 

@@ -6,6 +6,7 @@ has nothing to do leaves no trace.
 
 from __future__ import annotations
 
+from drumline.core.checklist import arrange_checks
 from drumline.core.events import StepFinished
 from drumline.core.heldout import name_held_out
 from drumline.core.ids import FINAL, PREFLIGHT, StepId
@@ -53,8 +54,8 @@ def list_proved(run: RunState) -> frozenset[str]:
         return frozenset()
     step = run.plan.by_id.get(head.step)
     held_out = (check.command for check in name_held_out(run.begun.held_out, hidden=False))
-    own = {check.command for check in step.checks} if step else set()
-    return frozenset({*own, *run.begun.checks, *held_out}) if step else frozenset()
+    judged = (check.command for check in arrange_checks(run, step).checks) if step else ()
+    return frozenset({*judged, *held_out}) if step else frozenset()
 
 
 def _find_head(run: RunState) -> StepFinished | None:

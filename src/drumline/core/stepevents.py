@@ -174,9 +174,10 @@ class CheckEnded(Event):
     `failure` is the class of a failing one (`core/checkfailure.py`), `evidence` the line that shows it. `created` are
     files that it left and that were removed, `altered` those that it changed and that were restored: if it passed
     nevertheless, it is void. `outside` are files of the checkout that it loaded as code in place of the tree: whatever
-    it said is not about the work, so that it was not run. `left` names processes of it that could not be ended.
-    `report` is what its test runners told, None if there was none that tells. `judge` is a digest of the files that
-    decide, `environment` one of what it ran in, `log_digest` one of its log: a proof says what it is.
+    it said is not about the work, so that it was not run. Of a formatter, `formatted` are files of the work that it
+    changed and that stay so, and `restored` those that the work does not change. `left` names processes of it that
+    could not be ended. `report` is what its test runners told, None if there was none that tells. `judge` is a digest
+    of the files that decide, `environment` one of what it ran in, `log_digest` one of its log: a proof says what it is.
     """
 
     check: int
@@ -191,6 +192,8 @@ class CheckEnded(Event):
     evidence: str = ""
     created: tuple[str, ...] = ()
     altered: tuple[str, ...] = ()
+    formatted: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
     left: str = ""
     report: Report | None = None
     judge: str = ""

@@ -209,11 +209,14 @@ def _work_lost(state: StepState, event: ev.WorkLost, before: Phase) -> None:
 def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
     known = state.verdicts.get(event.check)
     state.verdicts[event.check] = Verdict(ended=event, runs=known.runs + 1 if known else 1)
+    if event.tree_after != state.tree:  # what was known is about another tree
+        state.verdicts = {event.check: state.verdicts[event.check]}
+        state.compared = {against: found for against, found in state.compared.items() if against is Against.BASE}
+        state.mutants, state.fresh = None, False
     state.tree = event.tree_after
     state.seconds += event.seconds
-    told = tell_check(
-        event.command, created=event.created, altered=event.altered, left=event.left, outside=event.outside
-    )
+    left = {"created": event.created, "altered": event.altered, "restored": event.restored, "outside": event.outside}
+    told = tell_check(event.command, **left, left=event.left)
     state.notices = tuple(dict.fromkeys((*state.notices, *told)))[-MOST_NOTICES:]
 
 

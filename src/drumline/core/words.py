@@ -25,6 +25,19 @@ PASSING = frozenset({StepEnd.DONE, StepEnd.SKIPPED})
 """How steps end that hold up nothing."""
 
 
+class CheckKind(StrEnum):
+    """What a check is for, in the order in which checks run: the step's own verification comes last.
+
+    Only `format` may change the work.
+    """
+
+    FORMAT = "format"
+    LINT = "lint"
+    BUILD = "build"
+    TEST = "test"
+    OWN = ""
+
+
 class RunEnd(StrEnum):
     """How a run ended."""
 

@@ -8,9 +8,11 @@ from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.baseline import SHARED, list_counting, list_inherited, look_up
+from drumline.core.checklist import list_own
 from drumline.core.foul import changes_tests
 from drumline.core.heldout import SHOWN
 from drumline.core.judge import list_edited
+from drumline.core.kinds import judges
 from drumline.core.mutants import Mutation
 from drumline.core.orders import Orders
 from drumline.core.plan import Step
@@ -82,7 +84,7 @@ def write_closed(command: cmd.Close, run: RunState) -> ev.StepFinished:
 def write_healed(command: cmd.Heal, run: RunState) -> ev.StepFinished:
     """The end of a step whose corrective step did its work: as well proved as that one is."""
     by = run.finished[command.by]
-    checks = len(run.plan.by_id[command.step].checks)
+    checks = len(list_own(run, run.plan.by_id[command.step]))
     return ev.StepFinished(
         step=command.step,
         state=StepEnd.DONE,
@@ -121,12 +123,13 @@ def _list_superseded(state: StepState, orders: Orders) -> tuple[str, ...]:
 
 def _gather(state: StepState, orders: Orders, run: RunState, *, unchanged: bool) -> Facts:
     checks = orders.checks
+    judging = [number for number, check in enumerate(checks) if judges(check)]
     shown = sum(1 for check in checks if check.source == SHOWN)
     before = [look_up(number, check, state, run) or Colour.UNKNOWN for number, check in enumerate(checks)]
     return Facts(
-        total=len(checks) + len(orders.step.not_run) if len(checks) > shown else len(orders.step.not_run),
-        passed=sum(1 for number in range(len(checks)) if state.proves(number)),
-        inherited=len(list_inherited(checks, state, last=orders.last)),
+        total=len(orders.step.not_run) + (len(judging) if len(judging) > shown else 0),
+        passed=sum(1 for number in judging if state.proves(number)),
+        inherited=len({*judging} & {*list_inherited(checks, state, last=orders.last)}),
         same_tree=state.landed is not None and state.landed.tree == state.tree,
         unchanged=unchanged,
         read_only=only_reads(orders.step.role),

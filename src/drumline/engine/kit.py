@@ -7,8 +7,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from drumline.core.ids import DriverId, StepId
-from drumline.core.plan import RUN_WALKS, Step
+from drumline.core.plan import RUN_WALKS, Check, Step
 from drumline.core.redaction import Redaction
+from drumline.core.words import CheckKind
 from drumline.engine.baseruns import BaseRuns
 from drumline.engine.checkslots import CheckSlots
 from drumline.engine.nodes.leftovers import NoWatch, Watch
@@ -89,8 +90,9 @@ class Kit(Record):
 
     `open_flows` is called once a flow is walked. `price` tells what tokens cost with a model, and may take a while.
     `quota_wait` is how long a driver stays for a quota if there is nothing else to do, `agent_idle` how long an agent
-    may be silent. `redaction` is for logs that a driver left behind; what an agent, a model or a command says comes
-    redacted. `trust` says which commands may be executed, `base` is where the paths of agents' specs start.
+    may be silent, `check_timeout` how long a check may take whose kind is not in `kind_timeouts`. `redaction` is for
+    logs that a driver left behind; what an agent, a model or a command says comes redacted. `trust` says which commands
+    may be executed, `base` is where the paths of agents' specs start.
     """
 
     store: Store
@@ -107,9 +109,14 @@ class Kit(Record):
     agent_timeout: float | None = None
     agent_idle: float | None = None
     check_timeout: float | None = None
+    kind_timeouts: Mapping[CheckKind, float] = field(default_factory=dict)
     redaction: Redaction = field(default_factory=Redaction)
     trust: Trust = TRUSTING
     base: Path = Path()
+
+    def limit(self, check: Check) -> float | None:
+        """How many seconds a check may take."""
+        return self.kind_timeouts.get(check.kind, self.check_timeout)
 
     def log(self, step: StepId, name: str) -> Path:
         """A fresh log file of a step; an older one of that name is kept aside."""

@@ -84,6 +84,7 @@ class DagLayout:
             autonomy=root.autonomy,
             flow=root.flow,
             require=root.require,
+            kinds=root.kinds,
             preamble=read_preamble(text),
             preflight=root.preflight,
             problems=problems,

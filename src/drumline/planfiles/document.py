@@ -44,6 +44,7 @@ class Parsed(Record):
     ticket: str = ""
     autonomy: str = ""
     require: str = ""
+    kinds: tuple[Check, ...] = ()
     complexity: str = ""
     express: bool = False
     acceptance: tuple[Acceptance, ...] = ()
@@ -187,6 +188,7 @@ class DocumentFiles(Placeless):
             title=parsed.title or self._name,
             autonomy=parsed.autonomy,
             require=parsed.require,
+            kinds=parsed.kinds,
             ticket=parsed.ticket,
             complexity=parsed.complexity,
             express=parsed.express,

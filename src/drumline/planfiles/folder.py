@@ -57,6 +57,7 @@ class Overview(Record):
     autonomy: str = ""
     flow: str = ""
     require: str = ""
+    kinds: tuple[Check, ...] = ()
     preamble: str = ""
     preflight: tuple[Check, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -319,8 +320,8 @@ class FolderFiles(Placeless):
 
     def _plan(self, words: Overview) -> Plan:
         plan = Plan(name=self._name, path=self._path, format=self._layout.format, title=words.title or self._name)
-        said = {name: getattr(words, name) for name in ("autonomy", "flow", "require", "preamble", "preflight")}
-        return replace(plan, **said)
+        named = ("autonomy", "flow", "require", "kinds", "preamble", "preflight")
+        return replace(plan, **{name: getattr(words, name) for name in named})
 
     def _judge(self, plan: Plan, lines: Mapping[str, int], unread: Collection[StepId]) -> Sequence[Problem]:
         """What is wrong with the steps together; found anew only if more than marks has changed since the last time."""

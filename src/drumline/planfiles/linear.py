@@ -104,6 +104,7 @@ class LinearDialect:
             preflight=root.preflight,
             autonomy=root.autonomy,
             require=root.require,
+            kinds=root.kinds,
             boxed=frozenset(phase.id for phase in phases if phase.boxes()),
         )
 

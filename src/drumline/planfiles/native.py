@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from drumline.core.plan import Marks, Plan, Status, Step
+from drumline.core.kinds import FIELDS
+from drumline.core.plan import Check, Marks, Plan, Status, Step
+from drumline.core.words import CheckKind
 from drumline.planfiles.correction import code_span, escape_heading, quote, yaml_list, yaml_text
 from drumline.record import Record
 from drumline.views.graph import mermaid
@@ -35,6 +37,7 @@ def render_plan(plan: Plan, texts: Sequence[str], marks: Sequence[Marks], *, dat
 
 def render_step(step: Step, text: str, marks: Marks) -> str:
     """A step's file; `text` is what its agent is told beyond the title."""
+    verified = [check for check in step.checks if check.kind is CheckKind.OWN]
     lines = [
         "---",
         *_head(step, marks),
@@ -50,7 +53,7 @@ def render_step(step: Step, text: str, marks: Marks) -> str:
         "",
         "#### Automated Verification:",
         "",
-        *(f"- [ ] {code_span(check.command)}" for check in step.checks if "\n" not in check.command),
+        *(f"- [ ] {code_span(check.command)}" for check in verified if "\n" not in check.command),
         *(f"- [ ] {escape_heading(item)}" for item in step.not_run),
         "",
         "#### Automated QA:",
@@ -68,7 +71,9 @@ def _head(step: Step, marks: Marks) -> Iterable[str]:
     yield f"depends_on: {yaml_list(step.needs)}"
     if step.files:
         yield f"files: {yaml_list(step.files)}"
-    hidden = tuple(check.command for check in step.checks if "\n" in check.command)
+    yield from _tell_kinds(step.checks)
+    own = (check for check in step.checks if check.kind is CheckKind.OWN)
+    hidden = tuple(check.command for check in own if "\n" in check.command)
     if hidden:
         yield f"checks: {yaml_list(hidden)}"
     red_first = tuple(check.command for check in step.checks if check.red_first)
@@ -110,6 +115,7 @@ def _root(plan: Plan, marks: Sequence[Marks], *, date: str) -> str:
             *([f"autonomy: {plan.autonomy}"] if plan.autonomy else []),
             *([f"flow: {yaml_text(plan.flow)}"] if plan.flow else []),
             *([f"require: {plan.require}"] if plan.require else []),
+            *_tell_kinds(plan.kinds),
             "---",
             "",
             f"# {escape_heading(plan.title or plan.name)}",
@@ -128,6 +134,11 @@ def _root(plan: Plan, marks: Sequence[Marks], *, date: str) -> str:
             "",
         ]
     )
+
+
+def _tell_kinds(checks: Iterable[Check]) -> Iterable[str]:
+    """The fields that name commands for kinds of checks."""
+    return (f"{FIELDS[check.kind]}: {yaml_text(check.command)}" for check in checks if check.kind in FIELDS)
 
 
 def _cell(text: str) -> str:

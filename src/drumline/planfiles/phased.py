@@ -234,7 +234,7 @@ def _step(fields: Fields, body: Body, step_id: StepId) -> Step:
         title=" ".join(fields.text("title").split()) or body.title or step_id,
         needs=tuple(StepId(need) for need in _needs(fields)),
         files=tuple(normal_path(path) or path for path in fields.texts("files")),
-        checks=checks + tuple(Check(command=command) for command in fields.texts("checks")),
+        checks=(*checks, *(Check(command=command) for command in fields.texts("checks")), *fields.kinds("step")),
         not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         tier=fields.text("tier").strip() or "standard",
         agent=fields.text("agent"),

@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from drumline.core.ids import StepId
+from drumline.core.kinds import FIELDS, PLAN, name_kinds
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
 from drumline.planfiles.correction import corrects, newline_of
 from drumline.planfiles.drawing import Drawing, read_drawing
@@ -70,6 +71,7 @@ class RootFile(Record):
     flow: str = ""
     require: str = ""
     preflight: tuple[Check, ...] = ()
+    kinds: tuple[Check, ...] = ()
     table: Table | None = None
     drawing: Drawing | None = None
     problems: tuple[Problem, ...] = field(default=())
@@ -82,12 +84,14 @@ def read_root(text: str, path: str) -> RootFile:
     if isinstance(front, Problem):
         start, first, problems = len(BOM) if text.startswith(BOM) else 0, 0, _milder(front)
         autonomy = flow = require = ""
+        kinds: tuple[Check, ...] = ()
     else:
         start, first = front.body, front.body_line
         problems = list(front.problems)
         autonomy = _read_autonomy(front, path, problems)
         flow = (front.text("flow") or "").strip()
         require = _read_require(front, path, problems)
+        kinds = name_kinds({key: front.text(key) for key in FIELDS.values()}, PLAN, FIELDS)
     tokens = _blocks().parse(text[start:])
     body = read_body(text, start, first, buckets=_PREFLIGHT, fenced=True)
     return RootFile(
@@ -96,6 +100,7 @@ def read_root(text: str, path: str) -> RootFile:
         flow=flow,
         require=require,
         preflight=tuple(Check(command=item.command, source="plan") for item in body.items if item.command),
+        kinds=kinds,
         table=next(_tables(tokens, first), None),
         drawing=read_drawing(tokens, first),
         problems=(*problems, *not_run(body, path)),

@@ -11,6 +11,7 @@ from datetime import datetime
 import yaml
 
 from drumline.core.ids import StepId
+from drumline.core.kinds import FIELDS, name_kinds
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
 from drumline.core.proof import Require
 from drumline.core.roles import Role, find_role
@@ -129,6 +130,10 @@ class Fields:
             return ""
         return value
 
+    def kinds(self, source: str) -> tuple[Check, ...]:
+        """The commands that the keys `format_cmd`, `lint_cmd`, `build_cmd` and `test_cmd` name."""
+        return name_kinds({key: self.text(key) for key in FIELDS.values()}, source, FIELDS)
+
     def role(self) -> Role | None:
         """The shipped profile that the key `role` names."""
         name = self.text("role").strip()
@@ -233,7 +238,7 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         title=" ".join(fields.text("name").split()) or body.title or step_id,
         needs=tuple(StepId(need) for need in fields.texts("depends_on")),
         files=tuple(normal_path(path) or path for path in fields.texts("files")),
-        checks=_add_listed(checks, fields.texts("checks"), fields.texts("red_first")),
+        checks=(*_add_listed(checks, fields.texts("checks"), fields.texts("red_first")), *fields.kinds("step")),
         not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         manual=manual_items(body),
         tier=fields.text("tier").strip() or (role.tier if role else "standard"),

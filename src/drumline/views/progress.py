@@ -336,7 +336,8 @@ def _left_behind(scene: _Scene, event: ev.CheckEnded) -> Told | None:
     """What a check that did not fail did to the tree; it says each name once in a run."""
     created = [name for name in event.created if name not in scene.progress.named]
     scene.progress.named.update(created)
-    told = tell_check(event.command, created=created, altered=event.altered, left=event.left, outside=event.outside)
+    changed = {"altered": event.altered, "restored": event.restored, "outside": event.outside}
+    told = tell_check(event.command, created=created, **changed, left=event.left)
     if not told:
         return None
     data = {"step": scene.step, "check": event.check + 1, "notices": told}

@@ -15,6 +15,7 @@ from drumline.app.pins import apply_pins
 from drumline.core.ids import DriverId
 from drumline.core.setups import read_setup
 from drumline.core.state import RunState
+from drumline.core.words import CheckKind
 from drumline.engine.checkslots import CheckSlots
 from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.engine.redacted import RedactedModels, RedactedProcesses
@@ -78,6 +79,11 @@ def open_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: float
         agent_timeout=settings.agent_timeout,
         agent_idle=settings.agent_idle,
         check_timeout=settings.check_timeout,
+        kind_timeouts={
+            CheckKind.BUILD: settings.build_timeout,
+            CheckKind.LINT: settings.lint_timeout,
+            CheckKind.FORMAT: settings.format_timeout,
+        },
         redaction=site.redaction,
         trust=trust,
         base=site.repository.top,

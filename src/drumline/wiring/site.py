@@ -19,7 +19,7 @@ from drumline.configfiles import has_own_flow, read_config, read_own_config
 from drumline.core.checkenv import CheckEnv, choose_environment
 from drumline.core.flow.model import Flow
 from drumline.core.ids import FLOW, NO_DRIVER, RunId, StepId
-from drumline.core.plan import Step
+from drumline.core.plan import Check, Plan, Step
 from drumline.core.redaction import Redaction, read_redaction
 from drumline.core.state import RunState
 from drumline.core.task import is_task
@@ -222,13 +222,23 @@ class Site:
         return open_plan(top / run.begun.plan, repo=top, locks=locks, format=run.plan.format)
 
     def with_settings(
-        self, flags: Mapping[str, object], plan: Mapping[str, object], foreign: Mapping[str, object] | None = None
+        self,
+        flags: Mapping[str, object],
+        plan: Mapping[str, object],
+        foreign: Mapping[str, object] | None = None,
+        *,
+        kinds: Sequence[Check] = (),
     ) -> Site:
-        """The same site with the settings of one command."""
+        """The same site with the settings of one command; `kinds` are commands that the plan names for them."""
         settings = resolve(flags, os.environ, plan, self.config, own=self.own, foreign=foreign)
+        settings = replace(settings, kinds=(*settings.kinds, *kinds))
         if not settings.flow and has_own_flow(STEP_FLOW, top=self.repository.top):
             settings = replace(settings, flow=STEP_FLOW)
         return dataclasses.replace(self, settings=settings, given=list_given(flags, os.environ))
+
+    def with_plan(self, plan: Plan) -> Site:
+        """The same site with the commands that the plan names for kinds of checks."""
+        return dataclasses.replace(self, settings=replace(self.settings, kinds=(*self.settings.kinds, *plan.kinds)))
 
     def logs(self, run: RunId) -> Path:
         """Where transcripts and check logs of a run are."""

@@ -122,7 +122,7 @@ class _Runs:
                     work.tools.processes,
                     folder=stand.path,
                     log=log,
-                    timeout=work.kit.check_timeout,
+                    timeout=work.kit.limit(work.orders.checks[number]),
                     files=step.files,
                     env=UNCOMPILED,
                     hold=work.tools.checks,

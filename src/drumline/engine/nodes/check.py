@@ -11,12 +11,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
+import anyio
+
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, FailedCheck, classify, explain, is_work
 from drumline.core.flow.model import CheckNode, Json
 from drumline.core.flow.outcome import Outcome
 from drumline.core.ids import Tree
+from drumline.core.kinds import judges
 from drumline.core.leftovers import sort_changes, tell_left, tell_outside
 from drumline.core.orders import Orders
 from drumline.core.steprules import explain_kills
@@ -53,6 +56,7 @@ from drumline.record import Record, field, replace
 MOST_OUTPUT = 8_000
 TIMED_OUT = 124
 """The exit code of a check that took too long, as the program `timeout` has it."""
+MODIFIED = "modified"
 LEAST_TIME = 0.1
 """Seconds that a check is given at least, however little is left to its node."""
 
@@ -168,7 +172,7 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
             work.tools.processes,
             folder=stand.path,
             log=log,
-            timeout=work.kit.check_timeout,
+            timeout=work.kit.limit(command.check),
             files=work.orders.step.files,
             hold=work.tools.checks,
             shown=show_held_out(work.orders, command.number),
@@ -176,20 +180,52 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
     work.tools.bases.note(command.check.command, found.seconds)
     if found.cause is not None and found.cause.failure is CheckFailure.KILLED:
         raise ChildKilled(f"the check {command.check.command}")
-    changes = await work.kit.workspaces.clean(stand.id, tree, base=known(state.base))
+    left = await _tidy(work, command, state, stand)
     tests = found.outcomes.tests if found.outcomes is not None else ()
     secret = bool(work.orders.find_held_out(command.number))
-    left = sort_changes((spell_path(path), kind) for path, kind in changes.items())
     ended = replace(
         _end(command, tree, found, secret=secret),
         output="" if secret else _tell_output(found, held),
         log=log.name,
+        tree_after=left.tree,
         created=left.created,
         altered=left.altered,
+        formatted=left.formatted,
+        restored=left.restored,
         judge=digest_judge(stand.path, command.check.command, tests),
         log_digest=digest_log(log),
     )
     return Note(step=[ended])
+
+
+class Left(Record):
+    """What is left of what a check did to the workspace: its `tree` now, and the names of what was done and undone."""
+
+    tree: Tree
+    created: tuple[str, ...] = ()
+    altered: tuple[str, ...] = ()
+    formatted: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+
+
+async def _tidy(work: StepWork, command: cmd.RunCheck, state: StepState, stand: Stand) -> Left:
+    """Undo what a check did to the tree; what a formatter did to files of the work stays."""
+    workspaces, tree, base = work.kit.workspaces, known(state.tree), known(state.base)
+    formats = not judges(command.check)
+    after = await workspaces.snapshot(stand.id, base=base) if formats else tree
+    changes = await workspaces.clean(stand.id, tree, base=base)
+    left = sort_changes((spell_path(path), kind) for path, kind in changes.items())
+    if not formats:
+        return Left(tree=tree, created=left.created, altered=left.altered)
+    own = await workspaces.changed(base, tree)
+    kept = [path for path, kind in changes.items() if kind == MODIFIED and path in own]
+    formatted = sort_changes((spell_path(path), MODIFIED) for path in kept).altered
+    restored = tuple(path for path in left.altered if path not in formatted)
+    if kept:
+        tree = await workspaces.compose(tree, after, kept)
+        with anyio.CancelScope(shield=True):  # else what comes next takes it for work that was lost
+            await workspaces.switch(work.orders.step.id, tree, tidy=False)
+    return Left(tree=tree, created=left.created, formatted=formatted, restored=restored)
 
 
 def _end(command: cmd.RunCheck, tree: Tree, found: Checked, *, secret: bool) -> ev.CheckEnded:

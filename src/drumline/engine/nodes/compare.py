@@ -164,7 +164,7 @@ class Comparison(Record):
                 work.tools.processes,
                 folder=stand.path,
                 log=log,
-                timeout=work.kit.check_timeout,
+                timeout=work.kit.limit(work.orders.checks[number]),
                 files=work.orders.step.files,
                 env=UNCOMPILED,
                 hold=work.tools.checks,

@@ -1,0 +1,50 @@
+"""What judges a step of a run, in the order in which it runs; what is held out comes after it."""
+
+from __future__ import annotations
+
+from drumline.core.kinds import CONFIGURED, EVERYWHERE, Arranged, arrange, judges
+from drumline.core.plan import Check, Step
+from drumline.core.state import RunState
+from drumline.core.words import CheckKind, StepEnd
+from drumline.record import replace
+
+
+def list_checks(run: RunState, step: Step) -> tuple[Check, ...]:
+    """What judges a step by the plan: its own checks; without any, those of the step that it was planned to help."""
+    planned = run.corrections.get(step.id)
+    helped = run.plan.by_id.get(planned.helps) if planned is not None else None
+    if step.checks or helped is None:
+        return step.checks
+    # No box of its own file says that they pass.
+    return tuple(replace(check, line=0) for check in helped.checks)
+
+
+def list_shared(run: RunState) -> tuple[Check, ...]:
+    """What judges every step of a run: commands for kinds, and the configured checks."""
+    return (*run.begun.kinds, *(Check(command=command, source=CONFIGURED) for command in run.begun.checks))
+
+
+def arrange_checks(run: RunState, step: Step) -> Arranged:
+    """The checks of a step, and the commands that lost for their kind."""
+    return arrange(list_checks(run, step), list_shared(run))
+
+
+def list_own(run: RunState, step: Step) -> tuple[Check, ...]:
+    """Those of its checks that judge the step and that no other step has because it is one."""
+    return tuple(c for c in arrange_checks(run, step).checks if judges(c) and c.source not in EVERYWHERE)
+
+
+def list_final(run: RunState) -> tuple[Check, ...]:
+    """What judges all that a run leaves behind: the checks of the steps that are done, each once, and the shared ones.
+
+    Nobody works there, so that nothing is formatted.
+    """
+    done = [step for step in run.selected() if step.id in run.finished and run.finished[step.id].state is StepEnd.DONE]
+    shared = arrange((), list_shared(run)).checks
+    commands = {check.command for check in shared}
+    own = {check.command: check for step in done for check in list_own(run, step) if check.command not in commands}
+    return tuple(sorted((check for check in (*own.values(), *shared) if judges(check)), key=_find_place))
+
+
+def _find_place(check: Check) -> int:
+    return list(CheckKind).index(check.kind)

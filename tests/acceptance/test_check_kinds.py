@@ -1,0 +1,90 @@
+"""Kinds of checks in real runs: their order, which source counts, and what a formatter may change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.acceptance.userland import PLAN, User, make_user, step_text
+
+UNHELD = {"DRUMLINE_SANDBOX": "off"}
+"""Checks may write down that they ran."""
+FORMATTER = """
+for file in *.txt; do tr a-z A-Z < "$file" > .new && cat .new > "$file"; done
+rm .new
+"""
+
+
+@pytest.fixture
+def seen(tmp_path: Path) -> Path:
+    """Where checks write that they ran."""
+    return tmp_path / "seen"
+
+
+def told(seen: Path, word: str) -> str:
+    """A command that writes down that it ran."""
+    return f"echo {word} >> {seen}"
+
+
+def make_project(tmp_path: Path, seen: Path, *, config: str = "") -> User:
+    """A step that writes `mine.txt` into a project with a formatter that makes letters big, and `other.txt`."""
+    user = make_user(tmp_path, step_text("step-1", checks=(f"test -f mine.txt && {told(seen, 'own')}",)))
+    user.play({"match": {"step": "step-1"}, "write": {"mine.txt": "small\n"}})
+    (user.repo / "format.sh").write_text(FORMATTER, encoding="utf-8")
+    (user.repo / "other.txt").write_text("small\n", encoding="utf-8")
+    user.commit_all("project")
+    (user.repo / ".drumline").mkdir()
+    (user.repo / ".drumline/config.toml").write_text(config, encoding="utf-8")
+    return user
+
+
+def test_checks_run_in_the_order_of_their_kinds_and_a_formatter_keeps_to_the_files_of_the_step(
+    tmp_path: Path, seen: Path
+) -> None:
+    kinds = {kind: told(seen, kind) for kind in ("test", "build", "lint")}
+    kinds["format"] = f"sh format.sh && {told(seen, 'format')}"
+    table = "".join(f"{kind} = '{command}'\n" for kind, command in kinds.items())
+    user = make_project(tmp_path, seen, config=f"[commands]\n{table}")
+
+    ran = user.run(env=UNHELD)
+
+    assert ran.code == 0, ran.text
+    assert seen.read_text().split()[:5] == ["format", "lint", "build", "test", "own"]
+    assert (user.landed("mine.txt"), user.landed("other.txt")) == ("SMALL", "small")
+    assert "would format files that the step does not change; they were restored: other.txt" in ran.text
+    assert "format, lint, build, test in [commands]" in ran.text
+    assert user.step("step-1")["proof"] == {"level": "proved", "why": []}
+    assert "proved by 4 of 4 checks" in user.type("why", "step-1").out
+
+
+def test_the_environment_wins_over_step_plan_and_configuration_and_the_others_are_listed(
+    tmp_path: Path, seen: Path
+) -> None:
+    user = make_project(tmp_path, seen, config=f"[commands]\ntest = '{told(seen, 'config')}'\n")
+    root = user.repo / PLAN / "root.md"
+    root.write_text(root.read_text().replace("---\n", f'---\ntest_cmd: "{told(seen, "plan")}"\n', 1), encoding="utf-8")
+    user.edit("step-1", "status: ready", f'status: ready\ntest_cmd: "{told(seen, "step")}"')
+    env = {"TEST_CMD": told(seen, "environment")}
+
+    listed = user.type("checks", PLAN, env=env).out
+    ran = user.run(env=UNHELD | env)
+
+    assert ran.code == 0, ran.text
+    assert {*seen.read_text().split()} == {"environment", "own"}
+    for loser in ("step", "plan", "config"):
+        assert f"not a check of every step: test: {told(seen, loser)}" in listed
+    assert f"every step: test: {told(seen, 'environment')}\n    from TEST_CMD" in listed
+
+
+def test_a_formatter_that_fails_goes_back_to_the_agent(tmp_path: Path, seen: Path) -> None:
+    user = make_project(tmp_path, seen, config="[commands]\nformat = '! grep bad *.txt'\n")
+    user.play(
+        {"match": {"step": "step-1", "attempt": 1}, "write": {"mine.txt": "bad\n"}},
+        {"match": {"step": "step-1", "attempt": 2}, "write": {"mine.txt": "fine\n"}},
+    )
+
+    ran = user.run(env=UNHELD)
+
+    assert ran.code == 0, ran.text
+    assert user.step("step-1")["fixes"] == 1
+    assert "! grep bad *.txt" in user.prompt("step-1", attempt=2)

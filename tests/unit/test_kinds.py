@@ -1,0 +1,64 @@
+"""Which commands judge a step, and in which order: pure."""
+
+from __future__ import annotations
+
+import pytest
+
+from drumline.core.kinds import CONFIGURED, DETECTED, ENVIRONMENT, PLAN, VARIABLES, arrange, name_kinds
+from drumline.core.plan import Check
+from drumline.core.words import CheckKind
+
+OWN = Check(command="own", line=7)
+EVERY = Check(command="every", source=CONFIGURED)
+
+
+def of(kind: CheckKind, source: str = CONFIGURED) -> Check:
+    """A command for a kind, named after it and its source."""
+    return Check(command=f"{kind} by {source}", source=source, kind=kind)
+
+
+def test_checks_run_by_kind_then_the_steps_own_then_what_is_configured() -> None:
+    kinds = [of(kind) for kind in (CheckKind.TEST, CheckKind.BUILD, CheckKind.FORMAT, CheckKind.LINT)]
+
+    found = arrange([OWN], [*kinds, EVERY])
+
+    commands = ["format by config", "lint by config", "build by config", "test by config", "own", "every"]
+    assert [check.command for check in found.checks] == commands
+    assert found.lost == ()
+
+
+@pytest.mark.parametrize(
+    "sources", [(ENVIRONMENT, "step", PLAN, CONFIGURED, DETECTED), ("step", PLAN), (PLAN, CONFIGURED)]
+)
+def test_the_first_source_wins_for_its_kind_and_the_others_are_told(sources: tuple[str, ...]) -> None:
+    named = [of(CheckKind.TEST, source) for source in reversed(sources)]
+    other = of(CheckKind.LINT)
+
+    found = arrange(
+        [OWN, *(check for check in named if check.source == "step")], [c for c in named if c.source != "step"] + [other]
+    )
+
+    assert found.checks == (other, of(CheckKind.TEST, sources[0]), OWN)
+    assert {check.source for check in found.lost} == {*sources[1:]}
+
+
+def test_a_command_that_the_step_and_another_source_name_runs_once_as_the_steps() -> None:
+    shared = Check(command="own", source=CONFIGURED, kind=CheckKind.TEST)
+
+    found = arrange([OWN], [shared, Check(command="own", source=CONFIGURED)])
+
+    assert found.checks == (Check(command="own", line=7, kind=CheckKind.TEST),)
+
+
+def test_several_commands_of_one_kind_and_source_all_run() -> None:
+    two = [Check(command=command, kind=CheckKind.LINT) for command in ("ruff", "mypy")]
+
+    assert arrange(two, [of(CheckKind.LINT)]).checks == tuple(two)
+
+
+def test_variables_name_commands_and_blank_ones_do_not() -> None:
+    environ = {"FORMAT_CMD": " ruff format . ", "TEST_CMD": "  ", "BUILD_CMD": "make", "LINT": "x"}
+
+    found = name_kinds(environ, ENVIRONMENT, VARIABLES)
+
+    assert [(check.kind.value, check.command) for check in found] == [("format", "ruff format ."), ("build", "make")]
