@@ -58,9 +58,10 @@ def test_work_on_a_new_head_is_judged_there_and_lands_only_if_it_passes() -> Non
 
 
 def test_work_that_fails_together_with_others_goes_back_twice_and_uses_up_no_fix() -> None:
-    once = [*joined(), *judged(1)]
-    twice = [*once, *worked(2), *judged(0), LANDING, *joined()[len(PROVED) + 1 :], *judged(1)]
-    thrice = [*twice, *worked(3), *judged(0), LANDING, *joined()[len(PROVED) + 1 :], *judged(1)]
+    red = [*judged(1), *judged(1)]  # on a tree of several steps a check that fails is tried twice
+    once = [*joined(), *red]
+    twice = [*once, *worked(2), *judged(0), LANDING, *joined()[len(PROVED) + 1 :], *red]
+    thrice = [*twice, *worked(3), *judged(0), LANDING, *joined()[len(PROVED) + 1 :], *red]
 
     again = next_command(ONE, once)
     state = fold_step(StepState(), [*once, *worked(2)])

@@ -163,7 +163,10 @@ class Accepted(Record):
 
 
 class Scope(Record):
-    """What a run starts from and is about, and where its result goes."""
+    """What a run starts from and is about, and where its result goes.
+
+    `flaky` are the checks that changed their verdict on one tree in earlier runs, by their digests.
+    """
 
     run: RunId
     base: Commit
@@ -172,6 +175,7 @@ class Scope(Record):
     merge: Merge | None = None
     issue: int = 0
     accepted: Accepted | None = None
+    flaky: tuple[str, ...] = ()
 
 
 async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope) -> RunStarted:
@@ -188,6 +192,7 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         merge=scope.merge.branch if scope.merge else "",
         merge_asks=scope.merge is not None and scope.merge.asks,
         issue=scope.issue,
+        flaky=scope.flaky,
         **{name: getattr(terms, name) for name in terms.__struct_fields__},
     )
     pinned = PlanPinned(

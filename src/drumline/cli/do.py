@@ -17,6 +17,7 @@ import click
 from drumline.app.begin import Merge, Scope, begin_run, new_run_id, pin_terms
 from drumline.app.brought import list_plan_commands
 from drumline.app.detection import TEST, Detected, Found, detect_at_head
+from drumline.app.ledger import list_flaky
 from drumline.cli.accepting import ask_acceptance
 from drumline.cli.detach import detach
 from drumline.cli.introduction import tell_commands
@@ -270,6 +271,7 @@ def _begin(job: Job, store: SqliteStore) -> RunId:
         base=job.site.repository.head_commit(),
         merge=job.merge,
         issue=job.issue,
+        flaky=list_flaky(store),
         accepted=ask_acceptance(reading, None, job.settings, asks=asks, hint=retype("--check CMD")),
     )
     anyio.run(begin_run, store, reading, terms, scope)

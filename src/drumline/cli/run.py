@@ -27,6 +27,7 @@ from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.app.finding import step_in_file
 from drumline.app.foreign import foreign_settings
 from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
+from drumline.app.ledger import list_flaky
 from drumline.app.provided import refuse_unignored
 from drumline.app.starting import hold_start
 from drumline.cli.accepting import ask_acceptance
@@ -287,6 +288,7 @@ def _begin(
         base=base,
         selection=selection,
         inherited=find_inherited(store, site.roster, reading, earlier),
+        flaky=list_flaky(store),
         accepted=ask_acceptance(reading, selection, site.settings, asks=asks, hint=f"drumline checks {request.named}"),
     )
     anyio.run(begin_run, store, reading, terms, scope)

@@ -31,6 +31,7 @@ class CheckFailure(Enum):
     DISK = "disk"
     TIMEOUT = "timeout"
     KILLED = "killed"
+    FLAKY = "flaky"
 
 
 class CheckReaction(Enum):
@@ -97,6 +98,11 @@ CHECK_RULES: Mapping[CheckFailure, CheckRule] = MappingProxyType(
             advice="look whether memory ran out",
             delay=2.0,
         ),
+        CheckFailure.FLAKY: CheckRule(
+            reaction=CheckReaction.REPEAT,
+            means="the check failed twice on a tree on which it had passed",
+            advice="let it come to the same verdict each time, or take it out; then drumline resume",
+        ),
     }
 )
 
@@ -145,6 +151,8 @@ def explain(failure: str, *, command: str, evidence: str) -> str:
     """The reason that a step is blocked with: what could not be done, what shows it, what to do."""
     rule = CHECK_RULES[CheckFailure(failure)]
     shown = f" ({evidence})" if evidence else ""
+    if failure == CheckFailure.FLAKY.value:
+        return f"check is flaky: {command}: {rule.means}{shown}; {rule.advice}"
     return f"check could not be run, twice: {command}: {rule.means}{shown}; {rule.advice}"
 
 

@@ -17,6 +17,7 @@ from drumline.core.baseline import (
 )
 from drumline.core.checkfailure import CHECK_RULES, CheckFailure, is_work
 from drumline.core.commands import Compare, RunCheck
+from drumline.core.flaky import MOST_RUNS, is_doubtful
 from drumline.core.foul import list_doubted, list_unseen, tell_foul
 from drumline.core.heldout import HELD_OUT
 from drumline.core.judge import has_tests
@@ -25,9 +26,6 @@ from drumline.core.orders import Orders
 from drumline.core.proof import Against
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-
-MOST_RUNS = 2
-"""How often a check that this machine cannot run is tried."""
 
 
 class Verdict(Enum):
@@ -47,7 +45,7 @@ def examine(orders: Orders, state: StepState, run: RunState, *, allowed: bool = 
     """What is still to be run before the work can be judged, or the verdict; `allowed` is a judge that was changed."""
     if state.conflicts:
         return Verdict.FAILED
-    pending = _pending_check(orders, state)
+    pending = _pending_check(orders, state) or _find_doubtful(orders, state, run)
     if pending is not None:
         return pending
     if not orders.lands:
@@ -101,6 +99,12 @@ def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:
         if number not in state.verdicts and (judges(check) or state.tree != state.ready):
             return RunCheck(number=number, check=check)
     return _repeat(orders, state) if state.hindered is not None else None
+
+
+def _find_doubtful(orders: Orders, state: StepState, run: RunState) -> RunCheck | None:
+    """The next check that fails and whose verdict is in doubt, once more."""
+    doubtful = (number for number in sorted(state.verdicts) if is_doubtful(number, orders, state, run))
+    return next((RunCheck(number=number, check=orders.checks[number]) for number in doubtful), None)
 
 
 def _repeat(orders: Orders, state: StepState) -> RunCheck | None:

@@ -78,6 +78,11 @@ def tell_outside(command: str, names: Iterable[str]) -> str:
     )
 
 
+def tell_flaky(command: str) -> str:
+    """What to say of a check that came to another verdict on the same tree."""
+    return f"the check `{command}` is flaky: it failed and passed on the same tree"
+
+
 def tell_left(named: str) -> str:
     """What to say of processes that could not be ended."""
     return f"what it started could not be ended and may still be at work: {named}"

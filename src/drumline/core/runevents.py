@@ -9,6 +9,7 @@ from drumline.core.ids import NO_GATE, NO_STEP, Commit, DriverId, GateId, StepId
 from drumline.core.mutants import Mutation
 from drumline.core.plan import RUN_WALKS, Check, Correction, Marks, Step
 from drumline.core.proof import Facts, Level, Proof, Reason, Require, settle
+from drumline.core.tally import Tally
 from drumline.core.words import DocumentKind, Mode, Mutants, PlanCause, Resettled, RunEnd, StepEnd
 from drumline.record import field
 
@@ -25,6 +26,7 @@ class RunStarted(Event):
     must reach which name none, `judge` are globs of files that are tests, too; `mutants` says whether such are tried.
     `held_out` are files outside of the repository that judge every step and that agents do not see, as far as they are
     of the kinds in `jailed`. `kinds` are commands for kinds of checks, named for all steps.
+    `flaky` are digests of commands of checks that have changed their verdict on one tree in earlier runs.
     """
 
     plan: str
@@ -62,6 +64,7 @@ class RunStarted(Event):
     commands: Mapping[str, str] = field(default_factory=dict)
     typed: tuple[str, ...] = ()
     kinds: tuple[Check, ...] = ()
+    flaky: tuple[str, ...] = ()
 
 
 class ConfigRepinned(Event):
@@ -222,6 +225,7 @@ class StepFinished(Event):
     commit that its own stands on. `superseded` are checks of steps that fail on the head of the run branch, if it is
     the last walk of the run itself. `landed_by` is the corrective step whose commit does what this one was to do.
     `failing` are the checks that its last work fails, `tried` its corrective steps that did not get through.
+    `tallies` are the figures of its checks.
     """
 
     step: StepId
@@ -258,6 +262,7 @@ class StepFinished(Event):
     landed_by: StepId = NO_STEP
     failing: tuple[str, ...] = ()
     tried: tuple[StepId, ...] = ()
+    tallies: tuple[Tally, ...] = ()
 
     @property
     def proof(self) -> Proof | None:

@@ -178,6 +178,7 @@ class CheckEnded(Event):
     changed and that stay so, and `restored` those that the work does not change. `left` names processes of it that
     could not be ended. `report` is what its test runners told, None if there was none that tells. `judge` is a digest
     of the files that decide, `environment` one of what it ran in, `log_digest` one of its log: a proof says what it is.
+    A `flaky` one came to another verdict than the one before it on the same tree.
     """
 
     check: int
@@ -194,6 +195,7 @@ class CheckEnded(Event):
     altered: tuple[str, ...] = ()
     formatted: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
+    flaky: bool = False
     left: str = ""
     report: Report | None = None
     judge: str = ""

@@ -7,16 +7,19 @@ from typing import Any
 
 from drumline.core import events as ev
 from drumline.core.attempts import Ending
+from drumline.core.checkfailure import CheckFailure, is_work
 from drumline.core.foul import tell_foul
 from drumline.core.ids import NO_DRIVER
-from drumline.core.leftovers import tell_check
+from drumline.core.leftovers import tell_check, tell_flaky
 from drumline.core.life import WALKING, Phase, step_forward
 from drumline.core.proof import Against
 from drumline.core.spending import add_up, count_attempt
 from drumline.core.stepstate import StepState, Verdict
+from drumline.core.tally import Tally, digest_command
 from drumline.core.taxonomy import consumes_fix
 
 MOST_NOTICES = 20
+FLAKY = CheckFailure.FLAKY.value
 UNCHANGED = "You said that you were done, but no file had changed."
 
 
@@ -208,7 +211,9 @@ def _work_lost(state: StepState, event: ev.WorkLost, before: Phase) -> None:
 
 def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
     known = state.verdicts.get(event.check)
-    state.verdicts[event.check] = Verdict(ended=event, runs=known.runs + 1 if known else 1)
+    flaky = event.flaky or bool(known and known.flaky)
+    state.verdicts[event.check] = Verdict(ended=event, runs=known.runs + 1 if known else 1, flaky=flaky)
+    _count_run(state, event)
     if event.tree_after != state.tree:  # what was known is about another tree
         state.verdicts = {event.check: state.verdicts[event.check]}
         state.compared = {against: found for against, found in state.compared.items() if against is Against.BASE}
@@ -217,7 +222,19 @@ def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
     state.seconds += event.seconds
     left = {"created": event.created, "altered": event.altered, "restored": event.restored, "outside": event.outside}
     told = tell_check(event.command, **left, left=event.left)
+    told += [tell_flaky(event.command)] if event.flaky else []
     state.notices = tuple(dict.fromkeys((*state.notices, *told)))[-MOST_NOTICES:]
+
+
+def _count_run(state: StepState, event: ev.CheckEnded) -> None:
+    """Remember what a check said of a tree, if it said something."""
+    passed = event.exit_code == 0
+    if event.exit_code is None or not (passed or is_work(event.failure) or event.flaky or event.failure == FLAKY):
+        return
+    state.seen[event.command] = event.tree, passed
+    digest = digest_command(event.command)
+    known = state.tallies.get(digest, Tally(check=digest))
+    state.tallies[digest] = known.plus(runs=1, changed=int(event.flaky))
 
 
 def _comparison_ended(state: StepState, event: ev.ComparisonEnded, _: Phase) -> None:

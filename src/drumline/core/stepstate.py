@@ -15,16 +15,18 @@ from drumline.core.life import Phase
 from drumline.core.mutants import Mutation
 from drumline.core.proof import Against, Compared
 from drumline.core.spending import COST
+from drumline.core.tally import Tally
 from drumline.core.taxonomy import Failure
 from drumline.record import Record
 
 
 @dataclass(kw_only=True, slots=True)
 class Verdict:
-    """The latest result of one check since the last attempt, and how often it ran."""
+    """The latest result of one check since the last attempt, how often it ran, and whether it came to both results."""
 
     ended: ev.CheckEnded
     runs: int = 1
+    flaky: bool = False
 
 
 class Clash(Record):
@@ -54,6 +56,8 @@ class StepState(Attempts):
     `moved` is how the work came to its present base if that is not the one it began with, `joined` whether that
     happened since the last attempt. `integrations` counts the attempts at work that failed only together with what
     landed meanwhile; they use up no fix. `clash` is what the latest attempt was told of that.
+
+    `seen` is, by command, the tree that each check judged last and whether it passed there; `tallies` are its figures.
     """
 
     version: int = 0
@@ -78,6 +82,8 @@ class StepState(Attempts):
     asked: ev.AttemptStarted | None = None
     last: ev.AttemptEnded | None = None
     verdicts: dict[int, Verdict] = field(default_factory=dict)
+    seen: dict[str, tuple[Tree, bool]] = field(default_factory=dict)
+    tallies: dict[str, Tally] = field(default_factory=dict)
     touched: tuple[Touched, ...] = ()
     warned: bool = False
     compared: dict[Against, dict[int, Compared]] = field(default_factory=dict)

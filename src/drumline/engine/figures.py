@@ -21,6 +21,7 @@ def add_figures(finished: ev.StepFinished, state: StepState) -> ev.StepFinished:
         lost=state.lost,
         usage=state.usage,
         notices=state.notices,
+        tallies=tuple(state.tallies.values()),
     )
 
 

@@ -17,7 +17,7 @@ from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES, CheckFailure, is_work
 from drumline.core.flow.state import Key
 from drumline.core.ids import FLOW, StepId
-from drumline.core.leftovers import tell_check
+from drumline.core.leftovers import tell_check, tell_flaky
 from drumline.core.needs import is_skipped
 from drumline.core.plan import RUN_WALKS, Marks, Plan, Status
 from drumline.core.recorded import Recorded
@@ -338,6 +338,9 @@ def _left_behind(scene: _Scene, event: ev.CheckEnded) -> Told | None:
     scene.progress.named.update(created)
     changed = {"altered": event.altered, "restored": event.restored, "outside": event.outside}
     told = tell_check(event.command, created=created, **changed, left=event.left)
+    if event.flaky:
+        told.append(tell_flaky(event.command))
+        scene.track.failing = [each for each in scene.track.failing if each != flatten(event.command, LONGEST_COMMAND)]
     if not told:
         return None
     data = {"step": scene.step, "check": event.check + 1, "notices": told}

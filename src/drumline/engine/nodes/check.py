@@ -16,6 +16,7 @@ import anyio
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, FailedCheck, classify, explain, is_work
+from drumline.core.flaky import contradicts
 from drumline.core.flow.model import CheckNode, Json
 from drumline.core.flow.outcome import Outcome
 from drumline.core.ids import Tree
@@ -184,7 +185,7 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
     tests = found.outcomes.tests if found.outcomes is not None else ()
     secret = bool(work.orders.find_held_out(command.number))
     ended = replace(
-        _end(command, tree, found, secret=secret),
+        _tell_flaky(_end(command, tree, found, secret=secret), state),
         output="" if secret else _tell_output(found, held),
         log=log.name,
         tree_after=left.tree,
@@ -244,6 +245,18 @@ def _end(command: cmd.RunCheck, tree: Tree, found: Checked, *, secret: bool) -> 
         environment=found.environment,
         outside=found.outside,
     )
+
+
+def _tell_flaky(ended: ev.CheckEnded, state: StepState) -> ev.CheckEnded:
+    """The verdict as what it is where the check came to another one on the same tree before."""
+    passed = ended.exit_code == 0
+    if not passed and not is_work(ended.failure):
+        return ended
+    if contradicts(state, ended.command, ended.tree, passed=passed):
+        return replace(ended, flaky=True)
+    before = state.verdicts.get(ended.check)
+    again = before is not None and before.flaky and before.ended.tree == ended.tree and not passed
+    return replace(ended, failure=CheckFailure.FLAKY.value) if again else ended
 
 
 def _tell_output(found: Checked, held: Sequence[str]) -> str:
