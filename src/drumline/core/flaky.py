@@ -47,7 +47,8 @@ def list_flaky(run: RunState) -> frozenset[str]:
 
 
 def _may_repeat(verdict: Verdict) -> bool:
-    red = verdict.ended.exit_code not in (0, None) and is_work(verdict.ended.failure)
+    ended = verdict.ended
+    red = ended.exit_code is not None and ended.failed and is_work(ended.failure)
     return red and verdict.runs < MOST_RUNS
 
 

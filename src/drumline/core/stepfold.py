@@ -229,7 +229,8 @@ def _check_ended(state: StepState, event: ev.CheckEnded, _: Phase) -> None:
 def _count_run(state: StepState, event: ev.CheckEnded) -> None:
     """Remember what a check said of a tree, if it said something."""
     passed = event.exit_code == 0
-    if event.exit_code is None or not (passed or is_work(event.failure) or event.flaky or event.failure == FLAKY):
+    said = passed or is_work(event.failure) or event.failure == FLAKY
+    if event.exit_code is None or event.outside or not said:
         return
     state.seen[event.command] = event.tree, passed
     digest = digest_command(event.command)

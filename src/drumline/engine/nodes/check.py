@@ -46,6 +46,7 @@ from drumline.engine.reports import (
     watch_lines,
     watch_outside,
 )
+from drumline.engine.salvage import read_work
 from drumline.engine.stage import Stand
 from drumline.engine.uninstalled import find_uninstalled
 from drumline.errors import ChildKilled
@@ -213,7 +214,7 @@ async def _tidy(work: StepWork, command: cmd.RunCheck, state: StepState, stand: 
     """Undo what a check did to the tree; what a formatter did to files of the work stays."""
     workspaces, tree, base = work.kit.workspaces, known(state.tree), known(state.base)
     formats = not judges(command.check)
-    after = await workspaces.snapshot(stand.id, base=base) if formats else tree
+    after = (await read_work(workspaces, stand.id, base=base)).tree if formats else tree
     changes = await workspaces.clean(stand.id, tree, base=base)
     left = sort_changes((spell_path(path), kind) for path, kind in changes.items())
     if not formats:
@@ -250,7 +251,7 @@ def _end(command: cmd.RunCheck, tree: Tree, found: Checked, *, secret: bool) -> 
 def _tell_flaky(ended: ev.CheckEnded, state: StepState) -> ev.CheckEnded:
     """The verdict as what it is where the check came to another one on the same tree before."""
     passed = ended.exit_code == 0
-    if not passed and not is_work(ended.failure):
+    if ended.outside or not (passed or is_work(ended.failure)):
         return ended
     if contradicts(state, ended.command, ended.tree, passed=passed):
         return replace(ended, flaky=True)
