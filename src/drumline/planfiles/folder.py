@@ -320,8 +320,9 @@ class FolderFiles(Placeless):
 
     def _plan(self, words: Overview) -> Plan:
         plan = Plan(name=self._name, path=self._path, format=self._layout.format, title=words.title or self._name)
-        named = ("autonomy", "flow", "require", "kinds", "preamble", "preflight")
-        return replace(plan, **{name: getattr(words, name) for name in named})
+        return replace(
+            plan, **{w: getattr(words, w) for w in words.__struct_fields__ if w not in ("title", "problems")}
+        )
 
     def _judge(self, plan: Plan, lines: Mapping[str, int], unread: Collection[StepId]) -> Sequence[Problem]:
         """What is wrong with the steps together; found anew only if more than marks has changed since the last time."""
