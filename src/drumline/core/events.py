@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from drumline.core.event import PROTOCOL, Event
 from drumline.core.gateevents import Doubt, GateAnswered, GateOpened
-from drumline.core.runevents import (
-    BranchSettled,
-    CancelRequested,
-    ConfigRepinned,
+from drumline.core.planevents import (
     CorrectionPlanned,
     CorrectionRefused,
     DocumentWritten,
     FileWritten,
     FlowPinned,
-    ModeChanged,
-    MutantsTried,
-    PauseRequested,
     PlanChanged,
     PlanMirrored,
     PlanPinned,
+)
+from drumline.core.runevents import (
+    BranchSettled,
+    CancelRequested,
+    ConfigRepinned,
+    ModeChanged,
+    MutantsTried,
+    PauseRequested,
     RunEnded,
     RunParked,
     RunResumed,

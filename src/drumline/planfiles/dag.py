@@ -16,8 +16,9 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles.correction import native_file
-from drumline.planfiles.folder import Beside, Contents, FolderFiles, Overview, list_names
+from drumline.planfiles.folder import Beside, Contents, FolderFiles, list_names
 from drumline.planfiles.linear import LinearFiles
+from drumline.planfiles.overview import Overview
 from drumline.planfiles.preamble import read_preamble
 from drumline.planfiles.rootfile import add_row, compare, read_root
 from drumline.planfiles.rootmarks import show_marks

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Check, Marks, Plan, Problem, Reading, Severity, Status, Step
+from drumline.core.plan import Marks, Plan, Problem, Reading, Severity, Status, Step
 from drumline.core.validation import drop_settled, validate
 from drumline.errors import InvalidInput
 from drumline.planfiles import writing
@@ -24,12 +24,13 @@ from drumline.planfiles.correction import add_need, newline_of, require_legal
 from drumline.planfiles.drafts import PlanLock, Seen, put_file, until_settled
 from drumline.planfiles.frontmatter import read_frontmatter
 from drumline.planfiles.known import Known
+from drumline.planfiles.overview import Overview
 from drumline.planfiles.placing import Placeless
 from drumline.planfiles.source import BOM, NEWLINE, decode, digest, escape_glob, read_bytes
 from drumline.planfiles.stamps import Stamps
 from drumline.planfiles.stepfile import Form, StepFile, parse_marks
 from drumline.ports.planfiles import Account, Correction
-from drumline.record import Record, replace
+from drumline.record import Record
 
 T = TypeVar("T")
 
@@ -48,19 +49,6 @@ class Contents(Record):
     marks: Mapping[StepId, Marks]
     beside: Mapping[str, str]
     unreadable: Collection[str]
-
-
-class Overview(Record):
-    """What the files beside the steps say of the plan as a whole, and what does not agree."""
-
-    title: str = ""
-    autonomy: str = ""
-    flow: str = ""
-    require: str = ""
-    kinds: tuple[Check, ...] = ()
-    preamble: str = ""
-    preflight: tuple[Check, ...] = ()
-    problems: tuple[Problem, ...] = ()
 
 
 class Layout(Protocol):
@@ -320,9 +308,7 @@ class FolderFiles(Placeless):
 
     def _plan(self, words: Overview) -> Plan:
         plan = Plan(name=self._name, path=self._path, format=self._layout.format, title=words.title or self._name)
-        return replace(
-            plan, **{w: getattr(words, w) for w in words.__struct_fields__ if w not in ("title", "problems")}
-        )
+        return words.add_to(plan)
 
     def _judge(self, plan: Plan, lines: Mapping[str, int], unread: Collection[StepId]) -> Sequence[Problem]:
         """What is wrong with the steps together; found anew only if more than marks has changed since the last time."""
