@@ -8,6 +8,7 @@ import pytest
 
 from drumline.core.colour import Shown, paint
 from drumline.core.proof import Colour
+from drumline.record import replace
 
 RED, GREEN, UNKNOWN = Colour.RED, Colour.GREEN, Colour.UNKNOWN
 Tests = Mapping[str, str] | None
@@ -82,6 +83,14 @@ def test_what_is_not_to_show_the_work_is_red_if_it_fails() -> None:
     output = "No module named 'requests'"
 
     assert paint(Shown(exit_code=1, failure="", output=output, there=same, here=same, explains=False)) == (RED, "")
+
+
+def test_a_test_that_fails_with_the_old_judge_counts_whatever_the_code_prints() -> None:
+    shown = Shown(exit_code=1, failure="port", output="address already in use", there={"a": "failed"}, explains=False)
+
+    assert paint(shown) == (RED, "")
+    assert paint(replace(shown, there={"a": "passed"}))[0] is UNKNOWN
+    assert paint(replace(shown, exit_code=124))[0] is UNKNOWN
 
 
 @pytest.mark.parametrize(("created", "colour"), [(("calc.py",), RED), (("other.py",), UNKNOWN), ((), UNKNOWN)])

@@ -60,7 +60,7 @@ def judge(
         (judge(INI, old=R, before=R), True, True),
         (judge(INI, old=R, before=R, absent=True), False, False),
         (judge(INI, old=G, gone=LOST), True, True),
-        (judge(INI, old=U), False, False),
+        (judge(INI, old=U), False, True),
         (judge(MAKE, old=R, before=R), True, True),
         (judge(PROGRAM, old=R, before=R), False, True),
         (judge(PROGRAM, old=R, before=G), True, True),
@@ -95,6 +95,27 @@ def judge(
 )
 def test_what_judges_is_told_from_the_work(judged: Judged, foul: bool, changed: bool) -> None:
     assert (bool(tell_foul(judged)), changes_tests(judged)) == (foul, changed)
+
+
+PATCHED = Report(ran=2, patched=("unittest.case.TestCase.assertEqual",))
+
+
+def patch(*, before: Report | None) -> Judged:
+    """A check that passes while functions of its runner are replaced; `before` is its report without the work."""
+    ended = CheckEnded(check=0, command="make test", tree=TREE, tree_after=TREE, exit_code=0, report=PATCHED)
+    known = {0: Compared(check=0, command="make test", colour=R, report=before)} if before is not None else {}
+    return Judged(ended={0: ended}, compared={Against.BASE: known})
+
+
+def test_a_runner_whose_assertions_were_replaced_has_judged_nothing() -> None:
+    assert list_unseen(patch(before=None)) == (0,)
+    assert "TestCase.assertEqual" in tell_foul(patch(before=Report(ran=2)))
+    assert changes_tests(patch(before=Report(ran=2)))
+
+
+def test_a_runner_that_is_patched_without_the_work_as_well_is_believed() -> None:
+    assert tell_foul(patch(before=PATCHED)) == ""
+    assert list_unseen(patch(before=PATCHED)) == ()
 
 
 def test_the_agent_is_told_the_files_the_checks_and_the_tests() -> None:

@@ -15,6 +15,7 @@ from drumline.core.judge import (
     is_mixed,
     list_judging,
     list_reverted,
+    may_reach,
     names_new_test,
 )
 from drumline.core.recipes import list_executed, name_sources
@@ -52,7 +53,12 @@ def classify(path: str, *commands: str, parts: str | None = None, files: tuple[s
         ("jest.config.js", C),
         ("vitest.config.ts", C),
         (".mocharc.yml", C),
+        (".mvn/jvm.config", C),
+        (".cargo/config.toml", C),
+        (".config/nextest.toml", C),
+        ("ci.runsettings", C),
         ("calc.py", None),
+        ("config.toml", None),
         ("src/contest.py", None),
         ("src/latest.ts", None),
         ("test.sh", T),
@@ -178,6 +184,16 @@ TWO = "test: build\n\tpytest\nbuild:\n\ttrue\n"
         ("package.json", '{"dependencies": {}}', '{"dependencies": {"a": "1"}}', ""),
         ("web/package.json", '{"scripts": {"test": "jest"}}', '{"scripts": {"test": "true"}}', "modified"),
         ("package.json", '{"jest": {}}', "{}", "deleted"),
+        ("pom.xml", "<a>1</a>", "<a>2</a>", ""),
+        ("pom.xml", "<a>1</a>", "<a>1</a><properties><skipTests>true</skipTests></properties>", "created"),
+        ("pom.xml", None, "<properties><maven.test.skip>true</maven.test.skip></properties>", "created"),
+        ("build.gradle", "dependencies { a }\n", "dependencies { b }\n", ""),
+        ("build.gradle.kts", "x\n", "x\ntasks.test { enabled = false }\n", "created"),
+        ("vite.config.ts", "x({ plugins: [a] })", "x({ plugins: [b] })", ""),
+        ("vite.config.ts", "x({ test: { a: {} }, b })", "x({ test: { a: {} }, c })", ""),
+        ("vite.config.ts", "x({ test: { a: {} } })", "x({ test: { a: { b } } })", "modified"),
+        ("mix.exs", "deps: []\n", "deps: [:a]\n", ""),
+        ("mix.exs", "deps: []\n", 'aliases: [test: "true"]\n', "created"),
         ("Makefile", TWO, TWO + "lint:\n\truff check\n", ""),
         ("Makefile", TWO, TWO.replace("pytest", "true"), "modified"),
         ("Makefile", TWO, TWO.replace("\ttrue", "\tfalse"), "modified"),
@@ -224,6 +240,41 @@ def test_new_tests_and_scripts_take_nothing_away(
     files = [Touched(path=path, kind=kind, change=change) for path, kind, change in touched]
 
     assert (is_doubtful(files), is_grave(files), list_reverted(files)) == (doubtful, grave, reverted)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("unittest.py", C),
+        ("pytest/__init__.py", C),
+        ("difflib.py", C),
+        ("types.json", None),
+        ("types/user.py", None),
+        ("src/types.py", None),
+        ("shapes.py", None),
+    ],
+)
+def test_a_new_module_in_the_place_of_one_of_the_runner_is_configuration(path: str, kind: JudgeKind | None) -> None:
+    new = find_touched({path: "created"}, ["python3 -m unittest"], {})
+
+    assert [file.kind for file in new] == ([kind] if kind else [])
+    assert find_touched({path: "modified"}, ["python3 -m unittest"], {}) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "reaches"),
+    [
+        ("import calc\n\ncalc.add = lambda a, b: a + b\n", True),
+        ("def test_a(monkeypatch):\n    monkeypatch.setattr('a.b', 1)\n", True),
+        ("import calc from './calc.js';\nvi.spyOn(calc, 'add');\n", True),
+        ("class A(TestCase):\n    def setUp(self):\n        self.x = 1\n        assert self.x == 1\n", False),
+        ("def test_a():\n    total = add(1, 2)\n    assert total == 3\n", False),
+    ],
+)
+def test_a_new_test_that_replaces_what_it_imports_may_take_something_away(text: str, reaches: bool) -> None:
+    new = Touched(path="tests/test_a.py", kind=T, change="created", reaches=may_reach(text))
+
+    assert (is_doubtful([new]), is_grave([new])) == (reaches, False)
 
 
 def test_tests_that_are_part_of_the_task_are_no_judge_of_the_base() -> None:

@@ -41,6 +41,8 @@ def test_a_python_project_is_lied_to_in_its_own_words() -> None:
     assert "os._exit(0)" in told["ends the runner with exit code 0 at import"].write["calc.py"]
     assert "SkipTest" in told["skips the tests"].write["tests/test_calc.py"]
     assert [*told["forges reports with conftest.py"].write] == ["conftest.py"]
+    assert "_callTestMethod" in told["replaces what calls the tests"].write["calc.py"]
+    assert [*told["puts a module in the place of the runner"].write] == ["pytest.py", "unittest.py", "calc.py"]
     assert told["brings the file back"].write == {"calc.py": PYTHON["calc.py"]}
     assert [lie.name for lie in told.values() if lie.honest] == ["brings the file back"]
 

@@ -13,7 +13,7 @@ from posixpath import basename, splitext
 
 from drumline.core.checkfailure import CheckFailure, is_work
 from drumline.core.proof import Colour
-from drumline.core.testids import count_gained
+from drumline.core.testids import FAILED, count_gained
 from drumline.record import Record
 
 PACKAGE = CheckFailure.PACKAGE.value
@@ -53,6 +53,8 @@ def paint(shown: Shown, created: Collection[str] = ()) -> tuple[Colour, str]:
     """The colour of a check, and the line that leaves it unknown. `created` are the files that the work creates."""
     if shown.exit_code == 0:
         return Colour.GREEN, ""
+    if not shown.explains and shown.exit_code != TIMED_OUT and FAILED in (shown.there or {}).values():
+        return Colour.RED, ""  # a test says so, whatever the code under test prints
     if shown.exit_code is None or not (is_work(shown.failure) or _misses_work(shown, created)):
         return Colour.UNKNOWN, shown.failure
     if shown.exit_code == TIMED_OUT:

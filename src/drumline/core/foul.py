@@ -65,17 +65,23 @@ def list_doubted(judged: Judged) -> tuple[int, ...]:
 
 
 def list_unseen(judged: Judged) -> tuple[int, ...]:
-    """The checks whose tests are part of the work: which of them ran before it has to be known, and is not."""
-    if not has_edited_work(judged.touched):
-        return ()
-    known = judged.find(Against.BASE)
-    return tuple(n for n, ended in sorted(judged.ended.items()) if ended.report is not None and n not in known)
+    """The checks whose tests are part of the work: which of them ran before it has to be known, and is not.
+
+    Where functions of the runner were replaced, it has to be known whether that was so before.
+    """
+    known, edited = judged.find(Against.BASE), has_edited_work(judged.touched)
+    told = [(number, ended.report) for number, ended in sorted(judged.ended.items()) if number not in known]
+    return tuple(number for number, report in told if report is not None and (edited or report.patched))
 
 
 def changes_tests(judged: Judged) -> bool:
-    """Whether the checks pass only with tests that the work has changed, as far as they are not its task."""
+    """Whether the checks pass only with tests that the work has changed, as far as they are not its task.
+
+    So it is if nobody knows what they say with the others: the work may have made it so.
+    """
     gone = has_edited_work(judged.touched) and any(map(_is_shorter, judged.find(Against.BASE).values()))
-    return bool(gone or list_overruled(judged) or _list_shorter(judged) or tell_silenced(judged))
+    unknown = any(found.colour is Colour.UNKNOWN for found in judged.find(Against.BASE_JUDGE).values())
+    return bool(gone or unknown or list_overruled(judged) or _list_shorter(judged) or tell_silenced(judged))
 
 
 def _is_shorter(found: Compared) -> bool:

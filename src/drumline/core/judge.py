@@ -6,14 +6,12 @@ names. The rule: a file that may be both is work, unless the part of it that jud
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from posixpath import basename, normpath
-from typing import Any
 
+from drumline.core.judgeparts import has_parts, list_parts
 from drumline.core.ownership import owns
 from drumline.core.shellwords import Part, find_scripts, list_goals, split_command
 from drumline.core.targets import cut_targets
@@ -33,13 +31,15 @@ class JudgeKind(Enum):
 class Touched(Record):
     """A file of the judge that the work has `created`, `modified` or `deleted`.
 
-    `work` says that it is a test, and that tests are part of the step's task.
+    `work` says that it is a test, and that tests are part of the step's task. `reaches` says that it is a new one that
+    may change more than it adds, because it replaces what it imports.
     """
 
     path: str
     kind: JudgeKind
     change: str
     work: bool = False
+    reaches: bool = False
 
 
 _TESTS = re.compile(
@@ -60,6 +60,36 @@ _CONFIGS = re.compile(
     r"|usercustomize\.py|[^/]*\.pth|\.mocharc[^/]*|\.?(?:jest|vitest|karma|playwright|cypress|ava|nyc)\.(?:config|conf|setup)"
     r"\.[^/]*|\.nycrc[^/]*|\.rspec|phpunit\.xml[^/]*|\.npmrc|\.yarnrc(?:\.yml)?|\.?bunfig\.toml|maven\.config"
 )
+_CONFIG_PATHS = re.compile(r"(?:.*/)?(?:\.mvn/.*|\.cargo/config(?:\.toml)?|\.config/nextest\.toml)|.*\.runsettings")
+"""Files of runners that are known by their folder, or by their ending."""
+_STAND_INS = frozenset(
+    {
+        *("unittest", "pytest", "_pytest", "pluggy", "iniconfig", "xdist", "coverage", "nose", "nose2", "tox", "nox"),
+        *("argparse", "ast", "collections", "contextlib", "copy", "dataclasses", "difflib", "dis", "enum", "fnmatch"),
+        *("functools", "gettext", "heapq", "importlib", "inspect", "itertools", "keyword", "linecache", "operator"),
+        *(
+            "pprint",
+            "re",
+            "reprlib",
+            "signal",
+            "textwrap",
+            "token",
+            "tokenize",
+            "traceback",
+            "types",
+            "warnings",
+            "weakref",
+        ),
+    }
+)
+"""Modules of Python's test runners, and what they import: a file of this name at the top is loaded in their place."""
+_REACHES = re.compile(
+    r"\b(?:setattr|monkeypatch|patch|mock|modules|__dict__|__class__|vars|globals|exec|eval|importlib|import_module|ctypes)\b"
+    r"|\b(?:spyOn|stub|prototype|defineProperty|assign|Reflect|cache|register|module)\b"
+    r"|^[^\S\n]*(?!self\.|cls\.|this\.)[A-Za-z_][\w.\[\]'\"]*\.\w+\s*=(?!=)",
+    re.MULTILINE,
+)
+_MODULES = ("py", "pyc", "so", "pyd")
 _RUNNERS: Mapping[str, re.Pattern[str]] = {
     "make": re.compile(r"GNUmakefile|[Mm]akefile|[^/]*\.mk"),
     "gmake": re.compile(r"GNUmakefile|[Mm]akefile|[^/]*\.mk"),
@@ -69,14 +99,6 @@ _RUNNERS: Mapping[str, re.Pattern[str]] = {
     "tox": re.compile(r"tox\.ini"),
 }
 """The scripts that a program takes its targets from."""
-_PARTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "pyproject.toml": (("tool", "pytest"), ("tool", "coverage"), ("tool", "tox"), ("tool", "hatch", "envs")),
-    "Cargo.toml": (("test",), ("lib", "test"), ("lib", "harness"), ("package", "autotests")),
-    "package.json": (("scripts",), ("jest",), ("vitest",), ("mocha",), ("ava",), ("nyc",)),
-}
-"""Files that are work but for these parts."""
-
-
 _SAYS_JUDGE = re.compile(
     r"(?:^|[._-])(?:check|test|spec|verif|valid|lint|ci|suite|smoke|e2e|assert)|(?:test|check)s?\."
 )
@@ -86,13 +108,13 @@ _JUDGING = re.compile(rf"{_SAYS_JUDGE.pattern}|\.(?:ba|z|k)?sh$")
 
 def configures(name: str) -> bool:
     """Whether a file of this name configures test runners, as a whole or in a part of it."""
-    return _CONFIGS.fullmatch(name) is not None or name in _PARTS
+    return _CONFIGS.fullmatch(name) is not None or has_parts(name)
 
 
 def is_mixed(path: str, commands: Sequence[str]) -> bool:
     """Whether only a part of a file judges, so that its text has to be looked at."""
     name = basename(path)
-    return name in _PARTS or (_RUNNERS["make"].fullmatch(name) is not None and bool(list_goals(path, commands)))
+    return has_parts(name) or (_RUNNERS["make"].fullmatch(name) is not None and bool(list_goals(path, commands)))
 
 
 def find_touched(
@@ -120,16 +142,24 @@ def find_touched(
     found = []
     for path, change in sorted(changed.items()):
         how = parts.get(path, change)
-        kind = JudgeKind.CONFIG if path in standing_in else _classify(path, named, runners)
+        stands_in = path in standing_in or (change == CREATED and _takes_place(path))
+        kind = JudgeKind.CONFIG if stands_in else _classify(path, named, runners)
         if kind is None and any(owns(entry, path) for entry in more):
             kind = JudgeKind.TEST
         if kind is None and (path in sourced or (path in called and may_judge(path))):
             kind = JudgeKind.SCRIPT
-        if kind is None and how and basename(path) in _PARTS and path in parts:
+        if kind is None and how and has_parts(path) and path in parts:
             kind = JudgeKind.CONFIG
         if kind is not None and how:
             found.append(Touched(path=path, kind=kind, change=how))
     return tuple(found)
+
+
+def _takes_place(path: str) -> bool:
+    """Whether a new file is a module that Python finds before that of a test runner."""
+    top, _, rest = path.partition("/")
+    name, _, ending = top.partition(".")
+    return name in _STAND_INS and (rest.startswith("__init__.") or (not rest and ending.endswith(_MODULES)))
 
 
 def may_judge(path: str) -> bool:
@@ -139,7 +169,7 @@ def may_judge(path: str) -> bool:
 
 def compare_judges(path: str, before: str | None, after: str | None, commands: Sequence[str]) -> str:
     """How the part of a mixed file that judges has changed; empty if it has not. What cannot be read has changed."""
-    if basename(path) in _PARTS:
+    if has_parts(path):
         return _compare_parts(path, before, after)
     changes = {_compare_targets(before, after, goals) for goals in list_goals(path, commands)} - {""}
     return changes.pop() if len(changes) == 1 else MODIFIED if changes else ""
@@ -147,11 +177,9 @@ def compare_judges(path: str, before: str | None, after: str | None, commands: S
 
 def _compare_parts(path: str, before: str | None, after: str | None) -> str:
     try:
-        old, new = (_read(path, text) for text in (before, after))
+        return _name_change(list_parts(path, before), list_parts(path, after))
     except ValueError:
         return "" if before == after else MODIFIED
-    names = _PARTS[basename(path)]
-    return _name_change([_pick(old, part) for part in names], [_pick(new, part) for part in names])
 
 
 def _compare_targets(before: str | None, after: str | None, goals: Sequence[str]) -> str:
@@ -210,7 +238,13 @@ def has_tests(touched: Sequence[Touched]) -> bool:
 
 def _list_changed(touched: Sequence[Touched]) -> list[Touched]:
     """What may take something away from the judge of the base; tests that are part of the task do not."""
-    return [file for file in touched if not file.work and (file.change != CREATED or file.kind is JudgeKind.CONFIG)]
+    takes = [file for file in touched if file.change != CREATED or file.kind is JudgeKind.CONFIG or file.reaches]
+    return [file for file in takes if not file.work]
+
+
+def may_reach(text: str) -> bool:
+    """Whether a test replaces what it imports, as far as its text tells: then others may pass because of it."""
+    return _REACHES.search(text) is not None
 
 
 def _is_program(file: Touched) -> bool:
@@ -228,7 +262,7 @@ def names_new_test(command: str, touched: Sequence[Touched]) -> bool:
 
 def _classify(path: str, named: set[str], scripts: Sequence[re.Pattern[str]]) -> JudgeKind | None:
     name = basename(path)
-    if _CONFIGS.fullmatch(name):
+    if _CONFIGS.fullmatch(name) or _CONFIG_PATHS.fullmatch(path):
         return JudgeKind.CONFIG
     folders = path.split("/")[:-1]
     if _TESTS.fullmatch(name) or not _TEST_FOLDERS.isdisjoint(folders):
@@ -252,16 +286,3 @@ def _find_judges(part: Part, files: Sequence[str]) -> list[str]:
         for script in find_scripts(part.words)
         if _JUDGING.search(basename(script)) or not (part.piped or script in own)
     ]
-
-
-def _read(path: str, text: str | None) -> dict[str, Any]:
-    if text is None:
-        return {}
-    read = tomllib.loads(text) if path.endswith(".toml") else json.loads(text)
-    return read if isinstance(read, dict) else {}
-
-
-def _pick(data: object, part: tuple[str, ...]) -> object:
-    for key in part:
-        data = data.get(key) if isinstance(data, dict) else None
-    return data

@@ -55,6 +55,8 @@ _TOOL_FOLDERS = frozenset(
     }
 )
 _PACKAGES = frozenset({"dist-packages", "site-packages"})
+DEPENDENCIES = ("node_modules", ".venv", "venv", ".tox", ".nox", "__pypackages__", ".bundle")
+"""Folders with packages of others, of which a check may execute a program."""
 _TOOL_ENDINGS = (".egg-info", ".dist-info")
 _TOOL_FILES = (".log", ".o", ".pid", ".pyo", ".swp", ".tmp", ".tsbuildinfo", ".DS_Store", ".eslintcache")
 

@@ -121,7 +121,7 @@ class Facts(Record):
     the work has changed, which nobody has reviewed. `before` is what the checks that count say about the tree
     without the work, `red_first` what those say that the plan expects to fail there.
     `survivors` says that its checks do not notice mutants of the work, which was looked at before it landed.
-    `hidden` says that git ignores a file that the plan asks for, so that it did not land.
+    `hidden` says that git ignores a file that the plan asks for, or that a link leads out, so that it did not land.
     """
 
     total: int

@@ -6,10 +6,11 @@ come to its end, or that was there before and is missing, fails closed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from drumline.core.events import CheckEnded
 from drumline.core.proof import Colour, Compared
+from drumline.core.testids import Report
 
 
 def tell_silence(ended: CheckEnded, before: Iterable[Compared], *, touched: bool) -> str:
@@ -26,6 +27,9 @@ def tell_silence(ended: CheckEnded, before: Iterable[Compared], *, touched: bool
         return f"{ended.command}: its test runner did not come to its end, though the exit code is 0"
     if report is not None and report.failed and any(_fails_for_tests(found) for found in before):
         return f"{ended.command}: {report.failed} of its tests fail, as without the work, though the exit code is 0"
+    patched = _list_patched(report, before)
+    if patched:
+        return f"{ended.command}: functions of the test runner were replaced while it worked: {', '.join(patched)}"
     told = [found for found in before if found.report is not None and found.report.complete and found.report.ran]
     if told and (report is None or not report.ran):
         most = max(found.report.ran for found in told if found.report is not None)
@@ -35,6 +39,12 @@ def tell_silence(ended: CheckEnded, before: Iterable[Compared], *, touched: bool
         if gone is not None and gone.lost_total and not touched:
             return f"{ended.command}: tests that ran before do not run any more: {gone.tell_lost()}"
     return ""
+
+
+def _list_patched(report: Report | None, before: Sequence[Compared]) -> list[str]:
+    """What of a runner was replaced that is not so without the work: plugins may do that, too."""
+    known = {name for found in before if found.report is not None for name in found.report.patched}
+    return [name for name in report.patched if name not in known] if report is not None else []
 
 
 def _fails_for_tests(found: Compared) -> bool:

@@ -179,6 +179,7 @@ class CheckEnded(Event):
     could not be ended. `report` is what its test runners told, None if there was none that tells. `judge` is a digest
     of the files that decide, `environment` one of what it ran in, `log_digest` one of its log: a proof says what it is.
     A `flaky` one came to another verdict than the one before it on the same tree.
+    `dependencies` are folders with packages that it found in the workspace as the agent left them.
     """
 
     check: int
@@ -202,6 +203,7 @@ class CheckEnded(Event):
     environment: str = ""
     log_digest: str = ""
     outside: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:

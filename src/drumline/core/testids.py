@@ -21,7 +21,7 @@ MOST_NAMED = 20
 class Report(Record):
     """What the test runners of a check told: how many tests ran, failed and were skipped, and a digest of their ids.
 
-    `complete` says that each of them came to its end.
+    `complete` says that each of them came to its end; `patched` are functions of theirs that were replaced meanwhile.
     """
 
     ran: int = 0
@@ -29,6 +29,7 @@ class Report(Record):
     skipped: int = 0
     digest: str = ""
     complete: bool = True
+    patched: tuple[str, ...] = ()
 
 
 class Difference(Record):
@@ -56,7 +57,7 @@ class Gained(Record):
     missing: int = 0
 
 
-def sum_up(outcomes: Mapping[str, str], *, complete: bool) -> Report:
+def sum_up(outcomes: Mapping[str, str], *, complete: bool, patched: tuple[str, ...] = ()) -> Report:
     """The report of tests with their outcomes."""
     listed = "\n".join(sorted(outcomes))
     counts = {word: sum(1 for outcome in outcomes.values() if outcome == word) for word in (PASSED, FAILED, SKIPPED)}
@@ -66,6 +67,7 @@ def sum_up(outcomes: Mapping[str, str], *, complete: bool) -> Report:
         skipped=counts[SKIPPED],
         digest=hashlib.sha256(listed.encode("utf-8", "replace")).hexdigest()[:16],
         complete=complete,
+        patched=patched,
     )
 
 

@@ -23,7 +23,7 @@ from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.words import GateKind, StepEnd
 from drumline.engine.agent_call import MOST_MESSAGE
-from drumline.engine.products import Missing, find_missing, spell_path
+from drumline.engine.products import Missing, find_links_out, find_missing, spell_path
 from drumline.errors import GitError
 from drumline.ports.workspaces import Workspaces
 from drumline.record import replace
@@ -38,7 +38,8 @@ async def write_end(
     ignored = state.last.ignored if state.last and landed else ()
     missing = await find_missing(workspaces, orders.step, state, files) if landed else Missing()
     hidden = (*missing.ignored, *missing.removed)
-    facts = replace(_gather(state, orders, run, unchanged=unchanged), hidden=bool(hidden))
+    links = find_links_out(workspaces.path(orders.step.id), files) if landed else ()
+    facts = replace(_gather(state, orders, run, unchanged=unchanged), hidden=bool(hidden or links))
     proof = settle(facts) if landed else None
     return ev.StepFinished(
         step=orders.step.id,
@@ -62,6 +63,7 @@ async def write_end(
         outside=tuple(ended.command for ended in state.void() if ended.outside),
         hidden=hidden,
         removed=missing.removed,
+        links=links,
         ignored=ignored,
         tests=tuple(spell_path(path) for path in list_edited(state.touched)) if landed else (),
         mutants=state.mutants or Mutation(),

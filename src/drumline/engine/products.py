@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from drumline.core.ids import StepId
+from drumline.core.judge import DELETED
 from drumline.core.ownership import take_apart
 from drumline.core.plan import Step
 from drumline.core.products import MOST_IGNORED, choose_products, find_hidden, find_unmet, find_unwritten
@@ -71,6 +73,14 @@ async def find_missing(workspaces: Workspaces, step: Step, state: StepState, cha
     exact = {take_apart(entry).text for entry in unmet}
     removed = tuple(dict.fromkeys(name for name in created if name in exact and name not in ignored))
     return Missing(ignored=ignored[:MOST_IGNORED], removed=removed[:MOST_IGNORED])
+
+
+def find_links_out(workspace: Path, changed: Mapping[str, str]) -> tuple[str, ...]:
+    """Links of the work to files outside of its workspace: the checks saw the files, and only the links landed."""
+    top = workspace.resolve()
+    links = [path for path, kind in changed.items() if kind != DELETED and (top / path).is_symlink()]
+    leading = [path for path in links if (top / path).exists() and not (top / path).resolve().is_relative_to(top)]
+    return tuple(spell_path(path) for path in leading[:MOST_IGNORED])
 
 
 def spell_path(path: str) -> str:

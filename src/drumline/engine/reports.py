@@ -24,24 +24,31 @@ OUTSIDE = "outside"
 LOADED = "DRUMLINE_OUTSIDE"
 MOST_STRAYED = 20
 """How many files of the checkout the journal keeps."""
+MOST_PATCHED = 10
+"""How many functions of a runner are named."""
 _WORST = {PASSED: 0, SKIPPED: 1, FAILED: 2}
 
 
 class Outcomes(Record):
-    """The tests of one check with their outcomes; not `complete` if a runner did not come to its end."""
+    """The tests of one check with their outcomes; not `complete` if a runner did not come to its end.
+
+    `patched` are functions of the runner that were replaced while it worked.
+    """
 
     tests: Mapping[str, str] = field(default_factory=dict)
     complete: bool = True
+    patched: tuple[str, ...] = ()
 
 
 class Strayed(Record):
     """What a check found outside of the tree that it judges: first-party files of the checkout that it loaded.
 
-    `linked` says that an installed package leads there.
+    `linked` says that an installed package leads there. `patched` are assertions that were replaced.
     """
 
     loaded: tuple[str, ...] = ()
     linked: bool = False
+    patched: tuple[str, ...] = ()
 
 
 def read_outcomes(folder: Path) -> Outcomes | None:
@@ -50,10 +57,11 @@ def read_outcomes(folder: Path) -> Outcomes | None:
     if not files:
         return None
     tests: dict[str, str] = {}
+    patched: set[str] = set()
     complete = True
     for file in files:
-        complete = _read(file, tests) and complete
-    return Outcomes(tests=tests, complete=complete)
+        complete = _read(file, tests, patched) and complete
+    return Outcomes(tests=tests, complete=complete, patched=tuple(sorted(patched))[:MOST_PATCHED])
 
 
 def keep_outcomes(log: Path, outcomes: Outcomes) -> None:
@@ -106,7 +114,7 @@ def watch_outside(folder: Path, outside: Outside | None) -> dict[str, str]:
 
 def read_outside(folder: Path, outside: Outside | None) -> Strayed:
     """What was loaded from the checkout, but for packages of others in it and for what is lent."""
-    found: dict[str, list[str]] = {"loaded": [], "linked": []}
+    found: dict[str, list[str]] = {"loaded": [], "linked": [], "patched": []}
     for file in sorted((folder / OUTSIDE).glob("*.code")) if outside is not None else ():
         with suppress(OSError):
             for line in os.fsdecode(file.read_bytes()[:MOST_BYTES]).splitlines():
@@ -114,7 +122,9 @@ def read_outside(folder: Path, outside: Outside | None) -> Strayed:
                 found.setdefault(word, []).append(path)
     loaded = [_cut(path, outside) for path in found["loaded"]] if outside is not None else []
     own = sorted({path for path in loaded if path and not is_installed(path)})
-    return Strayed(loaded=tuple(own[:MOST_STRAYED]), linked=bool(found["linked"]))
+    return Strayed(
+        loaded=tuple(own[:MOST_STRAYED]), linked=bool(found["linked"]), patched=tuple(found["patched"][:MOST_PATCHED])
+    )
 
 
 def _cut(path: str, outside: Outside) -> str:
@@ -129,8 +139,8 @@ def _name(log: Path) -> Path:
     return log.with_name(f"ids-{log.name}")
 
 
-def _read(file: Path, tests: dict[str, str]) -> bool:
-    """Add the tests of one runner; whether it came to its end."""
+def _read(file: Path, tests: dict[str, str], patched: set[str]) -> bool:
+    """Add the tests of one runner, and what of it was replaced; whether it came to its end."""
     try:
         text = file.read_bytes()[:MOST_BYTES].decode("utf-8", "replace")
     except OSError:
@@ -141,6 +151,8 @@ def _read(file: Path, tests: dict[str, str]) -> bool:
             name = line[1] if line[0] == "test" else name_file(line[1])
             outcome = line[2] if line[2] in _WORST else FAILED
             tests[name] = max(tests.get(name, PASSED), outcome, key=lambda word: _WORST[word])
+        if line[0] == "patched" and len(line) == 2:
+            patched.add(line[1])
         ended = ended or line[0] == "end"
     return ended
 

@@ -84,6 +84,9 @@ def explain_doubt(finished: StepFinished) -> str:
         return f"landed only {name_some(map(flatten, finished.files))}, no product of its own: its checks prove nothing"
     if finished.unchanged:
         return "its work changed no file, so its checks prove nothing"
+    if finished.links:
+        named = name_some(map(flatten, finished.links))
+        return f"landed {named} as a link to a file outside of the repository: its checks prove nothing"
     if finished.hidden:
         named = name_some(map(flatten, finished.hidden))
         why = "only a check makes" if finished.removed == finished.hidden else "git ignores"

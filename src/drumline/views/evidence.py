@@ -32,7 +32,7 @@ class Evidence(Record):
     """One check of a step: how it ended on the work, None if it has not, and what it says about other trees.
 
     `report` is what its test runners told of the work, None if they tell nothing. `outside` are files of the checkout
-    that it loaded: then it says nothing about the work.
+    that it loaded: then it says nothing about the work. `dependencies` are folders with packages that the agent left.
     """
 
     command: str
@@ -47,6 +47,7 @@ class Evidence(Record):
     environment: str = ""
     log_digest: str = ""
     outside: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
     compared: tuple[tuple[Against, Compared], ...] = ()
 
 
@@ -64,6 +65,7 @@ def list_evidence(run: RunState, step: Step, state: StepState | None) -> tuple[E
                 source=check.source,
                 exit_code=ended.exit_code if ended else None,
                 outside=ended.outside if ended else (),
+                dependencies=ended.dependencies if ended else (),
                 was_run=ended is not None,
                 seconds=ended.seconds if ended else 0.0,
                 log=ended.log if ended else "",
@@ -92,6 +94,8 @@ def evidence_lines(found: Evidence) -> list[str]:
     told = (("tree", found.tree[:12]), ("judge", found.judge), ("environment", found.environment))
     named = [f"{word} {value}" for word, value in (*told, ("log", found.log_digest)) if value]
     lines += [f"    {', '.join(named)}"] if found.judge or found.environment else []
+    if found.dependencies:
+        lines.append(f"    with {', '.join(found.dependencies)} as the agent left it; setup gives checks their own")
     return lines + [
         f"  {_TREES[against]}: {_tell(result)}{_tell_log(result.log)}" for against, result in found.compared
     ]
@@ -105,6 +109,7 @@ def evidence_json(found: Evidence) -> dict[str, object]:
         "run": found.was_run,
         "exit_code": found.exit_code,
         "outside": list(found.outside),
+        "dependencies": list(found.dependencies),
         "seconds": found.seconds,
         "log": found.log or None,
         "tests": _count_tests(found.report),

@@ -23,6 +23,7 @@ from drumline.core.ids import Tree
 from drumline.core.kinds import judges
 from drumline.core.leftovers import sort_changes, tell_left, tell_outside
 from drumline.core.orders import Orders
+from drumline.core.products import DEPENDENCIES
 from drumline.core.steprules import explain_kills
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
@@ -30,7 +31,7 @@ from drumline.core.testids import Report, sum_up
 from drumline.engine.checkslots import CheckSlots, Urgency
 from drumline.engine.identity import digest_environment, digest_judge, digest_log
 from drumline.engine.kills import KILL_WAIT
-from drumline.engine.nodes.ground import has_stage, stand_on_work, tell_held
+from drumline.engine.nodes.ground import has_stage, stand_on_work, tell_output
 from drumline.engine.nodes.leftovers import find_leftovers
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
@@ -85,7 +86,8 @@ class Checked(Record):
     @property
     def report(self) -> Report | None:
         """What its test runners told, as the journal keeps it."""
-        return sum_up(self.outcomes.tests, complete=self.outcomes.complete) if self.outcomes is not None else None
+        told = self.outcomes
+        return sum_up(told.tests, complete=told.complete, patched=told.patched) if told is not None else None
 
 
 async def run_check(
@@ -115,6 +117,7 @@ async def run_check(
         outcomes, executed = read_outcomes(reports), read_lines(reports, lines)
         strayed = read_outside(reports, outside)
     if outcomes is not None:
+        outcomes = replace(outcomes, patched=(*outcomes.patched, *strayed.patched))
         keep_outcomes(log, outcomes)
     output = ended.output or ended.message
     if ended.timed_out:
@@ -187,7 +190,7 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
     secret = bool(work.orders.find_held_out(command.number))
     ended = replace(
         _tell_flaky(_end(command, tree, found, secret=secret), state),
-        output="" if secret else _tell_output(found, held),
+        output="" if secret else tell_output(found.output, held, failed=bool(found.exit_code)),
         log=log.name,
         tree_after=left.tree,
         created=left.created,
@@ -196,6 +199,7 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
         restored=left.restored,
         judge=digest_judge(stand.path, command.check.command, tests),
         log_digest=digest_log(log),
+        dependencies=() if has_stage(work) else tuple(name for name in DEPENDENCIES if (stand.path / name).exists()),
     )
     return Note(step=[ended])
 
@@ -258,11 +262,6 @@ def _tell_flaky(ended: ev.CheckEnded, state: StepState) -> ev.CheckEnded:
     before = state.verdicts.get(ended.check)
     again = before is not None and before.flaky and before.ended.tree == ended.tree and not passed
     return replace(ended, failure=CheckFailure.FLAKY.value) if again else ended
-
-
-def _tell_output(found: Checked, held: Sequence[str]) -> str:
-    """What a check said, and what it could not see if it failed."""
-    return f"{found.output}\n{tell_held(held)}" if held and found.exit_code else found.output
 
 
 def show_held_out(orders: Orders, number: int) -> list[Path]:

@@ -7,6 +7,7 @@ leaves its colour unknown; it fails no step.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from drumline.core.judge import (
     list_judging,
     list_reverted,
     may_judge,
+    may_reach,
 )
 from drumline.core.orders import Orders
 from drumline.core.proof import Against, Colour, Compared
@@ -49,6 +51,10 @@ Tests = Mapping[str, str]
 """Tests with their outcomes."""
 _SHELL = (".sh", ".bash", ".inc")
 """How names of shell scripts end."""
+SCRIPTS = (".py", ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".rb", ".php")
+"""Tests in languages in which one can replace what another one tests."""
+MOST_READ = 200_000
+"""How many bytes of a new test are looked at."""
 _WITHOUT = (Against.BASE, Against.BASE_SOURCE)
 """The trees without the work."""
 
@@ -225,7 +231,23 @@ async def look_for_judges(
             sourced=list_sourced("\n".join(scripts.values()), changed),
         )
     work = orders.step.tests
-    return tuple(replace(file, work=work and file.kind is JudgeKind.TEST) for file in touched)
+    reaching = _list_reaching(workspaces.path(orders.step.id), touched)
+    return tuple(
+        replace(file, work=work and file.kind is JudgeKind.TEST, reaches=file.path in reaching) for file in touched
+    )
+
+
+def _list_reaching(workspace: Path, touched: Sequence[Touched]) -> set[str]:
+    """The new tests that may replace what others test."""
+    new = [file.path for file in touched if file.kind is JudgeKind.TEST and file.change == CREATED]
+    places = {path: workspace / path for path in new if path.endswith(SCRIPTS)}
+    return {path for path, place in places.items() if may_reach(_read_start(place))}
+
+
+def _read_start(place: Path) -> str:
+    with suppress(OSError), place.open("rb") as stream:
+        return stream.read(MOST_READ).decode("utf-8", "replace")
+    return ""
 
 
 def _may_lead(path: str) -> bool:

@@ -62,6 +62,11 @@ def tell_held(held: Sequence[str]) -> str:
     return f"(not there while checks run, because git ignores it and it does not land: {name_some(held)})"
 
 
+def tell_output(output: str, held: Sequence[str], *, failed: bool) -> str:
+    """What a check said, and what it could not see if it failed."""
+    return f"{output}\n{tell_held(held)}" if held and failed else output
+
+
 async def _list_unlanded(work: StepWork, state: StepState) -> Sequence[str]:
     """The ignored files of the work that could make checks pass without landing.
 

@@ -1,8 +1,8 @@
 """Runs inside the test runners that checks start, and writes down which tests ran and how they ended.
 
-Each runner writes a file of JSON lines: `["begin", RUNNER]`, `["test", ID, OUTCOME]` for each test, `["end"]`. The
-rule: it changes nothing about the run; what it cannot do it leaves undone. It has to work with every Python from 3.8
-on and without Drumline.
+Each runner writes a file of JSON lines: `["begin", RUNNER]`, `["test", ID, OUTCOME]` for each test,
+`["patched", NAME]` for a function of the runner that was replaced meanwhile, `["end"]`. The rule: it changes nothing
+about the run; what it cannot do it leaves undone. It has to work with every Python from 3.8 on and without Drumline.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
+
+drumline_patches: Any = __import__("drumline_patches")  # it lies beside this file
 
 FOLDER = "DRUMLINE_REPORT"
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
@@ -31,6 +33,12 @@ class Report:
         """Add a line; each is whole or not there."""
         if os.getpid() == self._pid:
             os.write(self._fd, (json.dumps(line) + "\n").encode("utf-8", "backslashreplace"))
+
+    def end(self) -> None:
+        """Add what became of the runner meanwhile, and the last line."""
+        for name in drumline_patches.list_replaced():
+            self.write("patched", name)
+        self.write("end")
 
 
 _report: Report | None = None
@@ -70,7 +78,7 @@ class PytestPlugin:
         """The session is over."""
         _tell_outside()
         if self._report is not None:
-            self._report.write("end")
+            self._report.end()
 
 
 def _tell_outside() -> None:
@@ -133,7 +141,7 @@ def _enclose(run: Callable[[], Any]) -> Any:
         return run()
     finally:
         if report is not None:
-            report.write("end")
+            report.end()
 
 
 def _hook_result(module: Any) -> None:
@@ -150,6 +158,7 @@ def _hook_result(module: Any) -> None:
         return stop(self, test)
 
     module.TestResult.stopTest = stop_test
+    drumline_patches.remember(module)
 
 
 def _watch(kind: Any, name: str, outcome: str) -> None:
@@ -181,6 +190,7 @@ def _note(test: Any, outcome: str) -> None:
 # --- finding them ------------------------------------------------------------------------------------------------
 
 _HOOKS: dict[str, Callable[[Any], None]] = {
+    **dict.fromkeys(drumline_patches.MODULES, drumline_patches.remember),
     "_pytest.config": _hook_pytest,
     "unittest.main": _hook_main,
     "unittest.runner": _hook_runner,
