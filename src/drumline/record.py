@@ -28,6 +28,7 @@ __all__ = [
     "fields",
     "force_setattr",
     "replace",
+    "schema_of",
     "to_plain",
 ]
 
@@ -58,3 +59,8 @@ def _plain(value: object) -> object:
 
 
 encode_json = msgspec.json.Encoder(enc_hook=_plain).encode
+
+
+def schema_of(record: type[Record]) -> dict[str, Any]:
+    """The JSON Schema of what `to_plain` gives of such records."""
+    return msgspec.json.schema(record, schema_hook=lambda kind: {"type": "string"})

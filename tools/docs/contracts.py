@@ -21,10 +21,12 @@ from drumline.core.ids import StepId
 from drumline.core.lies import Lie
 from drumline.core.outlook import look_ahead
 from drumline.flowfiles import FlowReading
-from drumline.record import replace
+from drumline.record import replace, to_plain
 from drumline.views.progress import Progress
 from drumline.views.report import report_json, step_report
+from drumline.views.runreport import History, run_report
 from drumline.views.runs import run_row, runs_json
+from drumline.views.snapshot import Snapshot
 from drumline.views.status import status_json
 from drumline.views.summary import summary, summary_json
 from drumline.views.why import why, why_json
@@ -112,6 +114,12 @@ SAMPLE_FLOW = Flow(
 _ERROR = {"message": "there is no plan at 'x'", "hint": "drumline validate PATH/TO/PLAN", "exit_code": 3}
 
 
+def _report_sample(snapshot: Snapshot) -> dict[str, object]:
+    """A report without the streams of its steps."""
+    report = to_plain(run_report(snapshot, History(own=(), streams={}, diffs={})))
+    return {**report, "steps": report["steps"][:1], "perChunk": report["perChunk"][:1]}
+
+
 def contracts_page() -> str:
     """What `--json` prints, command by command."""
     snapshot = sample_snapshot()
@@ -152,6 +160,14 @@ def contracts_page() -> str:
         "## drumline why [STEP] --json",
         "Of the whole run if no step is named. `visit` is the place in a run of a flow, or the run; null for a step.",
         _fence(why_json(snapshot.run.id, why(snapshot, StepId("step-5")))),
+        "## drumline report [RUN] --json",
+        "What came of a run, with the times and the diffs of its steps; `report --html` and `report --md` are made of "
+        "it and of nothing else. Its JSON Schema is `drumline/schemas/report.schema.json` in the package. Times are "
+        "seconds since 1970, `spans` the visits of nodes, `waits` the time at gates and for quotas; `critical` steps "
+        "are on the chain of needs that ended last. `iterations` counts fixes. Reviews are not made yet: `hitReviewCap` is "
+        "false, `unresolvedBlockers`, `concerns`, `nits`, `unassigned` and `deferred` are empty, and `clean` says that "
+        "every step is done or skipped. (Only the first step is shown here.)",
+        _fence(_report_sample(snapshot)),
         "## drumline runs --json",
         _fence(runs_json([run_row(snapshot.run, live=True, started_at=snapshot.started_at)])),
         *_flow_parts(),

@@ -29,8 +29,12 @@ _STATES = {Status.READY: StepStanding.WAITING, Status.CLAIMED: StepStanding.RUNN
 @click.command("graph")
 @some_plan_argument
 @click.option(
-    "--as", "shape", type=click.Choice(["mermaid", "dot", "tree"]), help="A tree on a terminal, mermaid otherwise."
+    "--as",
+    "shape",
+    type=click.Choice(["mermaid", "dot", "svg", "tree"]),
+    help="A tree on a terminal, mermaid otherwise.",
 )
+@click.option("--svg", "shape", flag_value="svg", help="A picture for browsers and pages; same as --as svg.")
 @format_option
 @json_option
 def command(plan: str, shape: str | None, format: str, as_json: bool) -> None:
@@ -48,8 +52,23 @@ def command(plan: str, shape: str | None, format: str, as_json: bool) -> None:
         for line, state in tree(reading.plan, states(reading)):
             click.echo(click.style(f"{SYMBOLS[state]} ", fg=_INK.get(state)) + line)
         return
+    if shape == "svg":
+        click.echo(_draw_svg(reading), nl=False)
+        return
     draw = dot if shape == "dot" else mermaid
     click.echo(draw(reading.plan, states(reading)), nl=False)
+
+
+def _draw_svg(reading: Reading) -> str:
+    from drumline.views.graphsvg import Box, graph_svg
+
+    shown = states(reading)
+    return graph_svg(
+        [
+            Box(id=step.id, title=step.title, state=shown.get(step.id, StepStanding.WAITING).value, needs=step.needs)
+            for step in reading.plan.steps
+        ]
+    )
 
 
 def graph_json(reading: Reading) -> dict[str, object]:

@@ -33,6 +33,7 @@ COMMANDS = {
     "status": "Show where a run stands.",
     "why": "Explain what a step, or the run, is waiting for.",
     "diff": "Show what a step, or the run, has changed.",
+    "report": "Report what came of a run, also as a page for a browser.",
     "logs": "Show what agents and checks printed.",
     "answer": "Answer a question that a run asks.",
     "verify": "Prove again what a run has landed.",

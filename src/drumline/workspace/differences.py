@@ -18,7 +18,7 @@ def read_difference(
 ) -> list[str]:
     """The lines; none if nothing has changed, or nobody can say what has."""
     if commit is not None:
-        return _show(repository, commit)
+        return show_commit(repository, commit)
     if worktree and Path(worktree).is_dir():
         place = Path(worktree)
         new = ask_git("ls-files", "-z", "--others", "--exclude-standard", cwd=place).items
@@ -28,10 +28,11 @@ def read_difference(
     newest = ask_git(
         "for-each-ref", "--sort=-committerdate", "--count=1", "--format=%(objectname)", pattern, cwd=repository.top
     ).line
-    return _show(repository, Commit(newest)) if newest else []
+    return show_commit(repository, Commit(newest)) if newest else []
 
 
-def _show(repository: Repository, commit: Commit) -> list[str]:
+def show_commit(repository: Repository, commit: Commit) -> list[str]:
+    """What a commit changed; nothing if it is not there."""
     told = ("--format=%h %s", "--stat", "-p", "--first-parent", "-m")
     return _lines(ask_git("show", *_PLAIN, *told, commit, cwd=repository.top, accept=(0, 128)))
 

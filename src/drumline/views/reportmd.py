@@ -1,0 +1,66 @@
+"""The report of a run as Markdown, made of what `report --json` prints. No text of it becomes syntax."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from drumline.views.cells import flatten
+from drumline.views.duration import duration
+
+_SYNTAX = re.compile(r"([\\`*_{}\[\]<>#|~])")
+SHORT = 9
+
+
+def report_md(report: Mapping[str, Any]) -> str:
+    """The document."""
+    steps = report["steps"]
+    done = sum(step["state"] == "done" for step in steps)
+    parts = [
+        f"# {plain(report['title'])}: {report['state']}",
+        f"Run `{report['run']}` of `{report['plan']}`, {done} of {len(steps)} steps done in "
+        f"{duration(report['seconds'])}, {len(report['filesChanged'])} files changed, {report['iterations']} fixes."
+        + (f" Branch `{report['branch']}`." if report["branch"] else ""),
+        *([plain(report["reason"])] if report["reason"] else []),
+        "## Steps",
+        _table(
+            ("step", "title", "state", "proof", "checks", "fixes", "commit"),
+            [_step(step) for step in steps],
+        ),
+        *_gates(report["gates"]),
+        *_files(steps),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def plain(value: object) -> str:
+    """A text that no renderer takes for syntax."""
+    return _SYNTAX.sub(r"\\\1", flatten(str(value)))
+
+
+def _step(step: Mapping[str, Any]) -> tuple[str, ...]:
+    passed = sum(check["verdict"] == "passed" for check in step["checks"])
+    proof = " ".join([step["level"] or "", f"({', '.join(step['reasons'])})" if step["reasons"] else ""]).strip()
+    state = f"{step['state']}: {plain(step['reason'])}" if step["reason"] else step["state"]
+    commit = f"`{step['commit'][:SHORT]}`" if step["commit"] else ""
+    count = f"{passed}/{len(step['checks'])}"
+    return plain(step["id"]), plain(step["title"]), state, proof.replace("_", " "), count, str(step["fixes"]), commit
+
+
+def _gates(gates: Sequence[Mapping[str, Any]]) -> list[str]:
+    rows = [
+        (plain(gate["id"]), plain(gate["question"]), plain(gate["choice"] or "open"), plain(gate["by"]))
+        for gate in gates
+    ]
+    return ["## Gates", _table(("gate", "question", "answer", "by"), rows)] if rows else []
+
+
+def _files(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    lines = [f"- {plain(step['id'])}: {', '.join(map(plain, step['files']))}" for step in steps if step["files"]]
+    return ["## Files", "\n".join(lines)] if lines else []
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -1,0 +1,356 @@
+"""The report of a run: its outcome, its steps with proof, times and cost, its gates and its findings.
+
+The rule: it is data, whole and typed. Pages for people are made of it and of nothing else. Keys are only ever added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from drumline.core import events as ev
+from drumline.core.codec import FLOW_KINDS
+from drumline.core.flow.events import FlowStarted, NodeBlocked, NodeEnded, NodeLost, NodeStarted
+from drumline.core.ids import StepId
+from drumline.core.plan import Step
+from drumline.core.recorded import Recorded
+from drumline.core.routing import spell_agent
+from drumline.core.state import RunState
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import StepState
+from drumline.core.words import StepEnd
+from drumline.record import Record
+from drumline.views.activity import attempts, fixes, lost
+from drumline.views.cost import usage_json
+from drumline.views.evidence import evidence_lines, list_evidence
+from drumline.views.proofs import find_proof
+from drumline.views.snapshot import Snapshot
+from drumline.views.states import EXIT_CODES, elapsed, run_state, step_state
+from drumline.views.status import run_reason, step_reason
+from drumline.views.usage import sum_agents, sum_run, sum_step
+
+SCHEMA_VERSION = 1
+
+
+class Used(Record):
+    """Tokens and dollars; `cost_usd` is null where nothing is priced."""
+
+    input: int
+    output: int
+    cached: int
+    cost_usd: float | None
+    attempts: int
+    unpriced: int
+    replayed: int
+
+
+class Span(Record):
+    """One visit of a node, in seconds since 1970; without an end it was cut short, or is at work."""
+
+    node: str
+    began: float
+    ended: float | None
+
+
+class Waited(Record):
+    """Time in which a step could not go on: at a `gate`, or for a `quota`."""
+
+    kind: str
+    name: str
+    began: float
+    ended: float | None
+
+
+class CheckMade(Record):
+    """A check and what it said; `evidence` has a line for each tree that it was executed on."""
+
+    command: str
+    source: str
+    verdict: str
+    exit_code: int | None
+    seconds: float
+    log: str | None
+    evidence: tuple[str, ...]
+
+
+class Finding(Record):
+    """What a reviewer found."""
+
+    step: str
+    severity: str
+    file: str
+    line: int | None
+    title: str
+    detail: str
+
+
+class Question(Record):
+    """A gate, and its answer if there is one."""
+
+    id: str
+    kind: str
+    step: str | None
+    question: str
+    choice: str | None
+    comment: str
+    by: str
+    asked_at: float | None
+    answered_at: float | None
+
+
+class Chunk(Record):
+    """What became of one step, in the words of plans in waves."""
+
+    chunk: str
+    status: str
+    iterations: int
+    files: tuple[str, ...]
+    commit: str | None
+
+
+class StepMade(Record):
+    """A step of the run; `critical` ones are on the chain that the run took longest for."""
+
+    id: str
+    title: str
+    state: str
+    level: str | None
+    reasons: tuple[str, ...]
+    reason: str | None
+    needs: tuple[str, ...]
+    attempts: int
+    fixes: int
+    heals: int
+    lost: int
+    files: tuple[str, ...]
+    tests_added: tuple[str, ...]
+    commit: str | None
+    landed_by: str | None
+    agent: str
+    usage: Used
+    waits: tuple[Waited, ...]
+    spans: tuple[Span, ...]
+    checks: tuple[CheckMade, ...]
+    notices: tuple[str, ...]
+    critical: bool
+    diff: tuple[str, ...]
+
+
+_NAMES = {
+    "hit_review_cap": "hitReviewCap",
+    "per_chunk": "perChunk",
+    "files_changed": "filesChanged",
+    "unresolved_blockers": "unresolvedBlockers",
+}
+
+
+class RunReport(Record, rename=_NAMES):
+    """A run as it is now, usually at its end. Times are in seconds since 1970.
+
+    Reviews are not made yet: `hitReviewCap` is false, and `unresolvedBlockers`, `concerns`, `nits`, `unassigned` and
+    `deferred` are empty.
+    """
+
+    schema_version: int
+    run: str
+    state: str
+    exit_code: int
+    reason: str | None
+    plan: str
+    title: str
+    branch: str | None
+    base: str
+    agent: str
+    mode: str
+    started_at: float
+    ended_at: float
+    seconds: float
+    iterations: int
+    hit_review_cap: bool
+    per_chunk: tuple[Chunk, ...]
+    files_changed: tuple[str, ...]
+    clean: bool
+    unresolved_blockers: tuple[Finding, ...]
+    concerns: tuple[Finding, ...]
+    nits: tuple[Finding, ...]
+    skipped: tuple[str, ...]
+    unassigned: tuple[Finding, ...]
+    deferred: tuple[Finding, ...]
+    usage: Used
+    agents: dict[str, Used]
+    steps: tuple[StepMade, ...]
+    gates: tuple[Question, ...]
+
+
+class History(Record):
+    """What a report is made of beside the snapshot: the streams with their times, and the diffs of steps."""
+
+    own: Sequence[Recorded]
+    streams: Mapping[StepId, Sequence[Recorded]]
+    diffs: Mapping[StepId, Sequence[str]]
+
+
+def run_report(snapshot: Snapshot, history: History) -> RunReport:
+    """The report of a run."""
+    run, begun = snapshot.run, snapshot.run.begun
+    gates = _list_gates(run, history.own)
+    critical = find_critical(run, history.own)
+    steps = tuple(_make_step(snapshot, step, history, gates, critical) for step in run.selected())
+    return RunReport(
+        schema_version=SCHEMA_VERSION,
+        run=run.id,
+        state=run_state(snapshot).value,
+        exit_code=EXIT_CODES[run_state(snapshot)],
+        reason=run_reason(snapshot) or None,
+        plan=begun.plan,
+        title=run.plan.title or begun.plan_name,
+        branch=begun.branch or None,
+        base=begun.base,
+        agent=begun.agent,
+        mode=run.mode.value,
+        started_at=snapshot.started_at,
+        ended_at=snapshot.last_at if run.ended is not None or run.parked else snapshot.now,
+        seconds=round(elapsed(snapshot), 3),
+        iterations=sum(step.fixes for step in steps),
+        hit_review_cap=False,
+        per_chunk=tuple(_chunk(step) for step in steps),
+        files_changed=tuple(sorted({file for step in steps for file in step.files})),
+        clean=all(step.state in ("done", "skipped") for step in steps),
+        unresolved_blockers=(),
+        concerns=(),
+        nits=(),
+        skipped=tuple(step.id for step in steps if step.state == "skipped"),
+        unassigned=(),
+        deferred=(),
+        usage=_use(sum_run(snapshot)),
+        agents={name: _use(usage) for name, usage in sum_agents(snapshot).items()},
+        steps=steps,
+        gates=gates,
+    )
+
+
+def find_critical(run: RunState, own: Sequence[Recorded]) -> frozenset[StepId]:
+    """The chain of needs that ended last: from the last step that is done, always to its need that was done last."""
+    over = {
+        entry.event.step: entry.at
+        for entry in own
+        if isinstance(entry.event, ev.StepFinished) and entry.event.state is StepEnd.DONE
+    }
+    found: list[StepId] = []
+    left = [step.id for step in run.selected() if step.id in over]
+    while left:
+        found.append(max(left, key=lambda step: over[step]))
+        left = [need for need in run.plan.by_id[found[-1]].needs if need in over and need not in found]
+    return frozenset(found)
+
+
+def _make_step(
+    snapshot: Snapshot, step: Step, history: History, gates: Sequence[Question], critical: frozenset[StepId]
+) -> StepMade:
+    run, finished, proof = snapshot.run, snapshot.run.finished.get(step.id), find_proof(snapshot.run, step.id)
+    entries = history.streams.get(step.id, ())
+    state = fold_step(StepState(), [one.event for one in entries if type(one.event).__name__ not in FLOW_KINDS])
+    created = set(finished.created) if finished else set()
+    return StepMade(
+        id=step.id,
+        title=step.title,
+        state=step_state(snapshot, step.id).value,
+        level=proof.level.value if proof else None,
+        reasons=tuple(reason.value for reason in proof.why) if proof else (),
+        reason=step_reason(snapshot, step.id) or None,
+        needs=tuple(step.needs),
+        attempts=attempts(snapshot, step.id),
+        fixes=fixes(snapshot, step.id),
+        heals=sum(1 for planned in run.corrections.values() if planned.helps == step.id),
+        lost=lost(snapshot, step.id),
+        files=finished.files if finished else (),
+        tests_added=tuple(file for file in finished.tests if file in created) if finished else (),
+        commit=finished.commit if finished else None,
+        landed_by=(finished.landed_by or None) if finished else None,
+        agent=spell_agent(run, state.agent if state.asked is not None else step.agent),
+        usage=_use(sum_step(snapshot, step.id)),
+        waits=_list_waits(step.id, gates, history.own),
+        spans=list_spans(entries),
+        checks=tuple(_list_checks(run, step, state)) if entries else (),
+        notices=finished.notices if finished else (),
+        critical=step.id in critical,
+        diff=tuple(history.diffs.get(step.id, ())),
+    )
+
+
+def list_spans(entries: Sequence[Recorded]) -> tuple[Span, ...]:
+    """The visits of a step's own flow, with their times; those of flows it calls are in the visit that called."""
+    spans: list[Span] = []
+    open_at: dict[tuple[str, int], float] = {}
+    for entry in entries:
+        match entry.event:
+            case FlowStarted(scope=""):
+                open_at.clear()
+            case NodeStarted(scope="", node=node, visit=visit):
+                open_at[(node, visit)] = entry.at
+            case NodeEnded(scope="", node=node, visit=visit) | NodeLost(scope="", node=node, visit=visit):
+                if (began := open_at.pop((node, visit), None)) is not None:
+                    spans.append(Span(node=node, began=began, ended=entry.at))
+            case NodeBlocked(scope="", node=node, visit=visit):
+                if (began := open_at.pop((node, visit), None)) is not None:
+                    spans.append(Span(node=node, began=began, ended=entry.at))
+            case _:
+                pass
+    return (*spans, *(Span(node=node, began=began, ended=None) for (node, _), began in open_at.items()))
+
+
+def _list_waits(step: StepId, gates: Sequence[Question], own: Sequence[Recorded]) -> tuple[Waited, ...]:
+    asked = [
+        Waited(kind="gate", name=gate.id, began=gate.asked_at, ended=gate.answered_at)
+        for gate in gates
+        if gate.step == step and gate.asked_at is not None
+    ]
+    rests = [
+        Waited(kind="quota", name=entry.event.reason, began=entry.at, ended=entry.event.until)
+        for entry in own
+        if isinstance(entry.event, ev.StepDeferred) and entry.event.step == step and entry.event.until is not None
+    ]
+    return (*asked, *rests)
+
+
+def _list_checks(run: RunState, step: Step, state: StepState) -> list[CheckMade]:
+    return [
+        CheckMade(
+            command=found.command,
+            source=found.source,
+            verdict=("passed" if found.exit_code == 0 else "failed")
+            if found.was_run and not found.outside
+            else "not run",
+            exit_code=found.exit_code,
+            seconds=round(found.seconds, 3),
+            log=found.log or None,
+            evidence=tuple(evidence_lines(found)[1:]),
+        )
+        for found in list_evidence(run, step, state)
+    ]
+
+
+def _list_gates(run: RunState, own: Sequence[Recorded]) -> tuple[Question, ...]:
+    asked = {entry.event.gate: entry.at for entry in own if isinstance(entry.event, ev.GateOpened)}
+    answered = {entry.event.gate: entry.at for entry in own if isinstance(entry.event, ev.GateAnswered)}
+    return tuple(
+        Question(
+            id=name,
+            kind=gate.opened.kind.value,
+            step=gate.opened.step or None,
+            question=gate.opened.question,
+            choice=gate.answer.choice if gate.answer else None,
+            comment=gate.answer.comment if gate.answer else "",
+            by=gate.answer.by if gate.answer else "",
+            asked_at=asked.get(name),
+            answered_at=answered.get(name),
+        )
+        for name, gate in run.gates.items()
+    )
+
+
+def _chunk(step: StepMade) -> Chunk:
+    return Chunk(chunk=step.id, status=step.state, iterations=step.fixes, files=step.files, commit=step.commit)
+
+
+def _use(usage: Mapping[str, float]) -> Used:
+    return Used(**usage_json(usage))  # type: ignore[arg-type]

@@ -1,0 +1,167 @@
+"""The report of a run: its data, its schema, and the documents that are made of it."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.builders import Scene, finish, gate_for, record, step_of
+from tools.docs.reportschema import render_schema, report_schema
+
+import drumline
+from drumline.core import events as ev
+from drumline.core.flow.events import FlowStarted, NodeEnded, NodeStarted
+from drumline.core.flow.model import NodeId
+from drumline.core.ids import GateId, StepId
+from drumline.core.recorded import Recorded
+from drumline.record import to_plain
+from drumline.schemas.checking import JsonSchemas
+from drumline.views.graphsvg import Box, graph_svg
+from drumline.views.reporthtml import report_html
+from drumline.views.reportmd import report_md
+from drumline.views.runreport import History, list_spans, run_report
+
+SHIPPED = Path(drumline.__file__).parent / "schemas" / "report.schema.json"
+NASTY = "</style></title></svg><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\x1b[2J|`"
+
+
+def make(title: str = "Lay the foundation", diff: tuple[str, ...] = ()) -> dict[str, Any]:
+    """A run of three steps: one landed with a fix, one was skipped, one is blocked."""
+    scene = Scene(
+        steps=[step_of("a", title=title), step_of("b", "a", title="Raise"), step_of("c", title=title)],
+        events=[
+            gate_for("approve-a", "a", question=f"Land it? {title}"),
+            ev.GateAnswered(gate=GateId("approve-a"), choice="approve", by="ann", comment=title),
+            finish(
+                "a", files=("src/a.py", "tests/test_a.py"), created=("tests/test_a.py",), tests=("tests/test_a.py",)
+            ),
+            finish("b", "skipped", reason="by hand"),
+            finish("c", "blocked", reason=title),
+        ],
+        live=(),
+        title=title,
+    )
+    walked = [
+        FlowStarted(flow="step", digest="d", path="p", scope="", values={}, variables={}),
+        NodeStarted(node=NodeId("implement"), visit=1),
+        NodeEnded(node=NodeId("implement"), visit=1),
+    ]
+    streams = {StepId("a"): record(walked, step="a")}
+    history = History(own=record(scene.history()), streams=streams, diffs={StepId("a"): diff})
+    return to_plain(run_report(scene.snapshot(), history))
+
+
+def test_the_report_has_figures_steps_and_gates_and_fits_the_schema_that_is_shipped() -> None:
+    report = make()
+
+    step = report["steps"][0]
+    assert JsonSchemas().find_faults(report, report_schema()) == []
+    assert (report["filesChanged"], report["skipped"], report["clean"]) == (
+        ["src/a.py", "tests/test_a.py"],
+        ["b"],
+        False,
+    )
+    assert (report["unresolvedBlockers"], report["concerns"], report["hitReviewCap"]) == ([], [], False)
+    assert (step["state"], step["tests_added"], step["critical"]) == ("done", ["tests/test_a.py"], True)
+    assert [(one["node"], one["ended"] - one["began"]) for one in step["spans"]] == [("implement", 1.0)]
+    assert step["waits"][0]["kind"] == "gate"
+    assert (report["gates"][0]["choice"], report["perChunk"][2]["status"]) == ("approve", "blocked")
+
+
+def test_the_schema_that_is_shipped_is_the_one_of_the_records() -> None:
+    """When this fails: write render_schema() of tools.docs.reportschema into the file."""
+    assert SHIPPED.read_text(encoding="utf-8") == render_schema()
+    assert JsonSchemas().find_faults({**make(), "steps": 3}, report_schema()) != []
+
+
+def test_the_report_as_markdown() -> None:
+    assert report_md(make()).splitlines() == [
+        "# Lay the foundation: interrupted",
+        "",
+        "Run `r1` of `plan`, 1 of 3 steps done in 1m 00s, 2 files changed, 0 fixes. Branch `drumline/demo-r1`.",
+        "",
+        "no driver is running",
+        "",
+        "## Steps",
+        "",
+        "| step | title | state | proof | checks | fixes | commit |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| a | Lay the foundation | done | proved | 0/1 | 0 | `012345678` |",
+        "| b | Raise | skipped: by hand |  | 0/0 | 0 |  |",
+        "| c | Lay the foundation | blocked: Lay the foundation |  | 0/0 | 0 |  |",
+        "",
+        "## Gates",
+        "",
+        "| gate | question | answer | by |",
+        "| --- | --- | --- | --- |",
+        "| approve-a | Land it? Lay the foundation | approve | ann |",
+        "",
+        "## Files",
+        "",
+        "- a: src/a.py, tests/test\\_a.py",
+        "- b: src/a.py",
+        "- c: src/a.py",
+    ]
+
+
+class Seen(HTMLParser):
+    """The tags of a page with their attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+@pytest.mark.parametrize("render", [report_html, lambda report: graph_svg([box(NASTY)])], ids=["page", "graph"])
+def test_no_text_of_a_plan_or_an_agent_becomes_markup(render: Any) -> None:
+    page = render(make(NASTY, diff=(f"+{NASTY}", f"-{NASTY}", f" {NASTY}")))
+
+    seen = Seen()
+    seen.feed(page)
+
+    names = {tag for tag, _ in seen.tags}
+    assert not names & {"script", "img", "iframe", "object", "link", "a", "form", "foreignobject"}
+    assert not [attrs for _, attrs in seen.tags if any(name.startswith("on") for name in attrs)]
+    assert "alert(1)</script>" not in page
+    assert "\x1b" not in page
+
+
+def box(title: str) -> Box:
+    return Box(id=title, title=title, state=title, needs=())
+
+
+def test_the_page_needs_nothing_from_elsewhere_and_has_all_parts() -> None:
+    page = report_html(make(diff=("diff --git a/x b/x", "+new")))
+
+    assert page.count("<svg") == 2
+    assert [
+        part for part in ("Steps", "Timeline", "Plan", "Findings", "Gates", "Changes") if f"<h2>{part}" not in page
+    ] == []
+    assert "default-src 'none'" in page
+    assert "prefers-color-scheme:dark" in page
+    assert "@media print" in page
+    assert not [word for word in ("http://", "https://", "src=", "url(", "@import") if word in page]
+    assert '<span class="add">+new</span>' in page
+
+
+def test_markdown_takes_no_text_for_syntax() -> None:
+    rows = [line for line in report_md(make("a | `b` <b>*c*")).splitlines() if line.startswith("| a |")]
+
+    assert rows[0].startswith("| a | a \\| \\`b\\` \\<b\\>\\*c\\* | done")
+
+
+def test_visits_are_spans_and_one_that_is_not_over_has_no_end() -> None:
+    events = [NodeStarted(node=NodeId("checks"), visit=1)]
+    entries: list[Recorded] = record(events, step="a")
+
+    assert [(span.node, span.ended) for span in list_spans(entries)] == [("checks", None)]
+
+
+def test_the_report_is_json() -> None:
+    assert json.loads(json.dumps(make()))["schema_version"] == 1
