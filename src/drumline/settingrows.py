@@ -45,6 +45,8 @@ class Setting(Record):
         return PREFIX + self.key.upper()
 
 
+PRESETS = ("bell", "desktop")
+"""Ways to be told that need no command."""
 _COMMAND = "a shell command"
 _DURATION = "a duration above zero such as 90, 90s, 15m or 1h"
 
@@ -267,8 +269,9 @@ TABLE: tuple[Setting, ...] = (
     Setting(
         key="notify",
         parse=parse_text,
-        legal=_COMMAND,
-        help="A command run when a run waits for an answer and nobody is at the terminal, with the questions on stdin.",
+        legal=f"{', '.join(PRESETS)} or {_COMMAND}",
+        help="How you are told that a run waits for an answer or has ended: bell rings the terminal's, desktop shows a "
+        "notice; a command runs at the end, and at gates if nobody is at the terminal, with the questions on stdin.",
     ),
     Setting(
         key="subject",

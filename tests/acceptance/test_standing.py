@@ -38,6 +38,19 @@ def test_without_a_command_it_says_where_things_stand_and_what_comes_next(user: 
     assert merged.out.splitlines()[1:] == [*plan, end]
 
 
+def test_without_a_command_it_tells_programs_the_same(user: User) -> None:
+    before = user.drumline("--json").json
+    user.run("--only", "step-1")
+    landed = user.drumline("--json").json
+    misplaced = user.drumline("--json", "status")
+
+    run = landed["run"]
+    assert isinstance(run, dict)
+    assert (before["run"], before["next"]) == (None, [f"drumline run {PLAN}/root.md"])
+    assert (run["state"], landed["next"]) == ("done", [f"git merge {user.branch()}"])
+    assert (misplaced.code, "--json goes after the command" in misplaced.err) == (3, True)
+
+
 def test_a_run_that_waits_for_a_person_names_the_answer_and_not_the_plan(user: User) -> None:
     user.play({"match": {"step": "step-1"}, "ask": "Tabs or spaces?"})
     user.run()

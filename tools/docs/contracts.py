@@ -164,14 +164,16 @@ def contracts_page() -> str:
         "What came of a run, with the times and the diffs of its steps; `report --html` and `report --md` are made of "
         "it and of nothing else. Its JSON Schema is `drumline/schemas/report.schema.json` in the package. Times are "
         "seconds since 1970, `spans` the visits of nodes, `waits` the time at gates and for quotas; `critical` steps "
-        "are on the chain of needs that ended last. `iterations` counts fixes. Reviews are not made yet: `hitReviewCap` is "
-        "false, `unresolvedBlockers`, `concerns`, `nits`, `unassigned` and `deferred` are empty, and `clean` says that "
-        "every step is done or skipped. (Only the first step is shown here.)",
+        "are on the chain of needs that ended last. `iterations` counts fixes. Reviews are not made yet: "
+        "`hitReviewCap` is false, `unresolvedBlockers`, `concerns`, `nits`, `unassigned` and `deferred` are empty, "
+        "and `clean` says that every step is done or skipped. (Only the first step is shown here.)",
         _fence(_report_sample(snapshot)),
         "## drumline runs --json",
         _fence(runs_json([run_row(snapshot.run, live=True, started_at=snapshot.started_at)])),
         *_flow_parts(),
         "## The others",
+        "`drumline --json`, without a command, prints `run` (the status of the newest run, or null), `plan` (the "
+        "newest unfinished plan, or null) and `next`, the commands that come next.",
         "`answer`, `retry`, `skip`, `pause` and `cancel` print `ok`, `run` and `driven`; `driven` says "
         "whether a driver is there to act on it. `init` prints `created`, `logs` prints `logs` with `name`, `path` and "
         "`bytes`, and for agents that tell what they do `happenings` with `at`, `kind`, `text`, `call`, `failed` and "

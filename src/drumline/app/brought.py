@@ -21,6 +21,7 @@ from drumline.core.trust import CHECK, GRANT, NOTIFY, SERVER, SETUP, Brought, di
 from drumline.engine.brought import describe_agent, describe_model, list_node_commands
 from drumline.profiles import Profiles, find_loan
 from drumline.record import Record, field
+from drumline.settingrows import PRESETS
 from drumline.settings import Settings
 
 PLACE = CONFIG.as_posix()
@@ -144,5 +145,5 @@ def _read_env(config: Mapping[str, object], name: str) -> dict[str, str]:
 
 def _list_notify(sources: Sources) -> list[Brought]:
     notify = sources.settings.notify
-    listed = notify and sources.is_listed("notify")
+    listed = notify and notify not in PRESETS and sources.is_listed("notify")
     return [Brought(kind=NOTIFY, text=notify, place=PLACE, slot="notify")] if listed else []

@@ -17,6 +17,7 @@ from drumline.app.look import WALK_KINDS
 from drumline.app.say import check_step
 from drumline.cli.options import json_option, run_option, some_step_argument
 from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
+from drumline.cli.paging import page_lines, pager_option
 from drumline.cli.transcripts import Follower, clock, log_lines, read_told
 from drumline.core.events import CheckEnded, Event
 from drumline.core.flow.state import Key
@@ -73,6 +74,7 @@ class Wanted(Record):
 @click.option("--raw", is_flag=True, help="Print logs whole, as agents and checks wrote them.")
 @click.option("--errors", is_flag=True, help="Only failures: who, when, the class, the message, what came of it.")
 @click.option("--tail", type=click.IntRange(min=1), metavar="N", help="Only the last N lines.")
+@pager_option
 @run_option
 @json_option
 def command(step: str, run: str, *, follow: bool, errors: bool, **typed: Any) -> None:
@@ -98,7 +100,7 @@ def command(step: str, run: str, *, follow: bool, errors: bool, **typed: Any) ->
         _show_errors(known, step, shelves, wanted)
     else:
         lines = [line for shelf in shelves for line in _show(shelf, wanted)]
-        print_lines(lines[-wanted.tail :] if wanted.tail else lines)
+        page_lines(lines[-wanted.tail :] if wanted.tail else lines)
     if not begun and step_id is None:
         say(f"run {known.id} has no logs yet")
         say("  next: drumline why")

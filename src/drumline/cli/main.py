@@ -115,8 +115,9 @@ class Commands(click.Group):
 )
 @click.version_option(__version__, prog_name="drumline", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, help="Say on stderr, and in the run's folder, what this process does.")
+@click.option("--json", "as_json", is_flag=True, help="Without a command: print JSON on stdout, for scripts.")
 @click.pass_context
-def cli(ctx: click.Context, debug: bool) -> None:
+def cli(ctx: click.Context, debug: bool, as_json: bool) -> None:
     """Run an implementation plan with coding agents, and prove the result.
 
     Without a command: where things stand in this repository, and what to type next.
@@ -129,7 +130,9 @@ def cli(ctx: click.Context, debug: bool) -> None:
     if ctx.invoked_subcommand is None:
         from drumline.cli.standing import tell_standing
 
-        tell_standing()
+        tell_standing(as_json=as_json)
+    elif as_json:
+        raise click.UsageError(f"--json goes after the command: drumline {ctx.invoked_subcommand} … --json", ctx=ctx)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -12,6 +12,7 @@ from drumline.app.catalog import find_run, read_run
 from drumline.app.reporting import make_report
 from drumline.cli.options import json_option, run_argument
 from drumline.cli.output import print_json, say
+from drumline.cli.paging import page_lines, pager_option
 from drumline.record import to_plain
 from drumline.wiring import open_site
 from drumline.workspace.differences import show_commit
@@ -22,6 +23,7 @@ from drumline.workspace.differences import show_commit
 @click.option("--md", "shape", flag_value="md", default=True, help="Print Markdown; this is the default.")
 @click.option("--html", "shape", flag_value="html", help="Print one page for a browser that needs nothing else.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file instead.")
+@pager_option
 @json_option
 def command(run: str, shape: str, output: Path | None, as_json: bool) -> None:
     """Report what came of RUN (the newest if not given): steps, proof, times, cost, gates and changes."""
@@ -38,7 +40,7 @@ def command(run: str, shape: str, output: Path | None, as_json: bool) -> None:
         from drumline.views.reportmd import report_md as render
     text = render(report)
     if output is None:
-        click.echo(text, nl=False)
+        page_lines(text.splitlines())
     else:
         output.write_text(text, encoding="utf-8")
         say(f"wrote {output}")

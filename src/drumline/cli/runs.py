@@ -8,7 +8,8 @@ import click
 
 from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.cli.options import json_option
-from drumline.cli.output import print_json, print_lines
+from drumline.cli.output import print_json
+from drumline.cli.paging import page_lines, pager_option
 from drumline.core.ids import FLOW, Stream
 from drumline.store.sqlite import SqliteStore
 from drumline.views.runs import RunRow, count_visits, run_row, runs_json, runs_lines
@@ -16,6 +17,7 @@ from drumline.wiring import Site, open_site
 
 
 @click.command("runs")
+@pager_option
 @json_option
 def command(as_json: bool) -> None:
     """List all runs, newest first."""
@@ -27,7 +29,7 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json(runs_json(rows))
     elif rows:
-        print_lines(runs_lines(rows, now=time.time()))
+        page_lines(runs_lines(rows, now=time.time()))
     else:
         click.echo("no runs yet; start one with: drumline run PLAN")
 

@@ -37,6 +37,7 @@ from drumline.engine.driver import Driver
 from drumline.engine.outbox import REFUSED
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Message
+from drumline.settingrows import PRESETS
 from drumline.store.sqlite import SqliteStore
 from drumline.views.cells import flatten
 from drumline.views.progress import Progress
@@ -114,6 +115,8 @@ class Session:
             resuming = True
         self._conclude()
         seen = self.look()
+        if seen.run.ended is not None:
+            self._notify(seen.run)
         if self._driver is not None and self._driver.stopping and seen.run.ended is None:
             return INTERRUPTED  # a signal that came after the end has stopped nothing
         return EXIT_CODES[run_state(seen)]
@@ -272,15 +275,20 @@ class Session:
 
     def _ask(self, state: RunState) -> bool:
         """Ask the open gates at the terminal; whether one was answered, here or elsewhere."""
-        if self.as_json or not is_terminal():
-            if self.site.settings.notify and state.open_gates:
-                from drumline.cli.notify import notify
-
-                notify(self.site, state)
+        alone = self.as_json or not is_terminal()
+        if state.open_gates and (alone or self.site.settings.notify in PRESETS):
+            self._notify(state)
+        if alone:
             return False
         answered = [self._ask_one(gate.opened) for gate in state.open_gates]
         now = read_run(self.store, self.run)
         return now.ended is None and (any(answered) or not now.parked)
+
+    def _notify(self, state: RunState) -> None:
+        if self.site.settings.notify:
+            from drumline.cli.notify import notify
+
+            notify(self.site, state)
 
     def _ask_one(self, opened: GateOpened) -> bool:
         """Ask one gate; whether it was answered, here or elsewhere."""

@@ -12,28 +12,55 @@ from contextlib import closing
 import click
 
 from drumline.app.catalog import list_runs, read_run
+from drumline.cli.output import SCHEMA_VERSION, print_json
 from drumline.core.words import RunStanding
 from drumline.errors import DrumlineError, InvalidInput
 from drumline.views.duration import age
 from drumline.views.runs import RunRow, run_row
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import run_state
+from drumline.views.status import status_json
 from drumline.views.summary import summary
 from drumline.wiring import Site, open_site
 
 ALL = "all commands: drumline --help"
 
 
-def tell_standing() -> None:
-    """Print what there is here, and what to type next."""
+def tell_standing(*, as_json: bool = False) -> None:
+    """Print what there is here, and what to type next; for programs the status of the newest run, or an error."""
     try:
         site = open_site()
     except DrumlineError as error:
+        if as_json:
+            raise
         lines = [str(error), f"  next: {error.hint}"]
     else:
+        if as_json:
+            print_json(_describe_json(site))
+            return
         lines = _tell(site)
     for line in [*lines, ALL]:
         click.echo(line)
+
+
+def _describe_json(site: Site) -> dict[str, object]:
+    """The newest run, the newest unfinished plan, and the commands that are next."""
+    run: dict[str, object] | None = None
+    commands: list[str] = []
+    if site.has_store():
+        with closing(site.open_store(read_only=True)) as store:
+            briefs = list_runs(store)
+            if briefs:
+                snapshot = site.watcher(store, read_run(store, briefs[0].run)).look(time.time())
+                run, onward = status_json(snapshot), _find_next(site, snapshot)
+                commands = [onward] if onward else []
+    try:
+        plan: str | None = site.newest_plan()
+    except InvalidInput:
+        plan = None
+    if not commands:
+        commands = [f"drumline run {shlex.quote(plan)}"] if plan else ["drumline do TEXT", "drumline run PLAN"]
+    return {"schema_version": SCHEMA_VERSION, "run": run, "plan": plan, "next": commands}
 
 
 def _tell(site: Site) -> list[str]:

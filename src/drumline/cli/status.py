@@ -9,7 +9,8 @@ import click
 
 from drumline.app.catalog import find_run, read_run
 from drumline.cli.options import json_option, run_argument
-from drumline.cli.output import print_json, print_lines
+from drumline.cli.output import print_json
+from drumline.cli.paging import page_lines, pager_option
 from drumline.views.board import board_segments
 from drumline.views.status import status_json
 from drumline.wiring import open_site
@@ -19,6 +20,7 @@ PLENTY = 10_000
 
 @click.command("status")
 @run_argument
+@pager_option
 @json_option
 def command(run: str, as_json: bool) -> None:
     """Show where RUN stands (the newest if not given)."""
@@ -30,4 +32,4 @@ def command(run: str, as_json: bool) -> None:
         return
     width = min(shutil.get_terminal_size((100, 24)).columns, 140)
     rows = board_segments(snapshot, width=width, height=PLENTY, tick=0)
-    print_lines("".join(text for text, _ in row).rstrip() for row in rows)
+    page_lines("".join(text for text, _ in row).rstrip() for row in rows)
