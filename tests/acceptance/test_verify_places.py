@@ -180,3 +180,19 @@ def test_what_a_check_changes_among_dependencies_serves_no_other_step(user: User
     drive(user, steps)
 
     assert step_of(user.status(), "step-2")["proved"] is True
+
+
+def test_what_a_check_said_about_a_tree_is_known_to_the_next_run(user: User, tmp_path: Path) -> None:
+    """The first run proves what it lands; the second begins there, and does not run the check without its work."""
+    check = f"{{ ls step-*.txt 2>/dev/null | wc -l; }} >> {tmp_path}/ran; test -f step-1.txt"
+    write_plan(user.repo / "plans/q", step_text("step-2", checks=(check,)))
+    env = {"DRUMLINE_SANDBOX": "off", "DRUMLINE_MUTANTS": "off"}
+
+    first = drive(user, [step_text("step-1", checks=(check,))], **env)
+    user.git("merge", "-q", "--ff-only", user.branch())
+    told = {"DRUMLINE_SETUP": INSTALL, **env}
+    second = user.drumline("run", "plans/q", "--agent", SCRIPTED, "--autonomy", "autopilot", env=told)
+
+    assert (first.code, second.code) == (0, 0), second.text
+    assert sorted((tmp_path / "ran").read_text().split()) == ["0", "1", "2"]
+    assert "without the work: passes" in user.drumline("why", "step-2").text

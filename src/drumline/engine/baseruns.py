@@ -13,6 +13,7 @@ from typing import NamedTuple
 import anyio
 
 from drumline.core.ids import Tree
+from drumline.engine.basecache import BaseCache
 
 
 class BaseKey(NamedTuple):
@@ -25,8 +26,9 @@ class BaseKey(NamedTuple):
 
 @dataclass(kw_only=True)
 class BaseRuns:
-    """The verdicts that are known, and how long commands took at most."""
+    """The verdicts that are known, and how long commands took at most; `cache` has those of other drivers."""
 
+    cache: BaseCache | None = None
     _known: dict[BaseKey, object] = field(default_factory=dict)
     _running: dict[BaseKey, anyio.Event] = field(default_factory=dict)
     _seconds: dict[str, float] = field(default_factory=dict)

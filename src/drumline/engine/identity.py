@@ -35,10 +35,11 @@ def digest_log(log: Path) -> str:
     return ""
 
 
-def digest_environment(job: Job) -> str:
-    """The digest of the machine and of what leads a check to its programs."""
+def digest_environment(job: Job, *, held: bool | None = None) -> str:
+    """The digest of the machine and of what leads a check to its programs; whether it is `held`, its job tells else."""
+    jailed = job.argv[0] != "bash" if held is None else held
     seen = {name: job.env.get(name, "" if name in job.unset else os.environ.get(name, "")) for name in SEEN}
-    told = [platform.system(), platform.release(), platform.machine(), "held" if job.argv[0] != "bash" else "free"]
+    told = [platform.system(), platform.release(), platform.machine(), "held" if jailed else "free"]
     return _digest([*told, *(f"{name}={value}" for name, value in seen.items())])
 
 

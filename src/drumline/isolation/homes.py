@@ -18,6 +18,8 @@ FOLDERS = ("hooks", "info", "modules", "worktrees")
 SEALED = ("drumline", "config", "config.worktree", *FOLDERS)
 """In the folder `.git` of a checkout: records of runs, and what names programs for git to start."""
 GITDIR = "gitdir: "
+VERDICTS = "bases"
+"""The folder beside the records of runs with what checks said about trees."""
 LOGINS = (
     *("~/.claude/.credentials.json", "$CLAUDE_CONFIG_DIR/.credentials.json"),
     *("~/.codex/auth.json", "$CODEX_HOME/auth.json", "~/.codex/.credentials.json", "$CODEX_HOME/.credentials.json"),
@@ -111,9 +113,13 @@ def _find_common(workspace: Path) -> list[Path]:
 
 
 def find_records(workspace: Path) -> list[Path]:
-    """The records of runs: prompts, logs and private homes of all steps, with the logins of other agents."""
+    """The records of runs: prompts, logs and private homes of all steps, with the logins of other agents.
+
+    So is what checks said about trees.
+    """
     git = workspace / ".git"
-    return [common / "drumline" / "runs" for common in ([git] if git.is_dir() else _find_common(workspace))]
+    found = [common / "drumline" for common in ([git] if git.is_dir() else _find_common(workspace))]
+    return [*(folder / "runs" for folder in found), *filter(Path.is_dir, (folder / VERDICTS for folder in found))]
 
 
 def find_named(words: Iterable[str]) -> list[Path]:

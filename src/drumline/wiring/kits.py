@@ -16,9 +16,12 @@ from drumline.core.ids import DriverId
 from drumline.core.setups import read_setup
 from drumline.core.state import RunState
 from drumline.core.words import CheckKind
+from drumline.engine.basecache import open_cache
+from drumline.engine.baseruns import BaseRuns
 from drumline.engine.checkslots import CheckSlots
 from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.engine.redacted import RedactedModels, RedactedProcesses
+from drumline.isolation.homes import VERDICTS
 from drumline.ports.models import Models
 from drumline.ports.processes import Processes
 from drumline.ports.trust import TRUSTING, Trust
@@ -126,6 +129,7 @@ def _equip(site: Site, driver: DriverId, run: RunState) -> Tools:
         open_models=open_models,
         checks=open_hold(site, provide=read_setup("", run.begun.provide).paths),
         slots=CheckSlots(site.settings.check_jobs),
+        bases=BaseRuns(cache=open_cache(site.repository.common_dir / "drumline" / VERDICTS)),
     )
 
 

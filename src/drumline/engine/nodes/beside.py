@@ -14,16 +14,18 @@ from pathlib import Path
 import anyio
 
 from drumline.core.baseline import LONGEST, list_counting, look_up
-from drumline.core.checkfailure import is_work
+from drumline.core.checkfailure import Cause, CheckFailure, is_work
 from drumline.core.ids import Commit, Tree
 from drumline.core.stepstate import StepState
+from drumline.engine.basecache import Kept
 from drumline.engine.baseruns import BaseKey
 from drumline.engine.checkslots import Urgency
 from drumline.engine.nodes.check import Checked, run_check, show_held_out
 from drumline.engine.nodes.ground import has_stage
+from drumline.engine.nodes.keptverdicts import find_kept, keep_base
 from drumline.engine.nodes.stepwork import StepWork, known
 from drumline.engine.refusals import find_sole
-from drumline.engine.reports import keep_outcomes
+from drumline.engine.reports import Outcomes, keep_outcomes
 from drumline.engine.stage import Stage
 from drumline.errors import ChildKilled, GitError
 from drumline.ports.agents import Outcome
@@ -49,12 +51,24 @@ async def find_run(work: StepWork, tree: Tree, number: int, log: Path) -> Checke
     """How a check ended on a tree without work, with its log copied to `log`; None if nobody knows."""
     found = await work.tools.bases.find(name_run(work, tree, number))
     if not isinstance(found, BaseRun):
-        return None
+        kept = find_kept(work, tree, number)
+        return _recall(kept, log) if kept is not None else None
     with contextlib.suppress(OSError):
         shutil.copyfile(found.log, log)
     if found.checked.outcomes is not None:
         keep_outcomes(log, found.checked.outcomes)
     return found.checked
+
+
+def _recall(kept: Kept, log: Path) -> Checked:
+    """A verdict of an earlier driver, with what it printed at last as the log."""
+    outcomes = None
+    if kept.tests is not None:
+        outcomes = Outcomes(tests=kept.tests, complete=kept.complete, patched=kept.patched)
+        keep_outcomes(log, outcomes)
+    log.write_text(kept.output, encoding="utf-8")
+    cause = Cause(failure=CheckFailure.WORK) if kept.exit_code else None
+    return Checked(exit_code=kept.exit_code, output=kept.output, seconds=kept.seconds, cause=cause, outcomes=outcomes)
 
 
 async def work_beside(work: StepWork, state: StepState, ask: Callable[[], Awaitable[Outcome]]) -> Outcome:
@@ -108,7 +122,7 @@ class _Runs:
     async def _run(self, number: int, stage: Stage, base: Commit) -> None:
         work, step = self._work, self._work.orders.step
         key = name_run(work, self._tree, number)
-        if not work.tools.bases.is_wanted(key):
+        if not work.tools.bases.is_wanted(key) or find_kept(work, self._tree, number) is not None:
             return
         async with work.tools.bases.finding(key), work.tools.slots.take(Urgency.BASE):
             if self._stopping:
@@ -131,4 +145,5 @@ class _Runs:
                 await work.kit.workspaces.clean(stand.id, self._tree, base=base)
                 if not checked.outside and (checked.cause is None or is_work(checked.cause.failure.value)):
                     work.tools.bases.keep(key, BaseRun(checked=checked, log=log))
+                    keep_base(work, self._tree, number, checked)
             self._busy = False

@@ -32,6 +32,7 @@ from drumline.engine.checkslots import CheckSlots, Urgency
 from drumline.engine.identity import digest_environment, digest_judge, digest_log
 from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.ground import has_stage, stand_on_work, tell_output
+from drumline.engine.nodes.keptverdicts import keep_passed
 from drumline.engine.nodes.leftovers import find_leftovers
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
@@ -201,6 +202,7 @@ async def act(work: StepWork, command: cmd.RunCheck, state: StepState) -> Note:
         log_digest=digest_log(log),
         dependencies=() if has_stage(work) else tuple(name for name in DEPENDENCIES if (stand.path / name).exists()),
     )
+    keep_passed(work, ended, found)
     return Note(step=[ended])
 
 
