@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from tests.acceptance.userland import (
     User,
     leaving_nothing,
     make_user,
+    processes_of,
     step_of,
     step_text,
     wait_for,
@@ -196,3 +199,40 @@ def test_what_a_check_said_about_a_tree_is_known_to_the_next_run(user: User, tmp
     assert (first.code, second.code) == (0, 0), second.text
     assert sorted((tmp_path / "ran").read_text().split()) == ["0", "1", "2"]
     assert "without the work: passes" in user.drumline("why", "step-2").text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("missing", "kind"), [("step-1.txt", "base"), ("conftest.py", "judge")])
+@pytest.mark.parametrize("setup", [INSTALL, ""], ids=["place", "workspace"])
+def test_a_driver_killed_over_a_check_on_another_tree_leaves_nothing_and_the_run_goes_on(
+    user: User, tmp_path: Path, missing: str, kind: str, setup: str
+) -> None:
+    hangs = f"test -e {missing} || test -e {tmp_path}/go || exec sleep 97"
+    write_plan(user.repo / "plans/p", step_text("step-1", checks=(f"{hangs}; test -f step-1.txt",)))
+    (user.repo / ".gitignore").write_text("node_modules/\n", encoding="utf-8")
+    (user.repo / "requirements.txt").write_text("1\n", encoding="utf-8")
+    user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "1\n", "conftest.py": ""}})
+    user.commit_all("plan")
+    env = {"DRUMLINE_SETUP": setup, "DRUMLINE_SANDBOX": "off", "DRUMLINE_MUTANTS": "off"}
+    started = user.start("run", "plans/p", "--agent", SCRIPTED, "--autonomy", "autopilot", env=env)
+    wait_for(lambda: b"sleep\x0097" in read_commands(user), f"no check hangs on the {kind}")
+
+    started.send_signal(signal.SIGKILL)
+    started.communicate()
+    wait_for(lambda: not processes_of(tmp_path), "processes are left")
+    (tmp_path / "go").touch()
+    resumed = user.drumline("resume", env=env)
+
+    assert resumed.code == 0, resumed.text
+    assert step_of(user.status(), "step-1")["state"] == "done"
+    assert len(worktrees(user)) == 1
+    assert [*(user.repo / ".git/drumline/runs").glob("*/*/*.tmp")] == []
+
+
+def read_commands(user: User) -> bytes:
+    """What the processes of a user execute."""
+    found = b""
+    for pid in processes_of(user.folder):
+        with suppress(OSError):
+            found += Path(f"/proc/{pid}/cmdline").read_bytes()
+    return found

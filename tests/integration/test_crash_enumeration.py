@@ -7,18 +7,29 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
+from tests.integration.worlds import RUN, World, WritingAgent, judge, small_plan, step
 
-from drumline.core.events import CheckEnded, MutantsEnded, MutantsStarted, PauseRequested, StepFinished, StepLanded
+from drumline.core.events import (
+    CheckEnded,
+    ComparisonEnded,
+    MutantsEnded,
+    MutantsStarted,
+    MutantsTried,
+    PauseRequested,
+    StepFinished,
+    StepLanded,
+)
 from drumline.core.ids import FINAL, DriverId, StepId
 from drumline.core.mutants import Mutation
 from drumline.core.plan import Status
+from drumline.core.proof import Against
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.words import Mutants
 from drumline.errors import GitError
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.journal import Message
+from drumline.ports.processes import Ended, Job
 from drumline.testing.workspaces import FakeWorkspaces
 
 
@@ -266,3 +277,56 @@ def test_a_step_that_landed_stays_done_though_its_workspace_will_not_go(tmp_path
     run = world.drive()
 
     assert_as_if_nothing_happened(world, run)
+
+
+class Reconfiguring:
+    """Writes the step's file, code of which there are mutants, and configuration of a test runner."""
+
+    async def work(self, assignment: Assignment) -> Outcome:
+        (assignment.workspace / f"{assignment.step}.txt").write_text(f"{assignment.step}\n")
+        (assignment.workspace / "code.py").write_text("def more(number):\n    return number + 1\n")
+        (assignment.workspace / "conftest.py").write_text("")
+        return Outcome()
+
+
+def judge_lines(job: Job) -> Ended:
+    """As `judge`, and code.py is executed."""
+    if "DRUMLINE_LINES" in job.env:
+        Path(job.env["DRUMLINE_LINES"], "1.lines").write_text(f"{job.cwd.resolve() / 'code.py'}:2\n", encoding="utf-8")
+    return judge(job)
+
+
+REJUDGED = 11
+
+
+def build_rejudged(folder: Path) -> World:
+    """One step whose checks run with the judge of the base, too, and of which mutants are tried once it has landed."""
+    plan = small_plan(step("a"))
+    return World(folder=folder, plan=plan, agent=Reconfiguring(), mode="sequential", script=judge_lines)
+
+
+def test_the_enumeration_covers_the_appends_about_judges_and_mutants_afterwards(tmp_path: Path) -> None:
+    world = build_rejudged(tmp_path)
+
+    world.drive()
+
+    events = [recorded.event for recorded in world.store.tail(RUN)]
+    compared = [event.against for event in events if isinstance(event, ComparisonEnded)]
+    assert (world.store.appends, compared) == (REJUDGED, [Against.BASE_JUDGE, Against.BASE_SOURCE])
+    assert [event.found.tried > 0 for event in events if isinstance(event, MutantsTried)] == [True]
+
+
+@pytest.mark.parametrize(("nth", "when"), list_deaths(REJUDGED))
+def test_a_judge_is_asked_and_mutants_are_told_once_wherever_the_process_dies(
+    tmp_path: Path, nth: int, when: str
+) -> None:
+    world = build_rejudged(tmp_path)
+    world.die_at(nth, when=when)
+
+    run = world.drive_through()
+
+    assert run.ended is not None
+    assert run.ended.state == "done"
+    assert [name for _, name in world.workspaces.log()] == ["a"]
+    assert sum(isinstance(recorded.event, MutantsTried) for recorded in world.store.tail(RUN)) <= 1
+    assert not world.store.held(RUN)
