@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from drumline.core import events as ev
+from drumline.core.gateevents import ManualItem
 from drumline.core.ids import Commit, DriverId, GateId, RunId, StepId, Stream, Tree
 from drumline.core.plan import Check, Marks, Problem, Step
 from drumline.core.runfold import fold_run
@@ -76,6 +77,11 @@ def finish(step: str, state: str = "done", *, reason: str = "", **more: object) 
         "files": ("src/a.py",),
     }
     return ev.StepFinished(step=StepId(step), state=StepEnd(state), reason=reason, **{**values, **more})  # type: ignore[arg-type]
+
+
+def by_hand(step: str, text: str) -> ManualItem:
+    """Something to verify about a step that has landed."""
+    return ManualItem(step=StepId(step), text=text, commit=COMMIT)
 
 
 def gate_for(

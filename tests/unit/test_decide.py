@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from tests.unit.builders import COMMIT, DRIVER, Scene, finish, gate_for, run_started, step_of
+from tests.unit.builders import COMMIT, DRIVER, Scene, by_hand, finish, gate_for, run_started, step_of
 
 from drumline.core import events as ev
 from drumline.core import gates
@@ -224,7 +224,7 @@ def test_a_timer_is_waited_for_before_anything_is_parked_or_ended() -> None:
 
 
 WAVES = [step_of("a", manual=["look at a"]), step_of("b", "a"), step_of("c", "b")]
-WAVE = gates.wave(0, [(A, "look at a")])
+WAVE = gates.wave(0, [by_hand(A, "look at a")])
 
 
 def test_a_wave_with_manual_items_is_asked_about_and_then_waited_for() -> None:
@@ -246,23 +246,25 @@ def test_a_wave_gate_lists_items_of_deeper_steps_that_landed_already_once() -> N
     assert isinstance(first, Ask)
     later = run_of(steps, finish("a"), finish("b"), finish("x"), first.opens, answer("wave-1", "continue"))
 
-    assert first.opens == gates.wave(0, [(A, "one"), (B, "two"), (B, "two more")])
+    assert first.opens == gates.wave(0, [by_hand(A, "one"), by_hand(B, "two"), by_hand(B, "two more")])
     assert commands(later) == claims("c")
 
 
 def test_items_that_begin_alike_are_both_asked_about() -> None:
     steps = [step_of("a", manual=["check it twice"]), step_of("b", "a", manual=["x"]), step_of("c", "b")]
-    run = run_of(steps, finish("a"), gates.wave(0, [(A, "check it twice")]), answer("wave-1", "continue"), finish("b"))
+    run = run_of(
+        steps, finish("a"), gates.wave(0, [by_hand(A, "check it twice")]), answer("wave-1", "continue"), finish("b")
+    )
     edited = run_of(
         [replace(steps[0], manual=("check it",)), *steps[1:]],
         finish("a"),
-        gates.wave(0, [(A, "check it twice")]),
+        gates.wave(0, [by_hand(A, "check it twice")]),
         answer("wave-1", "continue"),
         finish("b"),
     )
 
-    assert commands(run) == [Ask(opens=gates.wave(1, [(B, "x")]))]
-    assert commands(edited) == [Ask(opens=gates.wave(1, [(A, "check it"), (B, "x")]))]
+    assert commands(run) == [Ask(opens=gates.wave(1, [by_hand(B, "x")]))]
+    assert commands(edited) == [Ask(opens=gates.wave(1, [by_hand(A, "check it"), by_hand(B, "x")]))]
 
 
 @pytest.mark.parametrize(("comment", "ending"), [("", ""), ("broken", ": broken")])
@@ -440,7 +442,7 @@ def test_a_wave_with_manual_items_holds_back_the_next_one_until_it_is_verified()
     passed = commands(run_of(steps, finish("a"), finish("c"), asked.opens, answer("wave-1", "continue")))
 
     assert early == claims("c")
-    assert asked.opens == gates.wave(0, [(A, "look")])
+    assert asked.opens == gates.wave(0, [by_hand(A, "look")])
     assert passed == claims("b")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.builders import step_of
+from tests.unit.builders import by_hand, step_of
 
 from drumline.core import gates
 from drumline.core.events import GateOpened
@@ -17,7 +17,7 @@ STEP = replace(step_of("a", title="Parser", manual=["looks right"]), text_digest
 ALL = [
     gates.proceed(STEP, [StepId("x"), StepId("y")]),
     gates.approval(STEP, 1),
-    gates.wave(0, [(STEP.id, "looks right")]),
+    gates.wave(0, [by_hand(STEP.id, "looks right")]),
     gates.claim(STEP, Marks()),
     gates.edit(STEP),
 ]
@@ -28,7 +28,7 @@ ALL = [
     [
         (ALL[0], "proceed-a", ("yes", "no")),
         (ALL[1], "approve-a", ("approve", "revise", "reject")),
-        (ALL[2], "wave-1", ("continue", "stop")),
+        (ALL[2], "wave-1", ("continue", "not-good", "stop")),
         (ALL[3], "claim-a", ("take", "leave")),
         (ALL[4], "edit-a.01234567", ("restart", "continue")),
     ],
@@ -71,7 +71,7 @@ def test_the_questions_name_what_has_to_be_known() -> None:
     assert "x, y" in proceed
     assert "Parser" in approval
     assert "looks right" in approval
-    assert "- a: looks right" in wave
+    assert "1. a (012345678): looks right" in wave
     assert "nobody named" in claim
     assert "plan/a.md" in edit
 
@@ -94,3 +94,20 @@ def test_further_attempts_are_further_questions() -> None:
 
 def test_waves_count_from_one() -> None:
     assert [gates.wave_id(depth) for depth in (0, 1, 41)] == ["wave-1", "wave-2", "wave-42"]
+
+
+def test_a_wave_takes_the_numbers_of_what_is_not_good() -> None:
+    wave = gates.wave(0, [by_hand("a", "one"), by_hand("b", "two")])
+
+    assert gates.read_items(wave, "not-good:2, 1") == (2, 1)
+    assert gates.read_reply(wave, "not-good:2", "why") == ("not-good", "why")
+    assert gates.read_items(wave, "continue") == ()
+    for wrong in ("not-good", "not-good:3", "not-good:x"):
+        with pytest.raises(InvalidInput, match="does not say which items"):
+            gates.check_reply(wave, wrong)
+    with pytest.raises(InvalidInput, match="needs a text that says what is wrong"):
+        gates.check_reply(wave, "not-good:1", " ")
+
+
+def test_where_there_is_one_item_its_number_goes_without_saying() -> None:
+    assert gates.read_items(gates.wave(0, [by_hand("a", "one")]), "not-good") == (1,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from tests.unit.builders import Scene, finish, gate_for, run_started, step_of
+from tests.unit.builders import Scene, by_hand, finish, gate_for, run_started, step_of
 
 from drumline.core import events as ev
 from drumline.core import gates
@@ -255,7 +255,7 @@ def test_a_wave_waits_for_all_its_steps() -> None:
 def test_a_wave_whose_items_were_asked_about_before_is_not_asked_about_again() -> None:
     steps = [step_of("a", manual=["one"]), step_of("b", manual=["two"]), step_of("c", "a", manual=["early"])]
     steps.append(step_of("d", "c"))
-    asked = gates.wave(0, [(A, "one"), (B, "two"), (StepId("c"), "early")])
+    asked = gates.wave(0, [by_hand(A, "one"), by_hand(B, "two"), by_hand(StepId("c"), "early")])
     run = run_of(steps, finish("a"), finish("c"), finish("b"), asked)
 
     assert find_due_wave(run, find_barrier(run)) is None
@@ -263,7 +263,7 @@ def test_a_wave_whose_items_were_asked_about_before_is_not_asked_about_again() -
 
 def test_an_open_wave_gate_keeps_deeper_steps_back_but_not_those_in_work_or_beside_it() -> None:
     steps = [*WAVES, step_of("x")]
-    asked = gates.wave(0, [(A, "look at a")])
+    asked = gates.wave(0, [by_hand(A, "look at a")])
     waiting = run_of(steps, finish("a"), asked)
     working = run_of(steps, finish("a"), ev.StepStarted(step=B), asked)
 

@@ -10,6 +10,7 @@ from tests.unit.builders import (
     STARTED,
     Scene,
     attempted,
+    by_hand,
     checked,
     finish,
     gate_for,
@@ -109,7 +110,7 @@ def test_a_parked_run_is_answered_first_and_merged_later() -> None:
 
 
 def test_items_passed_at_a_gate_need_no_more_verifying() -> None:
-    wave = gates.wave(0, [(StepId("step-1"), "stand on it")])
+    wave = gates.wave(0, [by_hand(StepId("step-1"), "stand on it")])
     passed = ev.GateAnswered(gate=GateId("wave-1"), choice="continue")
     scene = Scene(steps=STEPS, events=[finish("step-1"), wave, passed])
 

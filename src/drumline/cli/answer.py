@@ -41,6 +41,7 @@ def _complete(run: RunState, message: Message) -> Message:
     if gate is None or message.comment.strip() or not is_terminal():
         return message
     word = message.value.strip().casefold()
-    if (gate.opened.kind, word) != (GateKind.APPROVE, gates.REVISE) and word != gates.ADAPT:
+    needs = word == gates.ADAPT or word.partition(":")[0] == gates.NOT_GOOD
+    if (gate.opened.kind, word) != (GateKind.APPROVE, gates.REVISE) and not needs:
         return message
     return replace(message, comment=ask_comment(gate.opened, message.value))

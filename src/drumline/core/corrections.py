@@ -8,29 +8,66 @@ from __future__ import annotations
 
 from drumline.core.checklist import list_own
 from drumline.core.events import CorrectionPlanned
+from drumline.core.gateevents import GateAnswered, GateOpened, ManualItem
 from drumline.core.ids import StepId
 from drumline.core.needs import satisfied
-from drumline.core.plan import Step
+from drumline.core.plan import Correction, Step
 from drumline.core.state import RunState
-from drumline.core.words import QUICK, StepEnd
+from drumline.core.words import QUICK, PlanCause, StepEnd
 
 MOST_HEALS = 2
 """How many corrective steps a step gets before it stays blocked."""
 
 
-def name_correction(run: RunState, helps: StepId) -> StepId:
+def name_correction(run: RunState, helps: StepId, letter: str = "h") -> StepId:
     """The id of the next corrective step for a step: `3h`, then `3h2`, `3h3`."""
     taken = {*run.plan.by_id, *run.corrections, *run.removed}
-    number, name = 1, StepId(f"{helps}h")
+    number, name = 1, StepId(f"{helps}{letter}")
     while name in taken:
         number += 1
-        name = StepId(f"{helps}h{number}")
+        name = StepId(f"{helps}{letter}{number}")
     return name
 
 
 def count_corrections(run: RunState, helps: StepId) -> int:
-    """How many corrective steps were planned for a step so far."""
-    return sum(1 for planned in run.corrections.values() if planned.helps == helps)
+    """How many corrective steps were planned for a step that failed so far."""
+    same = (planned for planned in run.corrections.values() if planned.helps == helps)
+    return sum(1 for planned in same if planned.cause is not PlanCause.MANUAL)
+
+
+def send_back(run: RunState, asked: GateOpened, answered: GateAnswered) -> list[CorrectionPlanned]:
+    """The corrective steps for landed steps of which a person found something not good: one for each step."""
+    wrong: dict[StepId, list[ManualItem]] = {}
+    for number in answered.items:
+        item = asked.items[number - 1]
+        wrong.setdefault(item.step, []).append(item)
+    return [_send_back(run, step, items, answered) for step, items in wrong.items() if step in run.plan.by_id]
+
+
+def _send_back(run: RunState, step: StepId, items: list[ManualItem], answered: GateAnswered) -> CorrectionPlanned:
+    definition, commit = run.plan.by_id[step], items[0].commit
+    listed = "\n".join(f"- {item.text}" for item in items)
+    landed = f" as {commit}" if commit else ""
+    planned = run.corrections.get(step)
+    helps = planned.helps if planned is not None and planned.cause is PlanCause.MANUAL else step
+    correction = Correction(
+        id=name_correction(run, helps, "m"),
+        title=f"Put right what {step} landed",
+        what=f"{step} ({definition.title}) has landed{landed}. A person verified it by hand and says:\n\n"
+        f"{answered.comment}\n\nThis was not good:\n\n{listed}",
+        why=f"gate {answered.gate}: {answered.comment}",
+        files=definition.files,
+    )
+    return CorrectionPlanned(
+        correction=correction,
+        helps=helps,
+        cause=PlanCause.MANUAL,
+        origin=helps,
+        node="",
+        visit=0,
+        round=run.rounds.get(helps, 0),
+        items=tuple(item.text for item in items),
+    )
 
 
 def may_heal(step: Step, run: RunState, *, retries: int) -> bool:
@@ -107,7 +144,9 @@ def tell_tried(run: RunState, step: StepId) -> str:
     """The corrective steps of a step, and what became of each; empty if there was none."""
     told = []
     for name, planned in run.corrections.items():
-        if planned.helps == step and (finished := run.finished.get(name)) is not None:
+        if planned.cause is PlanCause.MANUAL or planned.helps != step:
+            continue
+        if (finished := run.finished.get(name)) is not None:
             told.append(f"{name} ({planned.correction.title}): {finished.reason or finished.state.value}")
     return "; ".join(told)
 

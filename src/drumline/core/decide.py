@@ -24,7 +24,7 @@ from drumline.core.needs import settled
 from drumline.core.plan import RUN_WALKS, Status, Step
 from drumline.core.schedule import Horizon, Obstacle, Surroundings, list_run_walks, obstacle, ready, side_by_side
 from drumline.core.state import RunState
-from drumline.core.waves import find_due_wave, find_stop, unasked_items
+from drumline.core.waves import count_waves, find_due_wave, find_stop, list_unasked
 from drumline.core.words import STUCK, GateKind, Hindrance, Mode, RunEnd, StepEnd
 
 UNFINISHED = "unfinished"
@@ -237,8 +237,7 @@ def _questions(run: RunState, around: Surroundings, horizon: Horizon) -> list[Co
     found: list[Command] = []
     level = find_due_wave(run, horizon.barrier)
     if level is not None:
-        items = [(step.id, item) for step in run.selected() for item in unasked_items(run, step)]
-        found.append(Ask(opens=gates.wave(level, items)))
+        found.append(Ask(opens=gates.wave(level, list_unasked(run), asked=count_waves(run, level))))
     for step in (*list_run_walks(run, around), *run.selected()):
         if settled(run, step.id) or step.id in around.claimed:
             found += _ask_to_redo(run, step, around)

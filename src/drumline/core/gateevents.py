@@ -10,10 +10,11 @@ from drumline.record import Record
 
 
 class ManualItem(Record):
-    """Something about a step that only a person can verify."""
+    """Something about a step that only a person can verify. `commit` is what the step landed."""
 
     step: StepId
     text: str
+    commit: Commit | None = None
 
 
 class Doubt(Record):
@@ -59,6 +60,7 @@ class GateOpened(Event):
 class GateAnswered(Event):
     """The first answer to a gate; later ones are refused by the inbox.
 
+    `items` are the numbers, from 1, of the gate's items that are not good.
     `spent` is what the run had spent by then, if the gate is about its money: it may have gone on meanwhile.
     """
 
@@ -68,3 +70,4 @@ class GateAnswered(Event):
     by: str = ""
     channel: str = ""
     spent: float | None = None
+    items: tuple[int, ...] = ()

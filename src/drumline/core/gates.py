@@ -19,6 +19,7 @@ from drumline.errors import InvalidInput
 YES, NO = "yes", "no"
 APPROVE, REVISE, REJECT = "approve", "revise", "reject"
 CONTINUE, STOP = "continue", "stop"
+NOT_GOOD = "not-good"
 TAKE, LEAVE = "take", "leave"
 RESTART = "restart"
 AGAIN, KEEP = "again", "keep"
@@ -28,6 +29,8 @@ ALLOW, UNDO = "allow", "undo"
 ALREADY_DONE, RETRY, SKIP = "already-done", "retry", "skip"
 ADAPT, GO_ON = "adapt", "proceed"
 PASSED = "passed its checks"
+SHORT = 9
+"""Digits of a commit that a question names."""
 MOST_DOUBTS = 20
 """How many steps the question names whether they are accepted; the gate has all of them."""
 TYPO = 0.75
@@ -41,6 +44,8 @@ def name_gate(kind: GateKind, step: StepId, asked: int) -> GateId:
 
 def read_reply(opened: GateOpened, text: str, comment: str) -> tuple[str, str]:
     """The choice and the comment that an answer comes to: at an approval, any text of one's own is a revision."""
+    if read_items(opened, text):
+        return NOT_GOOD, comment
     if opened.kind is not GateKind.APPROVE:
         return text, comment
     word = text.strip().casefold()
@@ -56,6 +61,10 @@ def check_reply(opened: GateOpened, text: str, comment: str | None = None) -> No
     """
     if opened.kind is GateKind.APPROVE:
         _check_revision(opened, text, comment)
+    elif read_items(opened, text):
+        if comment is not None and not comment.strip():
+            message = f"{NOT_GOOD!r} at gate {opened.gate!r} needs a text that says what is wrong"
+            raise InvalidInput(message, hint=f"drumline answer {quote(opened.gate)} {quote(text)} --comment TEXT")
     elif opened.free:
         said = text or opened.default
         if not said.strip() and (opened.kind is GateKind.QUESTION or (opened.rule and not said)):
@@ -199,21 +208,44 @@ def tell_doubt(doubt: Doubt) -> str:
     return f"{doubt.step}: {doubt.level.value}{why}{by}"
 
 
-def wave_id(depth: int) -> GateId:
-    """One question per wave; waves count from 1."""
-    return GateId(f"wave-{depth + 1}")
+def wave_id(depth: int, asked: int = 0) -> GateId:
+    """One question per wave, and another if something was sent back; waves count from 1."""
+    return GateId(f"wave-{depth + 1}" if asked == 0 else f"wave-{depth + 1}.{asked + 1}")
 
 
-def wave(depth: int, manual: Sequence[tuple[StepId, str]]) -> GateOpened:
+def wave(depth: int, manual: Sequence[ManualItem], *, asked: int = 0) -> GateOpened:
     """Critical autonomy: after a depth of the plan that left items only a person can verify."""
-    items = "".join(f"\n  - {step}: {item}" for step, item in manual)
+    items = "".join(f"\n  {number}. {_tell_item(item)}" for number, item in enumerate(manual, 1))
+    which = f"{NOT_GOOD}:NUMBER" if len(manual) > 1 else NOT_GOOD
     return GateOpened(
-        gate=wave_id(depth),
+        gate=wave_id(depth, asked),
         kind=GateKind.WAVE,
-        question=f"Wave {depth + 1} has landed. Please verify by hand, then go on:{items}",
-        options=(CONTINUE, STOP),
-        items=tuple(ManualItem(step=step, text=item) for step, item in manual),
+        question=f"Wave {depth + 1} has landed. Please verify by hand, then go on:{items}\n"
+        f"({which} with a comment sends the step back)",
+        options=(CONTINUE, NOT_GOOD, STOP),
+        items=tuple(manual),
     )
+
+
+def _tell_item(item: ManualItem) -> str:
+    return f"{item.step}{f' ({item.commit[:SHORT]})' if item.commit else ''}: {item.text}"
+
+
+def read_items(opened: GateOpened, text: str) -> tuple[int, ...]:
+    """The numbers of the items that an answer calls not good: `not-good:1,3`, or `not-good` where there is one."""
+    word, _, numbers = text.strip().casefold().partition(":")
+    if word != NOT_GOOD or opened.kind is not GateKind.WAVE:
+        return ()
+    if not numbers and len(opened.items) == 1:
+        return (1,)
+    found = [part.strip() for part in numbers.split(",")]
+    if not all(part.isdecimal() and 1 <= int(part) <= len(opened.items) for part in found):
+        raise InvalidInput(
+            f"{text!r} does not say which items of gate {opened.gate!r} are not good "
+            f"(legal: {NOT_GOOD}:NUMBER, with numbers from 1 to {len(opened.items)}, parted by commas)",
+            hint=f"drumline answer {quote(opened.gate)} {NOT_GOOD}:1 --comment TEXT",
+        )
+    return tuple(dict.fromkeys(int(part) for part in found))
 
 
 def claim_id(step: StepId) -> GateId:

@@ -12,6 +12,7 @@ from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Status, Step, wait_for
 from drumline.core.schedule import assignee, was_waiting
 from drumline.core.state import RunState
+from drumline.core.waves import list_verified
 from drumline.core.words import StepEnd
 from drumline.record import Record
 
@@ -38,6 +39,7 @@ def wanted(run: RunState, step: Step, found: Marks, *, claimed_at: str) -> Wante
     finished = run.finished.get(step.id)
     if finished is not None:
         ticked = tuple(c.line for c in step.checks if c.line) if finished.state is StepEnd.DONE else ()
+        ticked += _list_verified(run, step)
         return Wanted(marks=Marks(status=_FINAL[finished.state], reason=_one_line(finished.reason)), ticked=ticked)
     if step.id in run.working:
         return Wanted(marks=_in_work(run, step.id, claimed_at=claimed_at))
@@ -45,6 +47,14 @@ def wanted(run: RunState, step: Step, found: Marks, *, claimed_at: str) -> Wante
     if ours and step.id not in run.declared and not claimed_at:
         return Wanted(marks=Marks(status=Status.READY))
     return None
+
+
+def _list_verified(run: RunState, step: Step) -> tuple[int, ...]:
+    """The lines of the boxes that a person has verified."""
+    if not step.manual_lines:
+        return ()
+    good = list_verified(run, step.id)
+    return tuple(line for line, text in zip(step.manual_lines, step.manual, strict=True) if text in good)
 
 
 def outstanding(run: RunState, step: Step, want: Wanted | None) -> bool:

@@ -11,7 +11,7 @@ from drumline.core import gates
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Status, Step
 from drumline.core.state import RunState
-from drumline.core.words import PASSING, StepEnd
+from drumline.core.words import PASSING, PlanCause, StepEnd
 
 STUCK = frozenset({Status.CLAIMED, Status.BLOCKED, Status.FAILED})
 """What the plan says of a step that somebody has begun and not finished."""
@@ -43,9 +43,10 @@ def unmet(run: RunState, step: Step, *, cleared: AbstractSet[StepId] | None = No
     `cleared` is what `find_cleared` finds, if that is known.
     """
     if not step.ordered:
-        return [need for need in step.needs if not satisfied(run, need)]
+        sent = [name for need in step.needs for name in list_sent_back(run, need)]
+        return [*(need for need in step.needs if not satisfied(run, need)), *sent]
     clear = find_cleared(run) if cleared is None else cleared
-    found: dict[StepId, None] = {}
+    found: dict[StepId, None] = dict.fromkeys(name for need in step.needs for name in list_sent_back(run, need))
     seen = set(step.needs)
     waiting = list(reversed(step.needs))
     while waiting:
@@ -59,6 +60,15 @@ def unmet(run: RunState, step: Step, *, cleared: AbstractSet[StepId] | None = No
         seen.update(further)
         waiting += reversed(further)
     return list(found)
+
+
+def list_sent_back(run: RunState, need: StepId) -> list[StepId]:
+    """The corrective steps of a landed step that a person sent back, until they are done: who needs it waits."""
+    return [
+        name
+        for name, planned in run.corrections.items()
+        if planned.helps == need and planned.cause is PlanCause.MANUAL and not satisfied(run, name)
+    ]
 
 
 def find_cleared(run: RunState) -> frozenset[StepId]:

@@ -88,6 +88,7 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     in the plan: it then waits for everything before it, also across needs that are met. `text` is what to do, for a
     step that has no file. `flow` is the flow that it walks; empty for the shipped one. `require` is the level that it
     must reach; empty for that of its run. `tests` says that tests are part of it: at least one is added or changed.
+    `manual_lines` are those of the boxes of `manual`, where the format has boxes for them.
     """
 
     id: StepId
@@ -113,6 +114,7 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     flow: str = ""
     require: str = ""
     tests: bool = False
+    manual_lines: tuple[int, ...] = ()
 
 
 RUN_WALKS: Mapping[StepId, Step] = MappingProxyType(

@@ -72,7 +72,8 @@ class CorrectionPlanned(Event):
     """Intent: a corrective step is written into the plan's files, for a step that waits for it from then on.
 
     The walk of `origin` asks for it, in a visit of `node`; `round` is that of the step that it `helps`, whose last work
-    is kept under the ref `kept`. `PlanChanged` follows once it is written, `CorrectionRefused` if it cannot be.
+    is kept under the ref `kept`. `items` are what a person has to verify about it once more. `PlanChanged` follows once
+    it is written, `CorrectionRefused` if it cannot be.
     """
 
     correction: Correction
@@ -84,6 +85,7 @@ class CorrectionPlanned(Event):
     scope: str = ""
     round: int = 0
     kept: str = ""
+    items: tuple[str, ...] = ()
 
 
 class CorrectionRefused(Event):

@@ -74,7 +74,9 @@ def survey(state: RunState, depth: dict[StepId, int] | None = None) -> None:
     """Work out once what scheduling asks about the plan at every decision; `depth` if that is known already."""
     state.depth = depths(state.plan.steps) if depth is None else depth
     state.has_loners = any(step.alone for step in state.plan.steps)
-    state.manual_waves = tuple(sorted({state.depth.get(step.id, 0) for step in state.selected() if step.manual}))
+    manual = {name for name, planned in state.corrections.items() if planned.items}
+    by_hand = [step.id for step in state.selected() if step.manual or step.id in manual]
+    state.manual_waves = tuple(sorted({state.depth.get(step, 0) for step in by_hand}))
 
 
 def _flow_pinned(state: RunState, event: ev.FlowPinned) -> None:

@@ -21,7 +21,7 @@ from drumline.core.plan import RUN_WALKS, Marks, Status, Step, wait_for
 from drumline.core.runwalks import find_unready, is_cleared, list_open
 from drumline.core.state import RunState
 from drumline.core.trust import Brought
-from drumline.core.waves import find_barrier
+from drumline.core.waves import find_barrier, find_open_wave
 from drumline.core.words import GateKind, Hindrance, Mode
 from drumline.record import Record, field
 
@@ -243,8 +243,8 @@ def _wave_obstacle(run: RunState, step: Step, horizon: Horizon) -> Obstacle | No
     level = None if step.id in run.working else horizon.barrier
     if level is None or level >= run.depth.get(step.id, 0):
         return None
-    if gates.wave_id(level) in run.unanswered:
-        return _waits_for(gates.wave_id(level))
+    if (gate := find_open_wave(run, level)) is not None:
+        return _waits_for(gate)
     return Obstacle(kind=Hindrance.WAVE, text=f"waits for the end of wave {level + 1}, which a person has to verify")
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from drumline.core import gates
-from drumline.core.ids import StepId
+from drumline.core.gateevents import ManualItem
+from drumline.core.ids import Commit, GateId, StepId
 from drumline.core.needs import satisfied, settled
 from drumline.core.plan import Step
 from drumline.core.state import Gate, RunState
@@ -14,8 +15,19 @@ def find_barrier(run: RunState) -> int | None:
     """In critical autonomy, the first wave with items a person has still to verify: deeper steps wait for it."""
     if run.begun.autonomy != "critical" or not run.manual_waves:
         return None
-    waiting = (level for level in run.manual_waves if run.answer(gates.wave_id(level)) is None)
-    return next((level for level in waiting if _asks_for_hands(run, level)), None)
+    return next((level for level in run.manual_waves if _asks_for_hands(run, level)), None)
+
+
+def find_open_wave(run: RunState, level: int) -> GateId | None:
+    """The question about a wave that is not answered yet."""
+    first = gates.wave_id(level)
+    return next((gate for gate in run.unanswered if gate == first or gate.startswith(f"{first}.")), None)
+
+
+def count_waves(run: RunState, level: int) -> int:
+    """How many questions about a wave were asked."""
+    first = gates.wave_id(level)
+    return sum(1 for gate in run.gates if gate == first or gate.startswith(f"{first}."))
 
 
 def find_stop(run: RunState) -> Gate | None:
@@ -30,12 +42,13 @@ def list_remarks(run: RunState) -> list[str]:
     waves = [
         gate.answer for gate in run.gates.values() if gate.opened.kind is GateKind.WAVE and gate.answer is not None
     ]
-    return [answer.comment for answer in waves if answer.choice == gates.CONTINUE and answer.comment.strip()]
+    going_on = (gates.CONTINUE, gates.NOT_GOOD)
+    return [answer.comment for answer in waves if answer.choice in going_on and answer.comment.strip()]
 
 
 def find_due_wave(run: RunState, level: int | None) -> int | None:
     """The depth whose gate has to be asked now, if it is that of the barrier: nothing of that wave can go on."""
-    if level is None or gates.wave_id(level) in run.gates:
+    if level is None or find_open_wave(run, level) is not None:
         return None
     lost = hopeless(run)
     over = all(settled(run, step.id) or step.id in lost for step in _wave(run, level))
@@ -54,8 +67,10 @@ def hopeless(run: RunState) -> set[StepId]:
 
 def _asks_for_hands(run: RunState, level: int) -> bool:
     """Whether some step of the wave has manual items and was done by this run, or still can be."""
-    manual = [step for step in _wave(run, level) if step.manual]
-    if gates.wave_id(level) in run.unanswered or any(unasked_items(run, step) for step in manual):
+    manual = [step for step in _wave(run, level) if has_items(run, step)]
+    if run.answer(gates.wave_id(level)) is not None:  # only what was sent back since is asked about once more
+        manual = [step for step in manual if step.id in run.corrections]
+    if find_open_wave(run, level) is not None or any(unasked_items(run, step) for step in manual):
         return True
     left = [step.id for step in manual if not settled(run, step.id)]
     return bool(left) and bool(set(left) - hopeless(run))
@@ -65,13 +80,54 @@ def _wave(run: RunState, level: int) -> list[Step]:
     return [step for step in run.selected() if run.depth.get(step.id, 0) == level]
 
 
+def has_items(run: RunState, step: Step) -> bool:
+    """Whether a step has something that only a person can verify."""
+    return bool(step.manual) or (step.id in run.corrections and bool(run.corrections[step.id].items))
+
+
 def manual_items(run: RunState, step: Step) -> tuple[str, ...]:
     """Items of a step that only a person can verify, if this run did the step."""
-    finished = run.finished.get(step.id)
-    return step.manual if finished and finished.state is StepEnd.DONE else ()
+    finished, planned = run.finished.get(step.id), run.corrections.get(step.id)
+    if finished is None or finished.state is not StepEnd.DONE:
+        return ()
+    return (*step.manual, *(planned.items if planned else ()))
 
 
 def unasked_items(run: RunState, step: Step) -> list[str]:
     """Manual items of a step that no wave gate has asked about yet."""
     asked = {item.text for gate in run.gates.values() for item in gate.opened.items if item.step == step.id}
     return [item for item in manual_items(run, step) if item not in asked]
+
+
+def list_unasked(run: RunState) -> list[ManualItem]:
+    """What a person has to verify now, with the commit that has it."""
+    return [
+        ManualItem(step=step.id, text=text, commit=_find_commit(run, step.id))
+        for step in run.selected()
+        for text in unasked_items(run, step)
+    ]
+
+
+def list_verified(run: RunState, step: StepId) -> set[str]:
+    """The items of a step that a person called good."""
+    answered = [gate for gate in run.gates.values() if gate.opened.items and gate.answer is not None]
+    return {
+        item.text
+        for gate in answered
+        for number, item in enumerate(gate.opened.items, 1)
+        if gate.answer is not None and gate.answer.choice in (gates.CONTINUE, gates.NOT_GOOD)
+        if number not in gate.answer.items and step in _stand_for(run, item.step)
+    }
+
+
+def _stand_for(run: RunState, step: StepId) -> tuple[StepId, ...]:
+    """The step, and the one that it puts right: an item that is good now is good there."""
+    planned = run.corrections.get(step)
+    return (step, planned.helps) if planned is not None and planned.items else (step,)
+
+
+def _find_commit(run: RunState, step: StepId) -> Commit | None:
+    """What a step landed, or the corrective step that did its work."""
+    finished = run.finished.get(step)
+    by = run.finished.get(finished.landed_by) if finished and finished.landed_by else finished
+    return by.commit if by else None

@@ -6,8 +6,9 @@ from collections.abc import Collection
 
 from drumline.core import events as ev
 from drumline.core import gates
+from drumline.core.corrections import send_back
 from drumline.core.decide import is_hindered
-from drumline.core.gates import check_reply, read_reply
+from drumline.core.gates import check_reply, read_items, read_reply
 from drumline.core.ids import FLOW, GateId, StepId
 from drumline.core.needs import settled
 from drumline.core.plan import RUN_WALKS
@@ -28,7 +29,7 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
     match message.kind:
         case "answer":
             answered = take_answer(run, message)
-            return [answered, *_reopen(run, answered)] if answered else []
+            return [answered, *_follow(run, answered)] if answered else []
         case "cancel":
             return [] if run.cancel or run.ended else [ev.CancelRequested(by=message.by, reason=message.comment)]
         case "pause":
@@ -49,6 +50,11 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return [ev.StepFinished(step=step, state=StepEnd.SKIPPED, reason=message.comment)]
         case _:
             return []
+
+
+def _follow(run: RunState, answered: ev.GateAnswered) -> list[ev.Event]:
+    """What an answer leads to at once: another round of a blocked step, or a landed one that is sent back."""
+    return [*_reopen(run, answered), *send_back(run, run.gates[answered.gate].opened, answered)]
 
 
 def _reopen(run: RunState, answered: ev.GateAnswered) -> list[ev.Event]:
@@ -86,6 +92,7 @@ def take_answer(run: RunState, message: Message) -> ev.GateAnswered | None:
         return None
     choice, comment = read_reply(opened, message.value, message.comment)
     answered = ev.GateAnswered(gate=gate, choice=choice, comment=comment, by=message.by, channel=message.channel)
+    answered = replace(answered, items=read_items(opened, message.value))
     return replace(answered, spent=sum_run(run).get(COST, 0.0)) if opened.kind is GateKind.BUDGET else answered
 
 

@@ -17,7 +17,7 @@ from drumline.core.proof import Require
 from drumline.core.roles import Role, find_role
 from drumline.core.validation import normal_path
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
-from drumline.planfiles.markdown import BUCKETS, Body, Bucket, read_body
+from drumline.planfiles.markdown import BUCKETS, Body, Bucket, Item, read_body
 from drumline.planfiles.source import digest
 from drumline.record import Record, replace
 
@@ -175,8 +175,18 @@ def iso_time(text: str) -> str:
 
 def manual_items(body: Body) -> tuple[str, ...]:
     """What a person has to verify; an item that says that there is nothing is none."""
-    items = (item.text for item in body.items if item.bucket is Bucket.MANUAL)
-    return tuple(text for text in items if not _NO_ITEM.fullmatch(text.strip(" *_`.")))
+    return tuple(item.text for item in _list_manual(body))
+
+
+def manual_lines(body: Body) -> tuple[int, ...]:
+    """The lines of these items, if each of them has a box."""
+    lines = tuple(item.line for item in _list_manual(body))
+    return lines if all(line in body.boxes for line in lines) else ()
+
+
+def _list_manual(body: Body) -> list[Item]:
+    items = (item for item in body.items if item.bucket is Bucket.MANUAL)
+    return [item for item in items if not _NO_ITEM.fullmatch(item.text.strip(" *_`."))]
 
 
 def parse_step(text: str, path: str) -> StepFile:
@@ -241,6 +251,7 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         checks=(*_add_listed(checks, fields.texts("checks"), fields.texts("red_first")), *fields.kinds("step")),
         not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         manual=manual_items(body),
+        manual_lines=manual_lines(body),
         tier=fields.text("tier").strip() or (role.tier if role else "standard"),
         agent=fields.text("agent"),
         review=fields.text("review"),

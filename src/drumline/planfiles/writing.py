@@ -17,6 +17,8 @@ from drumline.planfiles.stepfile import (
     ENGINE_KEYS,
     NATIVE,
     Form,
+    manual_items,
+    manual_lines,
     neutral_digest,
     parse_marks,
     replace_spans,
@@ -27,7 +29,8 @@ Span = tuple[int, int, str]
 
 
 def set_marks(text: str, step: Step, marks: Marks, ticked: Sequence[int] = (), *, form: Form = NATIVE) -> str:
-    """The file's text with these marks and with the boxes of the checks that `step` has at the given lines ticked.
+    """The file's text with these marks and with the boxes of the checks and manual items that `step` has at the
+    given lines ticked.
 
     Raises InvalidInput if the text cannot be read, or if its frontmatter is written in a way that cannot carry
     the marks; the result always reads back as asked.
@@ -99,6 +102,8 @@ def _box_spans(text: str, front: Frontmatter, body: Body, *, step: Step, ticked:
         lines = {then.line: here.line for then, here in zip(known, now, strict=False)}
     else:
         lines = match_checks(step.checks, now)
+    here = dict(zip(manual_items(body), manual_lines(body), strict=False))
+    lines |= {line: here[item] for line, item in zip(step.manual_lines, step.manual, strict=False) if item in here}
     for line in dict.fromkeys(ticked):
         box = body.boxes.get(lines.get(line, 0))
         if box is not None and text[box] == " ":

@@ -65,7 +65,9 @@ class FakePlanFiles:
         step_id = self._step(step.id).id
         if unless is not None and self._marks[step_id] not in (unless, marks):
             return ""
-        boxes = self.ticked[step_id] | ({check.line for check in step.checks if check.line} & set(ticked))
+        boxes = self.ticked[step_id] | (
+            {*step.manual_lines, *(check.line for check in step.checks if check.line)} & set(ticked)
+        )
         if (marks, boxes) != (self._marks[step_id], self.ticked[step_id]):
             self._marks[step_id], self.ticked[step_id] = marks, boxes
             self.writes += 1

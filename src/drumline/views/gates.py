@@ -73,7 +73,10 @@ def gate_json(snapshot: RunSnapshot, gate: Gate) -> dict[str, object]:
 
 def _list_items(opened: GateOpened) -> list[dict[str, object]]:
     """What the question is about, for programs: things to verify by hand, or steps to accept."""
-    by_hand: list[dict[str, object]] = [{"step": item.step, "text": item.text} for item in opened.items]
+    by_hand: list[dict[str, object]] = [
+        {"number": number, "step": item.step, "text": item.text, "commit": item.commit}
+        for number, item in enumerate(opened.items, 1)
+    ]
     return by_hand + [
         {"step": doubt.step, "level": doubt.level.value, "why": [reason.value for reason in doubt.why]}
         for doubt in opened.doubts

@@ -35,7 +35,7 @@ from drumline.core.steprules import (
 )
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
-from drumline.core.words import GateKind, StepEnd, WalkEnd
+from drumline.core.words import GateKind, PlanCause, StepEnd, WalkEnd
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.closing import Recover, close_open, restore_workspace
 from drumline.engine.figures import add_figures
@@ -279,7 +279,8 @@ class StepFlowWalk(FlowWalk):
         """The question about a step that is blocked; of a corrective one, the step that it helps is asked about."""
         node = self._stack.root.chart.nodes[ended.node]
         kind = node.asks if isinstance(node, EndNode) and ended.status is WalkEnd.BLOCKED else ""
-        if not kind or self.step in self.run.corrections or not self.work.orders.lands:
+        planned = self.run.corrections.get(self.step)
+        if not kind or not self.work.orders.lands or (planned and planned.cause is not PlanCause.MANUAL):
             return None
         before, current = self.run.count_asked(kind, self.step), self.run.rounds.get(self.step, 0)
         return gates.stuck(GateKind(kind), self.work.orders.step, current, asked=before, reason=reason[:MOST_MESSAGE])
