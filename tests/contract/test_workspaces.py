@@ -279,6 +279,10 @@ def test_a_snapshot_sees_new_changed_and_deleted_files_but_not_ignored_ones(benc
         tree = await spaces.snapshot(A, base=bench.base)
 
         assert sorted(await spaces.changed(bench.base, tree)) == ["a.txt", "dir/b.txt", "new"]
+        counted = await spaces.count_lines(bench.base, tree)
+        assert sorted(counted) == ["a.txt", "dir/b.txt", "new"]
+        assert counted["new"] == (1, 0)
+        assert counted["dir/b.txt"] == (0, 1)
 
     run(body)
 

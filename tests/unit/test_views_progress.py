@@ -24,7 +24,7 @@ from tests.unit.builders import (
 from drumline.core import events as ev
 from drumline.core.ids import GateId, StepId
 from drumline.core.plan import Marks, Status
-from drumline.core.words import Mode, RunEnd
+from drumline.core.words import Mode, PlanCause, RunEnd
 from drumline.views.progress import Progress
 from drumline.views.told import Line
 
@@ -230,3 +230,18 @@ def test_all_data_is_json() -> None:
 
     for line in lines:
         assert json.loads(json.dumps(line.data)) == line.data
+
+
+def test_a_step_that_is_added_is_told_with_the_new_total() -> None:
+    added = step_of("step-1h", title="Lay it otherwise")
+    changed = ev.PlanChanged(
+        changed=(added, STEPS[0]),
+        cause=PlanCause.HEAL,
+        origin=StepId("step-1"),
+        order=(added.id, *(s.id for s in STEPS)),
+    )
+
+    line = tell(changed)[-1]
+
+    assert line.text == "step-1 adds to the plan (heal): step-1h, 3 steps now"
+    assert (line.data["added"], line.data["after"], line.data["total"]) == (["step-1h"], "step-1", 3)

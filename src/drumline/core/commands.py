@@ -42,7 +42,8 @@ class Attempt(Command):
     """Ask the agent, after waiting `delay` seconds.
 
     `session` is the one to go on with, `budget` how many dollars are left. `answers` are what a person said to the
-    questions asked so far, `complaint` what is wrong with the work where no check says so.
+    questions asked so far, `complaint` what is wrong with the work where no check says so; `revises` says that
+    a person asks for a change of work that passes.
     """
 
     node: str
@@ -57,6 +58,7 @@ class Attempt(Command):
     scope: str = ""
     visit: int = 0
     complaint: str = ""
+    revises: bool = False
 
 
 class RunCheck(Command):

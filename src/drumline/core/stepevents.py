@@ -75,6 +75,7 @@ class AttemptStarted(Event):
     `session` is the one it goes on with, `new_session` the id chosen for a new one, `budget` the dollars it was given.
     With `relayed` the visit decides who is asked and counts what that costs, else the step does. `complaint` is what is
     wrong with the work before it, where no check says so. Who only `reads` changes nothing: what was judged stays so.
+    One that `revises` work as a person asks has fresh budgets.
     """
 
     node: str
@@ -91,6 +92,7 @@ class AttemptStarted(Event):
     scope: str = ""
     visit: int = 0
     reads: bool = False
+    revises: bool = False
 
 
 class SessionOpened(Event):

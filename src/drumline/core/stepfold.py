@@ -72,8 +72,13 @@ def _rechecked(state: StepState, event: ev.StepRechecked, _: Phase) -> None:
 def _begin_round(state: StepState, number: int) -> None:
     """Budgets are fresh; figures go on."""
     state.round = number
+    _refresh(state)
+    state.kills = 0
+
+
+def _refresh(state: StepState) -> None:
     state.fixes_before = state.all_fixes
-    state.fixes = state.waits = state.crashes = state.rests = state.kills = state.integrations = 0
+    state.fixes = state.waits = state.crashes = state.rests = state.integrations = 0
     state.warned = False
 
 
@@ -105,6 +110,8 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
         return
     if before is Phase.WORKED:
         _spend(state, event.complaint)
+    if event.revises:
+        _refresh(state)
     if not event.relayed:
         state.begin(event.agent)
     state.asked = event

@@ -102,10 +102,14 @@ def _is_fix(orders: Orders, state: StepState, run: RunState) -> bool:
     """Whether the next attempt is about what checks or a person found wrong with the last."""
     if state.phase is not Phase.WORKED:
         return False
-    asked = find_approval(orders, state, run)
-    revised = asked is not None and asked.answer is not None and asked.answer.choice == gates.REVISE
     wrong = bool(state.faults()) or bool(tell_foul(state.judged)) or is_untested(orders, state)
-    return (wrong and state.find_clash() is None) or revised
+    return (wrong and state.find_clash() is None) or _is_revised(orders, state, run)
+
+
+def _is_revised(orders: Orders, state: StepState, run: RunState) -> bool:
+    """Whether a person asks for a change of this very work."""
+    asked = find_approval(orders, state, run) if state.phase is Phase.WORKED else None
+    return asked is not None and asked.answer is not None and asked.answer.choice == gates.REVISE
 
 
 def judge_work(orders: Orders, state: StepState, run: RunState) -> Judging:
@@ -263,17 +267,18 @@ def recover(state: StepState, driver: DriverId) -> list[Event]:
 
 
 def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 0.0, fixing: bool = False) -> Attempt:
-    chosen = choose(orders.agents, state)
+    chosen, revises = choose(orders.agents, state), _is_revised(orders, state, run)
     return Attempt(
         node=NODE,
         attempt=state.attempts + 1,
-        tier=raise_tier(chosen.tier, fix=state.fixes + fixing),
+        tier=raise_tier(chosen.tier, fix=0 if revises else state.fixes + fixing),
         agent=chosen.name,
         delay=delay,
         comment=_wish(run, orders.step),
         session=state.session if chosen.name == state.agent else "",
         answers=_answers(run, orders.step),
         complaint=UNTESTED if fixing and not state.faults() and is_untested(orders, state) else "",
+        revises=revises,
     )
 
 

@@ -17,7 +17,7 @@ from drumline.core.mutants import Mutation
 from drumline.core.orders import Orders
 from drumline.core.plan import Step
 from drumline.core.products import is_productless
-from drumline.core.proof import Colour, Facts, settle
+from drumline.core.proof import Colour, Facts, Proof, settle
 from drumline.core.roles import only_reads
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
@@ -69,6 +69,12 @@ async def write_end(
         mutants=state.mutants or Mutation(),
         failing=() if landed else tuple(ended.command for ended in state.faults()),
     )
+
+
+def foresee(state: StepState, orders: Orders, run: RunState) -> Proof:
+    """How much would be known about the step if its work landed as it is."""
+    facts = _gather(state, orders, run, unchanged=state.tree == state.ready)
+    return settle(replace(facts, same_tree=True))
 
 
 def write_closed(command: cmd.Close, run: RunState) -> ev.StepFinished:

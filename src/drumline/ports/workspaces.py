@@ -138,6 +138,10 @@ class Workspaces(Protocol):
         """Keep a tree by ref, so that no work is ever only in a workspace."""
         ...
 
+    async def count_lines(self, base: Commit, tree: Tree) -> Mapping[str, tuple[int, int] | None]:
+        """Paths that differ between a commit and a tree, each with the lines added and removed; None for binaries."""
+        ...
+
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
         """Paths that differ between a commit and a tree, each with `created`, `modified` or `deleted`.
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from difflib import unified_diff
 from pathlib import Path
 
 Files = Mapping[str, bytes]
@@ -39,3 +40,22 @@ def clear_way(top: Path, file: Path) -> None:
 def digest_value(kind: str, value: Sequence[object]) -> str:
     """An id like git's for a value of a kind."""
     return hashlib.sha1(json.dumps([kind, value]).encode(), usedforsecurity=False).hexdigest()
+
+
+def count_lines(before: Files, after: Files) -> dict[str, tuple[int, int] | None]:
+    """The paths that differ, each with the lines that were added and removed; None for what is not text."""
+    found: dict[str, tuple[int, int] | None] = {}
+    for path in sorted({*before, *after}):
+        old, new = before.get(path, b""), after.get(path, b"")
+        if old == new and (path in before) == (path in after):
+            continue
+        if b"\0" in old + new:
+            found[path] = None
+            continue
+        marks = [line[:1] for line in list(unified_diff(_split(old), _split(new), n=0))[2:]]
+        found[path] = (marks.count("+"), marks.count("-"))
+    return found
+
+
+def _split(content: bytes) -> list[str]:
+    return content.decode("utf-8", "surrogateescape").splitlines(keepends=True)

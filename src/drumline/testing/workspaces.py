@@ -18,7 +18,7 @@ from drumline.core.leftovers import find_droppings
 from drumline.core.products import is_tool_folder
 from drumline.ports.workspaces import Landing, Merge
 from drumline.record import Record
-from drumline.testing.trees import MARKER, Files, clear_way, digest_value, merge_files
+from drumline.testing.trees import MARKER, Files, clear_way, count_lines, digest_value, merge_files
 
 
 class _Record(Record):
@@ -197,6 +197,10 @@ class FakeWorkspaces:
         commit = self._add(_Record(parent=base, tree=tree, message=f"Kept: {label}", step=NO_STEP))
         self.kept[step, label] = commit
         return commit
+
+    async def count_lines(self, base: Commit, tree: Tree) -> Mapping[str, tuple[int, int] | None]:
+        """Paths that differ between a commit and a tree, each with the lines added and removed."""
+        return count_lines(self._trees[self._commits[base].tree], self._trees[tree])
 
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
         """Paths that differ between a commit and a tree, each with what happened to it."""

@@ -8,18 +8,24 @@ from drumline.views.cells import flatten, name_some
 from drumline.views.told import LONGEST_NOTICE, Told
 
 
-def tell_change(event: PlanChanged) -> Told:
-    """That the plan is another one: a person edited it, or a walk asked for a further step."""
+def tell_change(event: PlanChanged, total: int) -> Told:
+    """That the plan is another one: a person edited it, or a walk asked for a further step; `total` are its steps."""
     changed = [step.id for step in event.changed]
     data: dict[str, object] = {"changed": changed, "removed": list(event.removed), "cause": event.cause}
     if event.cause is not PlanCause.EDIT:
-        text = f"{event.origin} adds to the plan ({event.cause}): {name_some(changed[:1])}"
-        return Told(event="plan_changed", text=text, data={**data, "origin": event.origin})
+        added = changed[:1]
+        text = f"{event.origin} adds to the plan ({event.cause}): {name_some(added)}, {total:,} steps now"
+        return Told(
+            event="plan_changed",
+            text=text,
+            data={**data, "origin": event.origin, "added": added, "after": event.origin, "total": total},
+        )
     words = [f"changed {name_some(changed)}"] if changed else []
     words += [f"removed {name_some(event.removed)}"] if event.removed else []
     words += ["what it says as a whole"] if event.preamble is not None else []
     words += ["its pre-flight commands"] if event.preflight is not None else []
-    return Told(event="plan_changed", text=f"the plan was edited: {'; '.join(words) or 'order only'}", data=data)
+    text = f"the plan was edited: {'; '.join(words) or 'order only'}"
+    return Told(event="plan_changed", text=text, data={**data, "total": total})
 
 
 def tell_refusal(event: CorrectionRefused) -> Told:

@@ -363,7 +363,7 @@ _TELL: Mapping[type[ev.Event], Callable[[_Scene, Any], Told | None]] = MappingPr
         ev.PlanPinned: _pinned,
         ev.ConfigRepinned: _repinned,
         ev.StepsDeclared: _declared,
-        ev.PlanChanged: lambda scene, event: tell_change(event),
+        ev.PlanChanged: lambda scene, event: tell_change(event, scene.settle([])[1]),
         ev.CorrectionRefused: lambda scene, event: tell_refusal(event),
         ev.DocumentWritten: lambda scene, event: tell_document(event),
         ev.BranchSettled: _branch_settled,

@@ -40,6 +40,16 @@ async def compare_trees(git: Git, before: str, after: Tree) -> Mapping[str, str]
     return changes
 
 
+async def count_lines(git: Git, before: str, after: Tree) -> Mapping[str, tuple[int, int] | None]:
+    """The paths that differ, each with the lines that were added and removed; None for what is not text."""
+    found = (await git.run("diff-tree", "-r", "--no-renames", "--numstat", "-z", before, after)).items
+    parts = [item.split("\t", 2) for item in found if item.count("\t") >= 2]
+    return {
+        path: (int(added), int(removed)) if added.isdecimal() and removed.isdecimal() else None
+        for added, removed, path in parts
+    }
+
+
 async def list_files(git: Git, tree: str) -> Mapping[str, str]:
     """The files of a tree, each with the id of its content."""
     key = ("files", tree)

@@ -30,7 +30,7 @@ from drumline.workspace.pool import Pool, discard_desk, settle_step
 from drumline.workspace.readable import find_pipes
 from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.repository import Repository
-from drumline.workspace.trees import compare_trees, list_files
+from drumline.workspace.trees import compare_trees, count_lines, list_files
 from drumline.workspace.worktrees import discard_worktree, file_name
 
 _ENGINE_FOLDER = ".drumline"
@@ -179,6 +179,10 @@ class GitWorkspaces(Pool):
             commit = await self._commit(tree, [base, earlier], message=message)
         await self._write_refs(Update(ref=ref, new=commit))
         return commit
+
+    async def count_lines(self, base: Commit, tree: Tree) -> Mapping[str, tuple[int, int] | None]:
+        """Paths that differ between a commit and a tree, each with the lines added and removed; None for binaries."""
+        return await count_lines(self._git, base, tree)
 
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
         """Paths that differ between a commit and a tree, each with what happened to it."""

@@ -47,6 +47,7 @@ from drumline.engine.flow.relayed import RelayedAttempt
 from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.document import write_document
+from drumline.engine.nodes.evidence import tell_work
 from drumline.engine.nodes.ground import leave_ground
 from drumline.engine.nodes.plan import file_correction, plan_correction
 from drumline.engine.nodes.stepprompts import write_node_prompt
@@ -275,7 +276,9 @@ class StepNodes:
         await self._see_changes()
         found = await self._follow(lambda: steprules.judge_work(self.work.orders, self.state, self.work.run))
         if isinstance(found, Verdict):
-            return Outcome(output=self._describe(found))
+            shown = found is Verdict.PASSED and self.work.orders.autonomy == "verbose" and self.work.orders.lands
+            evidence = await tell_work(self.work, self.state) if shown else ""
+            return Outcome(output={**self._describe(found), "evidence": evidence})
         return _end(found) or Outcome(failure="the checks came to no verdict")
 
     def _describe(self, verdict: Verdict) -> Mapping[str, Json]:

@@ -47,6 +47,7 @@ def intend(command: cmd.Attempt, state: StepState) -> Note:
         new_session="" if command.session else str(uuid4()),
         budget=command.budget,
         complaint=command.complaint,
+        revises=command.revises,
         scope=command.scope,
         visit=command.visit,
     )

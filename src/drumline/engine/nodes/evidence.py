@@ -1,0 +1,84 @@
+"""What a person is shown before work lands: its files, its checks, its cost, and what its agent says of it.
+
+The rule: what the engine knows comes first; the words of an agent are quoted as such.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from drumline.core.baseline import look_up
+from drumline.core.money import dollars
+from drumline.core.plaintext import strip_controls
+from drumline.core.proof import Colour
+from drumline.core.spending import COST
+from drumline.core.stepstate import StepState
+from drumline.engine.finishing import foresee
+from drumline.engine.nodes.stepwork import StepWork, known
+
+MOST_FILES = 20
+MOST_SENTENCES = 3
+MOST_CHARACTERS = 400
+SHORT = 12
+_BEFORE = {Colour.RED: "failed without the work", Colour.GREEN: "passes without the work, too"}
+
+
+async def tell_work(work: StepWork, state: StepState) -> str:
+    """Lines about work that may land, each with a line break before it."""
+    base, tree, step = known(state.base), known(state.tree), work.orders.step.id
+    lines = await work.kit.workspaces.count_lines(base, tree)
+    kept = await work.kit.workspaces.keep(step, str(state.attempts), tree, base=base)
+    told = [
+        _tell_message(state),
+        f"It changes {_count(len(lines), 'file')} ({_sum(lines)}): git show {kept[:SHORT]}",
+        *_list_files(lines),
+        *_list_checks(work, state),
+        f"{state.fixes} of {_count(work.orders.retries, 'fix', 'es')} used, {_tell_cost(state)}.",
+    ]
+    return "".join(f"\n{line}" for line in told if line)
+
+
+def _count(number: int, noun: str, ending: str = "s") -> str:
+    return f"{number} {noun}{'' if number == 1 else ending}"
+
+
+def _sum(lines: Mapping[str, tuple[int, int] | None]) -> str:
+    counted = [found for found in lines.values() if found is not None]
+    return f"+{sum(added for added, _ in counted)} -{sum(removed for _, removed in counted)}"
+
+
+def _list_files(lines: Mapping[str, tuple[int, int] | None]) -> list[str]:
+    shown = [
+        f"  {strip_controls(path)} {f'+{found[0]} -{found[1]}' if found else 'binary'}"
+        for path, found in list(lines.items())[:MOST_FILES]
+    ]
+    more = len(lines) - MOST_FILES
+    return [*shown, *([f"  and {_count(more, 'more file')}"] if more > 0 else [])]
+
+
+def _list_checks(work: StepWork, state: StepState) -> list[str]:
+    """Each check with its verdict, and the level that the step would land with."""
+    told = []
+    for number, check in enumerate(work.orders.checks):
+        verdict = state.verdicts.get(number)
+        passed = verdict is not None and verdict.ended.exit_code == 0
+        before = _BEFORE.get(look_up(number, check, state, work.run) or Colour.UNKNOWN, "")
+        told.append(f"  {check.command}: {'passes' if passed else 'fails'}{f', {before}' if before else ''}")
+    proof = foresee(state, work.orders, work.run)
+    why = f" ({', '.join(reason.value for reason in proof.why)})" if proof.why else ""
+    return [f"Its checks; it would land as {proof.level.value}{why}:", *told] if told else ["It has no checks."]
+
+
+def _tell_cost(state: StepState) -> str:
+    cost = state.usage.get(COST)
+    return f"{dollars(cost)} spent" if cost else "its cost is not known"
+
+
+def _tell_message(state: StepState) -> str:
+    """The first sentences of what the agent said last."""
+    said = " ".join(strip_controls(state.last.message).split()) if state.last else ""
+    sentences = re.split(r"(?<=[.!?]) ", said)[:MOST_SENTENCES]
+    text = " ".join(sentences)
+    text = text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+    return f"Its agent says: {text}" if text else ""

@@ -1,0 +1,62 @@
+"""What a person sees before a step lands, and what their wish for a change leads to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.integration.worlds import World, WritingAgent, small_plan, step
+
+from drumline.core.ids import GateId, StepId
+from drumline.ports.agents import Outcome
+from drumline.ports.journal import Message
+
+SAID = Outcome(message="I wrote a. It reads well. I am sure. You can rely on it.", usage={"cost_usd": 0.25})
+
+
+def build(folder: Path, slips: int = 1) -> World:
+    """One step, whose first attempts are wrong."""
+    agent = WritingAgent({"a": slips}, {f"a{number}": SAID for number in range(1, 9)})
+    return World(folder=folder, plan=small_plan(step("a")), agent=agent, autonomy="verbose")
+
+
+def test_an_approval_shows_words_files_checks_level_fixes_and_cost(tmp_path: Path) -> None:
+    world = build(tmp_path)
+
+    run = world.drive()
+
+    question = run.unanswered[GateId("approve-a")].opened.question
+    lines = question.splitlines()
+    assert lines[:2] == [
+        "a (Do a) passed its checks. Land it?",
+        "Its agent says: I wrote a. It reads well. I am sure.",
+    ]
+    assert lines[2].startswith("It changes 1 file (+1 -0): git show ")
+    assert lines[3:] == [
+        "  a.txt +1 -0",
+        "Its checks; it would land as proved:",
+        "  check a: passes, failed without the work",
+        "1 of 2 fixes used, $0.50 spent.",
+    ]
+
+
+def test_a_revision_has_fresh_fixes_and_the_tier_of_a_first_attempt(tmp_path: Path) -> None:
+    world = build(tmp_path, slips=2)
+    agent = world.agent
+    assert isinstance(agent, WritingAgent)
+
+    world.drive()
+    agent.slips = {"a": 5}
+    world.say(Message(kind="answer", subject="approve-a", value="Use another word.", by="me"))
+    run = world.drive()
+
+    assert [one.tier for one in agent.assignments] == [
+        "standard",
+        "standard",
+        "strong",
+        "standard",
+        "standard",
+        "strong",
+    ]
+    assert "approve-a.2" in run.unanswered
+    assert "4 of 2 fixes" not in run.unanswered[GateId("approve-a.2")].opened.question
+    assert StepId("a") not in run.finished
