@@ -134,6 +134,13 @@ TABLE: tuple[Setting, ...] = (
         help="How long a driver may be silent before it counts as frozen.",
     ),
     Setting(
+        key="step_timeout",
+        parse=parse_duration,
+        legal=_DURATION,
+        default="2h",
+        help="How long the agents and checks of one round of a step may work; waiting for a person does not count.",
+    ),
+    Setting(
         key="agent_timeout",
         parse=parse_duration,
         legal=_DURATION,

@@ -57,6 +57,7 @@ class Settings(Record):
     require: str = Require.KEPT.value
     stale_claim: float = 3600.0
     lease: float = 30.0
+    step_timeout: float = 7200.0
     agent_timeout: float = 3600.0
     agent_idle: float = 600.0
     quota_wait: float = 900.0

@@ -190,3 +190,12 @@ def test_what_a_blocked_step_fails_is_recorded(tmp_path: Path) -> None:
 
     assert [one.failing for one in told(world, StepFinished) if isinstance(one, StepFinished)] == [("check a",)]
     assert run.finished[A].reason == "still failing after 0 fixes: check a (not as it should be)"
+
+
+def test_a_step_that_works_too_long_is_blocked(tmp_path: Path) -> None:
+    world = build(tmp_path, Healer("b"), step_timeout=0.0001)
+
+    run = world.drive()
+
+    assert run.finished[A].state == "blocked"
+    assert run.finished[A].reason == "timed out after 0.0001s"

@@ -185,6 +185,7 @@ class World(Mortals):
     configured: tuple[str, ...] = ()
     mutants: Mutants = Mutants.SHOW
     rigor: str = ""
+    step_timeout: float | None = None
 
     def __post_init__(self) -> None:
         self.store = MemoryStore()
@@ -220,6 +221,7 @@ class World(Mortals):
             equip=equip,
             open_flows=self.services,
             quota_wait=self.quota_wait,
+            step_timeout=self.step_timeout,
         )
 
     def services(self) -> FlowServices:

@@ -21,6 +21,7 @@ from drumline.record import Record, field, replace
 from drumline.settings import Settings
 
 TIMEOUTS = (
+    "step_timeout",
     "agent_timeout",
     "agent_idle",
     "check_timeout",

@@ -106,6 +106,7 @@ class Kit(Record):
     price: Price = know_no_price
     stale_claim: float = 3600.0
     quota_wait: float = 900.0
+    step_timeout: float | None = None
     agent_timeout: float | None = None
     agent_idle: float | None = None
     check_timeout: float | None = None

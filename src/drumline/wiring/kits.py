@@ -79,6 +79,7 @@ def open_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: float
         price=find_price,
         stale_claim=site.settings.stale_claim,
         quota_wait=settings.quota_wait,
+        step_timeout=settings.step_timeout,
         agent_timeout=settings.agent_timeout,
         agent_idle=settings.agent_idle,
         check_timeout=settings.check_timeout,

@@ -12,7 +12,10 @@ from drumline.record import Record, field
 
 
 class Course(Record):
-    """What a walk is about: the flow, and where and with what it is walked. `agent` and `model` override its own."""
+    """What a walk is about: the flow, and where and with what it is walked. `agent` and `model` override its own.
+
+    `timeout` is how much working time it may take, beside the flow's own limit.
+    """
 
     path: str
     digest: str
@@ -23,6 +26,7 @@ class Course(Record):
     agent: str = ""
     model: str = ""
     worktree: bool = False
+    timeout: float | None = None
 
 
 def find_course(run: RunState) -> Course:

@@ -122,6 +122,7 @@ def open_course(work: StepWork, library: Library, name: str, *, worked: bool = F
         prompt=write_task(replace(open_brief(work), offers=False)),
         variables=inherit(flow, {}),
         values={"step": _describe(work, worked=worked)},
+        timeout=work.kit.step_timeout,
     )
 
 

@@ -149,7 +149,13 @@ class FlowWalk:
         course = self.course
         if "" not in self._stack.flows:
             chart = self._calls.find_pinned(course.path, course.digest)
-            started = begin_flow(chart, prompt=course.prompt, variables=course.variables, values=course.values)
+            started = begin_flow(
+                chart,
+                prompt=course.prompt,
+                variables=course.variables,
+                values=course.values,
+                timeout=course.timeout,
+            )
             return self._stack.begin(started)
         move = Move(events=list(self._stack.close_lost(self.driver)))
         open_flows = [state for state in self._stack.flows.values() if state.ended is None]
