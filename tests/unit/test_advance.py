@@ -428,7 +428,7 @@ def test_an_unanswered_approval_is_not_asked_twice() -> None:
     ("choice", "comment", "expected"),
     [
         ("approve", "", Land()),
-        ("revise", "shorter", Attempt(node="implement", attempt=2, tier="standard", comment="shorter")),
+        ("revise", "shorter", Attempt(node="implement", attempt=2, tier="standard", comment="shorter", revises=True)),
         ("reject", "wrong way", Finish(state=StepEnd.FAILED, reason="rejected: wrong way", rejected=True)),
         ("reject", "", Finish(state=StepEnd.FAILED, reason="rejected by a person", rejected=True)),
     ],
@@ -476,7 +476,7 @@ def test_the_latest_wish_is_the_one_that_counts() -> None:
 
     command = next_command(ONE, [*PROVED, *attempted(2), *checked(), *COMPARED], run)
 
-    assert command == Attempt(node="implement", attempt=3, tier="standard", comment="longer")
+    assert command == Attempt(node="implement", attempt=3, tier="standard", comment="longer", revises=True)
 
 
 @pytest.mark.parametrize("events", [[], prepared(), [*prepared(), *attempted(1)], PROVED])
