@@ -138,8 +138,8 @@ SHOWN: Mapping[str, str] = {
         "test_trust.test_where_trust_is_ask_nothing_runs_before_a_person_has_accepted"
     ),
     # A terminal costs a start of Python and a tmux: each question is typed once, its texts and answers are in process.
-    "test_terminal.test_the_mode_question_names_steps_that_own_the_same_files": (
-        "test_terminal.test_the_mode_is_asked_for_with_its_recommendation"
+    "test_terminal.test_the_mode_is_asked_for_with_its_recommendation": (
+        "test_terminal.test_the_mode_question_names_steps_that_own_the_same_files"
     ),
     "test_terminal.test_the_mode_is_not_asked_for_when_one_step_is_left": (
         "test_terminal.test_a_gate_is_asked_and_answered_by_typing"
@@ -305,7 +305,7 @@ SHOWN: Mapping[str, str] = {
     ),
     "test_detach.test_detach_in_json_names_the_run_and_its_process": DETACHED,
     "test_detach.test_attach_follows_a_detached_run_to_its_end": (
-        "test_flow_look.test_wait_and_attach_exit_as_the_run_did"
+        "test_demo.test_the_demo_shows_a_fix_a_heal_and_a_manual_item_and_says_where_to_look"
     ),
     "test_walked_steps.test_what_models_answer_in_the_flows_of_steps_is_recorded_and_played": (
         "test_record.test_a_recorded_flow_played_elsewhere_does_the_same"
