@@ -305,7 +305,7 @@ SHOWN: Mapping[str, str] = {
     ),
     "test_detach.test_detach_in_json_names_the_run_and_its_process": DETACHED,
     "test_detach.test_attach_follows_a_detached_run_to_its_end": (
-        "test_demo.test_the_demo_shows_a_fix_a_heal_and_a_manual_item_and_says_where_to_look"
+        "test_detach.test_leaving_attach_does_not_stop_the_run"
     ),
     "test_walked_steps.test_what_models_answer_in_the_flows_of_steps_is_recorded_and_played": (
         "test_record.test_a_recorded_flow_played_elsewhere_does_the_same"
@@ -324,6 +324,24 @@ SHOWN: Mapping[str, str] = {
     ),
     "test_git_workspaces.test_processes_landing_the_same_steps_at_once_land_each_exactly_once": (
         "test_git_workspaces.test_processes_landing_at_once_land_every_step_exactly_once"
+    ),
+    "test_many_drivers.test_four_processes_drive_each_of_a_dozen_contended_steps_exactly_once": (
+        "test_two_starts.test_processes_that_start_together_share_one_run"
+    ),
+    "test_kill_and_resume.test_a_workspace_that_a_dead_driver_did_not_come_to_remove_is_removed_by_the_next": (
+        "test_leftovers.test_a_driver_that_is_terminated_while_it_lands_leaves_no_worktree"
+    ),
+    "test_interrupt.test_a_stopped_driver_leaves_the_work_of_the_others_alone": (
+        FAKES + "test_a_driver_whose_claim_was_taken_over_stops_only_that_walk"
+    ),
+    "test_trust_terminal.test_a_no_starts_nothing_and_is_remembered_until_it_is_taken_back": (
+        "test_trust.test_what_a_person_refused_is_not_executed_without_a_terminal_either"
+    ),
+    "test_agents_of_steps.test_an_agent_s_question_is_answered_in_one_s_own_words": (
+        STEPS + "test_a_question_parks_the_step_and_its_answer_goes_into_the_next_prompt"
+    ),
+    "test_agents_of_steps.test_a_spent_budget_asks_a_person": (
+        STEPS + "test_a_spent_budget_asks_a_person_before_the_next_launch"
     ),
 }
 """By file and test: the test, by its file, that shows the same and stays."""

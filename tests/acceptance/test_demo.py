@@ -78,6 +78,7 @@ def ask_git(top: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=top, check=True, capture_output=True, text=True).stdout
 
 
+@pytest.mark.long  # `.ci/run` does `make demo`
 def test_the_demo_shows_a_fix_a_heal_and_a_manual_item_and_says_where_to_look(tmp_path: Path) -> None:
     environment = surroundings(tmp_path)
 
