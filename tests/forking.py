@@ -12,6 +12,7 @@ import os
 import selectors
 import signal
 import struct
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -242,8 +243,8 @@ def settle_in(config: pytest.Config, temp: Path) -> None:
     temp.mkdir(exist_ok=True)
     config._tmp_path_factory._basetemp = temp  # type: ignore[attr-defined]
     config.get_terminal_writer()._file = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
-    capture = config.pluginmanager.getplugin("capturemanager")
-    if capture.is_globally_capturing():
-        capture.stop_global_capturing()
-        capture.start_global_capturing()
-        capture.suspend_global_capture()
+    captured = config.pluginmanager.getplugin("capturemanager")._global_capturing
+    for stream in (captured.out, captured.err) if config.option.capture == "fd" else ():
+        # The objects stay: a library may have kept one of them when it was imported.
+        with tempfile.TemporaryFile() as fresh:
+            os.dup2(fresh.fileno(), stream.tmpfile.fileno())
