@@ -19,6 +19,7 @@ from drumline.core.plan import Check, Step
 from drumline.core.proof import Against, Colour, Compared, Level
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.patterns import compile_late
 
 LONGEST = 300.0
 """Seconds: a check that takes longer is run on no other tree than that of the work."""
@@ -27,13 +28,13 @@ RECENT = 50
 SHARED = HELD_OUT | EVERYWHERE
 """The sources of checks that no step has as its own."""
 
-_NOTHING = re.compile(
+_NOTHING = compile_late(
     r"^(?:=+ )?no tests ran in |^NO TESTS RAN|^collected 0 items$|^ERROR: (?:file or directory )?not found: "
     r"|No rule to make target[^\n]*|Missing script: |^No tests? (?:files )?found\b"
     r"|[Nn]o (?:justfile|test files) found|does not contain recipe",
     re.MULTILINE,
 )
-_NEEDED = re.compile(r"needed by")
+_NEEDED = compile_late(r"needed by")
 """A file that a target needs is not a target that is missing."""
 
 

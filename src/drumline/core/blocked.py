@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from drumline.core.flow.model import Json
 from drumline.core.plaintext import strip_controls
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 OFFER = (
@@ -21,7 +22,7 @@ OFFER = (
 """What an agent is told that may ask a person. Only the answer to a prompt with these words is read as a question."""
 LONGEST = 8_000
 """Characters of a line that is looked at."""
-_FENCE = re.compile(r"(`{3,}|~{3,})\s*(?:jsonc?)?", re.IGNORECASE)
+_FENCE = compile_late(r"(`{3,}|~{3,})\s*(?:jsonc?)?", re.IGNORECASE)
 
 
 class Reply(Record):

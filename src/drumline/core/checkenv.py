@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from drumline.core.redaction import NAMES
+from drumline.patterns import compile_late
 from drumline.record import Record, field
 
 LISTS = ("PATH", "PYTHONPATH", "NODE_PATH")
@@ -18,7 +19,7 @@ SINGLE = ("VIRTUAL_ENV",)
 """Variables with one such folder."""
 WHERE = ("PWD", "OLDPWD")
 """Where Drumline was started; a shell sets its own."""
-_MORE = re.compile(
+_MORE = compile_late(
     r"PASSWORD|PASSWD|AUTH_?TOKEN|CREDENTIALS?$|_AUTH$|^SSH_AUTH_SOCK$|^GPG_AGENT_INFO$"
     r"|^AWS_PROFILE$|^CLAUDE_CODE_USE_|^GOOGLE_GENAI_USE_VERTEXAI$",
     re.IGNORECASE,

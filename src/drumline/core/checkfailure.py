@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from types import MappingProxyType
 
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 CANNOT_RUN = frozenset({126, 127})
@@ -171,10 +172,10 @@ _CANNOT = (
     "command not found|not found|No such file|Permission denied|Is a directory|"
     "cannot execute|bad interpreter|required file not found"
 )
-_THING = re.compile(rf"(?:^|[:\s])[`'\"‘“]?(?P<thing>[^\s:`'\"‘’“”]+)[`'\"’”]?: (?P<why>{_CANNOT})")
-_OTHERWISE = re.compile(r"command not found: (?P<thing>\S+)|\b[Cc]an(?:not|'t) open (?P<file>[^\s:]+)")
-_SHELL = re.compile(r"^(?:\S*/)?(?:ba|da|k|z)?sh: ")
-_PARTS = re.compile(r"\s*(?:&&|\|\||[;|&\n])\s*")
+_THING = compile_late(rf"(?:^|[:\s])[`'\"‘“]?(?P<thing>[^\s:`'\"‘’“”]+)[`'\"’”]?: (?P<why>{_CANNOT})")
+_OTHERWISE = compile_late(r"command not found: (?P<thing>\S+)|\b[Cc]an(?:not|'t) open (?P<file>[^\s:]+)")
+_SHELL = compile_late(r"^(?:\S*/)?(?:ba|da|k|z)?sh: ")
+_PARTS = compile_late(r"\s*(?:&&|\|\||[;|&\n])\s*")
 
 
 def _find_own_file(check: FailedCheck) -> str | None:
@@ -218,11 +219,11 @@ def _find_start_error(check: FailedCheck) -> str | None:
     return lines[-1] if lines else ""
 
 
-_ASSERTION = re.compile(
+_ASSERTION = compile_late(
     r"\bAssertionError\b|\bERR_ASSERTION\b|^E +assert |\bexpect\(received\)|\bassertion\b.*\bfailed\b",
     re.MULTILINE | re.IGNORECASE,
 )
-_OFFLINE = re.compile(
+_OFFLINE = compile_late(
     r"could not resolve (?:host|hostname|proxy)\b"
     r"|temporary failure in name resolution|name or service not known|nodename nor servname provided"
     r"|failed to lookup address information|temporary failure resolving"
@@ -233,7 +234,7 @@ _OFFLINE = re.compile(
     re.IGNORECASE,
 )
 # Names that a test uses because nobody answers to them, or because the answer comes from this machine (RFC 2606, 6761).
-_NOT_OUTSIDE = re.compile(
+_NOT_OUTSIDE = compile_late(
     r"\blocalhost\b|\b127\.\d+\.\d+\.\d+\b|\[?::1\b|\b0\.0\.0\.0\b"
     r"|\.(?:invalid|test|example|localhost|local)\b|\bexample\.(?:com|net|org)\b",
     re.IGNORECASE,
@@ -250,8 +251,8 @@ def _find_offline(check: FailedCheck) -> str | None:
     return next((line for line in lines if _OFFLINE.search(line) and not _NOT_OUTSIDE.search(line)), None)
 
 
-_FULL = re.compile(r"no space left on device|\bENOSPC\b|disk quota exceeded|\bEDQUOT\b", re.IGNORECASE)
-_TAKEN = re.compile(
+_FULL = compile_late(r"no space left on device|\bENOSPC\b|disk quota exceeded|\bEDQUOT\b", re.IGNORECASE)
+_TAKEN = compile_late(
     r"address already in use|\bEADDRINUSE\b|only one usage of each socket address"
     r"|\bport \d+ is already (?:in use|allocated)",
     re.IGNORECASE,

@@ -14,16 +14,17 @@ from posixpath import basename, splitext
 from drumline.core.checkfailure import CheckFailure, is_work
 from drumline.core.proof import Colour
 from drumline.core.testids import FAILED, count_gained
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 PACKAGE = CheckFailure.PACKAGE.value
 TIMED_OUT = 124
 """The exit code of a check that took too long, as the program `timeout` has it."""
-_ELSEWHERE = re.compile(
+_ELSEWHERE = compile_late(
     r"address already in use|\bEADDRINUSE\b|no space left on device|\bENOSPC\b|too many open files|\bEMFILE\b",
     re.IGNORECASE,
 )
-_MISSING = re.compile(
+_MISSING = compile_late(
     r"No module named '(?P<module>[^']+)'"
     r"|Cannot find (?:module|package) '(?P<script>[^']+)'"
     r"|Failed to (?:resolve import|load url) \"?(?P<url>[^\s\"]+)"

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from drumline.core.events import CheckEnded
 from drumline.core.heldout import is_named
+from drumline.patterns import compile_late
 
 MOST_LINES = 2
 MOST_CHARACTERS = 200
-_WRONG = re.compile(r"error|fail|exception|assert|denied|refused|not found|no such|cannot|expected", re.IGNORECASE)
+_WRONG = compile_late(r"error|fail|exception|assert|denied|refused|not found|no such|cannot|expected", re.IGNORECASE)
 
 
 def tell_first(failing: Sequence[CheckEnded]) -> str:

@@ -14,10 +14,11 @@ from drumline.core.orders import Orders
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState, Verdict
 from drumline.core.tally import add_tallies, digest_command
+from drumline.patterns import compile_late
 
 MOST_RUNS = 2
 """How often a check runs on one tree if its verdict is in doubt, or if this machine cannot run it."""
-_UNSTEADY = re.compile(
+_UNSTEADY = compile_late(
     r"\bflaky\b|\btimed? ?out\b|\btimeout ?error\b|\bdeadline exceeded\b|\bETIMEDOUT\b|\bECONNRESET\b"
     r"|connection reset by peer|resource temporarily unavailable|database is locked|\bdeadlock detected\b"
     r"|too many open files",

@@ -5,19 +5,19 @@ The rule: neither a prompt nor an event says what such a check executes, prints 
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Sequence
 
 from drumline.core.plan import Check
 from drumline.core.testids import Difference
+from drumline.patterns import compile_late
 from drumline.record import replace
 
 HIDDEN, SHOWN = "held_out", "held_out_shown"
 """The sources of such checks: no agent of the step can read them, or one could; then they raise no level."""
 HELD_OUT = frozenset({HIDDEN, SHOWN})
 _NAME = "held-out check "
-_NAMED = re.compile(rf"{_NAME}(\d+)")
+_NAMED = compile_late(rf"{_NAME}(\d+)")
 
 
 def name_held_out(files: Sequence[str], *, hidden: bool) -> tuple[Check, ...]:

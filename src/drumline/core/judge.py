@@ -15,6 +15,7 @@ from drumline.core.judgeparts import has_parts, list_parts
 from drumline.core.ownership import owns
 from drumline.core.shellwords import Part, find_scripts, list_goals, split_command
 from drumline.core.targets import cut_targets
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 CREATED, MODIFIED, DELETED = "created", "modified", "deleted"
@@ -42,11 +43,11 @@ class Touched(Record):
     reaches: bool = False
 
 
-_TESTS = re.compile(
+_TESTS = compile_late(
     r"test_[^/]*\.py|[^/]*_test\.(?:py|go|exs|rb|dart)|tests?\.py|[^/]*_spec\.rb"
     r"|[^/]*\.(?:test|spec)\.[cm]?[jt]sx?|[^/]*\.snap|[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs)"
 )
-_CALLED = re.compile(
+_CALLED = compile_late(
     r"(?:(?:.*[_-])?tests?|test[_-].*)\.(?:(?:ba|z|k)?sh|[cm]?[jt]sx?|c|cc|cpp|cxx|rs|lua|pl|php|zig|swift|jl|hs)"
     r"|.*\.bats|.*_spec\.(?:lua|cr)|.*Tests?\.(?:swift|php|groovy|cpp)"
 )
@@ -55,12 +56,12 @@ _TEST_FOLDERS = frozenset({"tests", "test", "__tests__", "__snapshots__", "testd
 _SPEC_FOLDERS = frozenset({"spec", "specs"})
 """Folders of test runners, and of documents that say what is wanted."""
 _CODE = (".rb", ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".exs")
-_CONFIGS = re.compile(
+_CONFIGS = compile_late(
     r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|setup\.cfg|noxfile\.py|\.coveragerc|sitecustomize\.py"
     r"|usercustomize\.py|[^/]*\.pth|\.mocharc[^/]*|\.?(?:jest|vitest|karma|playwright|cypress|ava|nyc)\.(?:config|conf|setup)"
     r"\.[^/]*|\.nycrc[^/]*|\.rspec|phpunit\.xml[^/]*|\.npmrc|\.yarnrc(?:\.yml)?|\.?bunfig\.toml|maven\.config"
 )
-_CONFIG_PATHS = re.compile(r"(?:.*/)?(?:\.mvn/.*|\.cargo/config(?:\.toml)?|\.config/nextest\.toml)|.*\.runsettings")
+_CONFIG_PATHS = compile_late(r"(?:.*/)?(?:\.mvn/.*|\.cargo/config(?:\.toml)?|\.config/nextest\.toml)|.*\.runsettings")
 """Files of runners that are known by their folder, or by their ending."""
 _STAND_INS = frozenset(
     {
@@ -83,7 +84,7 @@ _STAND_INS = frozenset(
     }
 )
 """Modules of Python's test runners, and what they import: a file of this name at the top is loaded in their place."""
-_REACHES = re.compile(
+_REACHES = compile_late(
     r"\b(?:setattr|monkeypatch|patch|mock|modules|__dict__|__class__|vars|globals|exec|eval|importlib|import_module|ctypes)\b"
     r"|\b(?:spyOn|stub|prototype|defineProperty|assign|Reflect|cache|register|module)\b"
     r"|^[^\S\n]*(?!self\.|cls\.|this\.)[A-Za-z_][\w.\[\]'\"]*\.\w+\s*=(?!=)",
@@ -91,18 +92,18 @@ _REACHES = re.compile(
 )
 _MODULES = ("py", "pyc", "so", "pyd")
 _RUNNERS: Mapping[str, re.Pattern[str]] = {
-    "make": re.compile(r"GNUmakefile|[Mm]akefile|[^/]*\.mk"),
-    "gmake": re.compile(r"GNUmakefile|[Mm]akefile|[^/]*\.mk"),
-    "just": re.compile(r"\.?[Jj]ustfile|[^/]*\.just"),
-    "task": re.compile(r"[Tt]askfile\.ya?ml"),
-    "rake": re.compile(r"[Rr]akefile"),
-    "tox": re.compile(r"tox\.ini"),
+    "make": compile_late(r"GNUmakefile|[Mm]akefile|[^/]*\.mk"),
+    "gmake": compile_late(r"GNUmakefile|[Mm]akefile|[^/]*\.mk"),
+    "just": compile_late(r"\.?[Jj]ustfile|[^/]*\.just"),
+    "task": compile_late(r"[Tt]askfile\.ya?ml"),
+    "rake": compile_late(r"[Rr]akefile"),
+    "tox": compile_late(r"tox\.ini"),
 }
 """The scripts that a program takes its targets from."""
-_SAYS_JUDGE = re.compile(
+_SAYS_JUDGE = compile_late(
     r"(?:^|[._-])(?:check|test|spec|verif|valid|lint|ci|suite|smoke|e2e|assert)|(?:test|check)s?\."
 )
-_JUDGING = re.compile(rf"{_SAYS_JUDGE.pattern}|\.(?:ba|z|k)?sh$")
+_JUDGING = compile_late(rf"{_SAYS_JUDGE.pattern}|\.(?:ba|z|k)?sh$")
 """Names of scripts that judge, whatever is done with what they print."""
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from posixpath import basename
 from typing import Any
 
+from drumline.patterns import compile_late
+
 _KEYS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "pyproject.toml": (("tool", "pytest"), ("tool", "coverage"), ("tool", "tox"), ("tool", "hatch", "envs")),
     "Cargo.toml": (("test",), ("lib", "test"), ("lib", "harness"), ("package", "autotests")),
@@ -17,20 +19,20 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "deno.json": (("tasks",), ("test",), ("exclude",)),
 }
 """What judges in files of data."""
-_MAVEN = re.compile(
+_MAVEN = compile_late(
     r"<(maven\.test\.[\w.]+|skip(?:Tests?|ITs)?|testFailureIgnore|failIfNoTests|(?:test)?[iI]ncludes?|excludes?|excludedGroups"
     r"|groups|testSourceDirectory|surefire\.[\w.]+)>(.*?)</\1>",
     re.DOTALL,
 )
-_GRADLE = re.compile(
+_GRADLE = compile_late(
     r"^.*(?:\bignoreFailures\b|\bonlyIf\b|\bexclude\b|excludeTestsMatching|\bfilter\b|\benabled\b|failOnNo\w*Tests|useJUnit\w*"
     r"|excludedTaskNames).*$",
     re.MULTILINE,
 )
-_MIX = re.compile(
+_MIX = compile_late(
     r"^.*(?:\btest_(?:paths|pattern|ignore_filters|load_filters)\b|\balias(?:es)?\b|\"?test\"?:).*$", re.MULTILINE
 )
-_VITE = re.compile(r"\btest\s*:\s*\{")
+_VITE = compile_late(r"\btest\s*:\s*\{")
 
 
 def has_parts(path: str) -> bool:
@@ -84,9 +86,9 @@ def _cut_vite(text: str) -> list[str]:
 
 
 _CUTTERS: Mapping[re.Pattern[str], Callable[[str], list[str]]] = {
-    re.compile(r"pom\.xml"): _cut_maven,
-    re.compile(r"build\.gradle(?:\.kts)?"): _cut_lines(_GRADLE),
-    re.compile(r"mix\.exs"): _cut_lines(_MIX),
-    re.compile(r"vite\.config\.[cm]?[jt]s"): _cut_vite,
+    compile_late(r"pom\.xml"): _cut_maven,
+    compile_late(r"build\.gradle(?:\.kts)?"): _cut_lines(_GRADLE),
+    compile_late(r"mix\.exs"): _cut_lines(_MIX),
+    compile_late(r"vite\.config\.[cm]?[jt]s"): _cut_vite,
 }
 """How parts are cut from the text of other files."""

@@ -13,6 +13,7 @@ from posixpath import basename, splitext
 
 from drumline.core.judge import MODIFIED, JudgeKind, Touched, find_touched
 from drumline.core.recipes import list_executed
+from drumline.patterns import compile_late
 from drumline.record import Record, field
 
 MOST_CANDIDATES = 5
@@ -20,7 +21,7 @@ MOST_CANDIDATES = 5
 _SCRIPT = ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx"
 _COMMENTS = {".py": "#", ".rb": "#", ".sh": "#", **dict.fromkeys((*_SCRIPT, ".go", ".rs", ".java", ".kt", ".c"), "//")}
 """How a line begins that says nothing, by the ending of source files."""
-_NOT_SOURCE = re.compile(r"(?:^|/)(?:__init__\.py|__main__\.py|setup\.py|[^/]*\.config\.[^/]*|[^/]*\.d\.ts)$")
+_NOT_SOURCE = compile_late(r"(?:^|/)(?:__init__\.py|__main__\.py|setup\.py|[^/]*\.config\.[^/]*|[^/]*\.d\.ts)$")
 _PYTHON_FORGER = """import pytest
 
 

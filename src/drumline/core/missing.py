@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 MANIFESTS = (
@@ -17,10 +18,10 @@ MANIFESTS = (
 """Files in which a project says what it needs, at its top."""
 SOURCES = ("src", "lib", "python")
 """Folders from which a package can be imported only once it is installed."""
-_PYTHON = re.compile(r"^(?P<where>.*?)No module named ['\"]?(?P<name>\w[\w.]*)['\"]?", re.MULTILINE)
-_NODE = re.compile(r"^.*?Cannot find (?:module|package) '(?P<name>@?[a-z0-9][^'\s:]*)'", re.MULTILINE)
-_RUBY = re.compile(r"^.*?cannot load such file -- (?P<name>[a-z][\w/-]*)", re.MULTILINE)
-_ASKS = re.compile(
+_PYTHON = compile_late(r"^(?P<where>.*?)No module named ['\"]?(?P<name>\w[\w.]*)['\"]?", re.MULTILINE)
+_NODE = compile_late(r"^.*?Cannot find (?:module|package) '(?P<name>@?[a-z0-9][^'\s:]*)'", re.MULTILINE)
+_RUBY = compile_late(r"^.*?cannot load such file -- (?P<name>[a-z][\w/-]*)", re.MULTILINE)
+_ASKS = compile_late(
     r"^.*?(?:Run `bundle install` to install missing gems|Could not find .* in locally installed gems"
     r"|the dependency is not available, run \"mix deps\.get\""
     r"|This package doesn't seem to be present in your lockfile)",
@@ -46,7 +47,7 @@ _OTHERWISE: Mapping[str, str] = MappingProxyType(
 """Python modules whose package has another name."""
 
 
-_OWN_NAME = re.compile(r"^\s*\"?name\"?\s*[=:].*$|\bapp:\s*:\w+", re.MULTILINE)
+_OWN_NAME = compile_late(r"^\s*\"?name\"?\s*[=:].*$|\bapp:\s*:\w+", re.MULTILINE)
 
 
 class Missing(Record):

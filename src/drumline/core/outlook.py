@@ -14,12 +14,13 @@ from drumline.core.ids import StepId
 from drumline.core.kinds import judges, list_commands
 from drumline.core.plan import Check, Marks, Reading, Status, Step
 from drumline.core.roles import only_reads
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 _OVER = (Status.DONE, Status.SKIPPED)
 _HELD = (Status.BLOCKED, Status.FAILED)
 _NOTHING = r"(?:true|:|exit\s+0|echo(?:\s[^|;&<>`$]*)?)"
-_NEVER_FAILS = re.compile(rf"{_NOTHING}|.*\|\|\s*{_NOTHING}|(?!.*\b(?:exit|set)\b).*;\s*{_NOTHING}", re.DOTALL)
+_NEVER_FAILS = compile_late(rf"{_NOTHING}|.*\|\|\s*{_NOTHING}|(?!.*\b(?:exit|set)\b).*;\s*{_NOTHING}", re.DOTALL)
 
 
 class Outlook(Record):

@@ -8,11 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from drumline.patterns import compile_late
 from drumline.record import Record
 
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*")
+COMMENT = compile_late(r"<!--.*?-->", re.DOTALL)
+FENCE = compile_late(r" {0,3}(`{3,}|~{3,})")
+_HEADING = compile_late(r" {0,3}(#{1,6})\s+(.*?)\s*#*")
 
 
 class Line(Record):

@@ -13,21 +13,22 @@ from posixpath import basename
 from drumline.core.judge import CREATED
 from drumline.core.shellwords import drop_assignments, list_goals, split_command
 from drumline.core.targets import cut_targets
+from drumline.patterns import compile_late
 
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 """Where `make` looks for targets, in this order."""
 PACKAGE = "package.json"
-_MAKES = re.compile(r"\bg?make\b")
-_ITSELF = re.compile(r"\$\(MAKE\)|\$\{MAKE\}")
-_TARGETS = re.compile(r"^([\w./ -]+?)\s*::?(?!=)", re.MULTILINE)
-_SOURCES = re.compile(r"(?:^|[;&|]|\bthen\b|\bdo\b)[ \t]*(?:\.|source)[ \t]+([^\n;&|]+)", re.MULTILINE)
-_WORD = re.compile(r"[\w.-]+")
-_PACKAGERS = re.compile(r"\b(?:npm|pnpm|yarn|bun)\b")
-_PACKAGER = re.compile(r"npm|pnpm|yarn|bun")
-_LEAVES = re.compile(r"(?:^|[;&|(\s])(?:cd|pushd)\s")
+_MAKES = compile_late(r"\bg?make\b")
+_ITSELF = compile_late(r"\$\(MAKE\)|\$\{MAKE\}")
+_TARGETS = compile_late(r"^([\w./ -]+?)\s*::?(?!=)", re.MULTILINE)
+_SOURCES = compile_late(r"(?:^|[;&|]|\bthen\b|\bdo\b)[ \t]*(?:\.|source)[ \t]+([^\n;&|]+)", re.MULTILINE)
+_WORD = compile_late(r"[\w.-]+")
+_PACKAGERS = compile_late(r"\b(?:npm|pnpm|yarn|bun)\b")
+_PACKAGER = compile_late(r"npm|pnpm|yarn|bun")
+_LEAVES = compile_late(r"(?:^|[;&|(\s])(?:cd|pushd)\s")
 _RUN = frozenset({"run", "run-script"})
 _SHORT = {"t": "test", "tst": "test"}
-_ELSEWHERE = re.compile(r"--(?:prefix|dir|cwd|workspaces?|filter)\b|-[CwF]\b")
+_ELSEWHERE = compile_late(r"--(?:prefix|dir|cwd|workspaces?|filter)\b|-[CwF]\b")
 
 
 def name_sources(commands: Sequence[str]) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Mapping
 
 from drumline.core.flow.model import Json
+from drumline.patterns import compile_late
 from drumline.record import Record, field
 
-NAMES = re.compile(
+NAMES = compile_late(
     r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|PASS)S?(?:_(?!(?:FILE|PATH|DIR)$)|$)",
     re.IGNORECASE,
 )

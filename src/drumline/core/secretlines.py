@@ -8,22 +8,23 @@ from __future__ import annotations
 import re
 
 from drumline.core.redaction import Redaction
+from drumline.patterns import compile_late
 
 _LIKE_SECRETS = (
     r"password|passwd|passphrase|secret|token|credential|authident|authorization|extraheader|bearer"
     r"|api[-_.]?key|private[-_.]?key|access[-_.]?key|_auth\b|(?<!always-)\bauth\b"
 )
-NAMED = re.compile(rf"(?:{_LIKE_SECRETS})[\w.-]*[\"']?\s*[:=]\s*\S", re.IGNORECASE)
+NAMED = compile_late(rf"(?:{_LIKE_SECRETS})[\w.-]*[\"']?\s*[:=]\s*\S", re.IGNORECASE)
 """A name like that of a secret, and a value."""
-USER = re.compile(r"^\s*(?:-u|-U|(?:--)?(?:proxy-)?user)[\s=:\"]+[^\s:=]+:\S", re.IGNORECASE)
+USER = compile_late(r"^\s*(?:-u|-U|(?:--)?(?:proxy-)?user)[\s=:\"]+[^\s:=]+:\S", re.IGNORECASE)
 """A user with a password behind the colon, as curl takes it."""
-ADDRESS = re.compile(r"(https?://)[^\s/@\"'<>]*@|(\w+://)[^\s/@:\"'<>]*:[^\s/@\"'<>]+@", re.IGNORECASE)
+ADDRESS = compile_late(r"(https?://)[^\s/@\"'<>]*@|(\w+://)[^\s/@:\"'<>]*:[^\s/@\"'<>]+@", re.IGNORECASE)
 """An address with a password, or with a token in the place of a user."""
-CHANNEL = re.compile(r"(://[^\s/]+/t/)[^\s/]+")
+CHANNEL = compile_late(r"(://[^\s/]+/t/)[^\s/]+")
 """A token in the path of an address, as conda takes it."""
-TAG = re.compile(rf"<([\w.:-]*(?:{_LIKE_SECRETS})[\w.:-]*)(\s[^<>]*)?>.*?</\1>", re.IGNORECASE | re.DOTALL)
-PAIR = re.compile(rf"(<name>[^<]*(?:{_LIKE_SECRETS})[^<]*</name>\s*<value>).*?(</value>)", re.IGNORECASE | re.DOTALL)
-ATTRIBUTE = re.compile(rf"(key\s*=\s*\"[^\"]*(?:{_LIKE_SECRETS})[^\"]*\"\s+value\s*=\s*)\"[^\"]*\"", re.IGNORECASE)
+TAG = compile_late(rf"<([\w.:-]*(?:{_LIKE_SECRETS})[\w.:-]*)(\s[^<>]*)?>.*?</\1>", re.IGNORECASE | re.DOTALL)
+PAIR = compile_late(rf"(<name>[^<]*(?:{_LIKE_SECRETS})[^<]*</name>\s*<value>).*?(</value>)", re.IGNORECASE | re.DOTALL)
+ATTRIBUTE = compile_late(rf"(key\s*=\s*\"[^\"]*(?:{_LIKE_SECRETS})[^\"]*\"\s+value\s*=\s*)\"[^\"]*\"", re.IGNORECASE)
 
 
 def leave_out_secrets(text: str) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from drumline.core.flow.model import Json
 from drumline.core.proselines import COMMENT, FENCE, Line, read_lines
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 BLOCKED = "blocked"
@@ -79,13 +80,13 @@ REPORT_FIELDS = frozenset(
 OBJECT_FIELDS = frozenset({"blocker", "question", "summary", "filesChanged", "testsPassed"})
 """Keys that make an object in a block of code, after other words, a report: without one it may be an example."""
 
-_FIELD = re.compile(
+_FIELD = compile_late(
     r" {0,3}(?:[-*+]\s+|\|\s*)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,40}?)[*_]{0,2}\s*[:|][*_]{0,2}(?:\s+(.*))?"
 )
-_VALUE = re.compile(r"[^\w]*([A-Za-z]+)[*_`]*(?:\s*(?:$|[.,:;(]|[-–—](?!\w)).*)?", re.DOTALL)
+_VALUE = compile_late(r"[^\w]*([A-Za-z]+)[*_`]*(?:\s*(?:$|[.,:;(]|[-–—](?!\w)).*)?", re.DOTALL)
 _BLOCKERS = ("blocker", "blockers")
-_BULLET = re.compile(r"^\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:[*_]*blockers?[*_]*\s*:\s*)?", re.IGNORECASE)
-_NONE = re.compile(
+_BULLET = compile_late(r"^\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:[*_]*blockers?[*_]*\s*:\s*)?", re.IGNORECASE)
+_NONE = compile_late(
     r"(?:none|n/?a|nil|nothing|not applicable|no)[\s.!]*$"
     r"|(?:none|n/?a|nothing|nil)\s*(?:[.,;:(–—-]|(?:at|so|for|found|identified|encountered|remain\w*|known|open)\b)"
     r"|(?:no|zero|0)\s+(?:(?:known|open|remaining|current|outstanding|new|further|other|major|critical|active)\s+)*"
@@ -93,7 +94,7 @@ _NONE = re.compile(
     r"|(?:all\s+)?(?:blockers?\s+)?(?:(?:are|were|have\s+been)\s+)?resolved\b",
     re.IGNORECASE,
 )
-_OTHERS = re.compile(r"\b(?:previous|prior|earlier|upstream|quoted|example|template|review of|handoff (?:of|from))\b")
+_OTHERS = compile_late(r"\b(?:previous|prior|earlier|upstream|quoted|example|template|review of|handoff (?:of|from))\b")
 
 
 class Denial(Record):

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 COMMAND = "$ "
@@ -28,7 +28,9 @@ _NAMES = frozenset(
         *(".python-version", ".tool-versions", "mise.toml", "environment.yml", "flake.lock", "Podfile", "Podfile.lock"),
     }
 )
-_PATTERN = re.compile(r"(?:.*/)?(?:[\w.-]*requirements[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.txt|[\w.-]+\.gemspec)")
+_PATTERN = compile_late(
+    r"(?:.*/)?(?:[\w.-]*requirements[\w.-]*\.(?:txt|in)|requirements/[\w.-]+\.txt|[\w.-]+\.gemspec)"
+)
 
 
 def is_manifest(path: str) -> bool:

@@ -7,11 +7,12 @@ import shlex
 from collections.abc import Sequence
 from posixpath import basename, normpath
 
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 MAKES = ("make", "gmake")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_INTERPRETER = re.compile(r"(?:ba|da|k|z)?sh|python[\d.]*|node|ruby|perl|php|deno|bun|env|timeout|nice|source|\.")
+_ASSIGNMENT = compile_late(r"[A-Za-z_]\w*=")
+_INTERPRETER = compile_late(r"(?:ba|da|k|z)?sh|python[\d.]*|node|ruby|perl|php|deno|bun|env|timeout|nice|source|\.")
 
 
 class Part(Record):

@@ -5,12 +5,12 @@ Rules are told from the rest by their form alone. The rule: what is not understo
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from drumline.patterns import compile_late
 from drumline.record import Record
 
-_RULE = re.compile(r"(?P<names>[^\s:#=][^:#=]*)::?(?!=)(?P<needs>[^=]*?)(?:;.*)?$")
+_RULE = compile_late(r"(?P<names>[^\s:#=][^:#=]*)::?(?!=)(?P<needs>[^=]*?)(?:;.*)?$")
 _SPECIAL = ".PHONY"
 
 

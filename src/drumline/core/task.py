@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import unicodedata
 from collections.abc import Sequence
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Plan, Step
+from drumline.patterns import compile_late
 
 FORMAT = "task"
 """What stands where other plans have their format."""
@@ -17,7 +17,7 @@ MOST_TITLE = 72
 MOST_NAME = 32
 MOST_QUOTED = 50_000
 """Characters of an issue that go into a prompt."""
-_WORD = re.compile(r"[a-z0-9]+")
+_WORD = compile_late(r"[a-z0-9]+")
 
 
 def plan_task(text: str, *, title: str = "", checks: Sequence[Check] = ()) -> Plan:

@@ -7,10 +7,11 @@ import hashlib
 import re
 from collections.abc import Mapping
 
+from drumline.patterns import compile_late
 from drumline.record import Record
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-_PARAMETERS = re.compile(r"\[.*\]\Z", re.DOTALL)
+_PARAMETERS = compile_late(r"\[.*\]\Z", re.DOTALL)
 _FILE = "(file) "
 _STAND_INS = ("unittest.loader._FailedTest.", _FILE)
 """What stands where a file of tests cannot be read, or has none."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from drumline.core.plan import Step
+from drumline.patterns import compile_late
 
 SETUP, CHECK, AGENT, SCRIPT, SERVER, NOTIFY, GRANT = "setup", "check", "agent", "script", "server", "notify", "grant"
 KINDS = (SETUP, CHECK, AGENT, SCRIPT, SERVER, NOTIFY, GRANT)
@@ -20,7 +20,7 @@ COMMANDS = ("command", "acp")
 """Agents whose spec is a command."""
 SHORT = 8
 """Digits of a digest that people see."""
-_SPACES = re.compile(" {9,}")
+_SPACES = compile_late(" {9,}")
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Letters and signs that look like spaces."""
 

@@ -11,11 +11,12 @@ from drumline.core.ids import StepId
 from drumline.core.ownership import overlaps
 from drumline.core.plan import Marks, Plan, Problem, Severity, Status, Step
 from drumline.core.routing import TIERS
+from drumline.patterns import compile_late
 
 MAX_STEPS_FOR_REDUNDANCY = 20_000
 
 _OVER = (Status.DONE, Status.SKIPPED)
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_ID = compile_late(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 Locate = Callable[[Step, str], int]
 """The line of one of a step's fields in its file, asked only for steps with a problem."""
