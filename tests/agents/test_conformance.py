@@ -277,7 +277,7 @@ def test_an_agent_that_says_and_does_nothing_has_failed(name: str, office: OpenO
     with play(Turn()) as server:
         outcome = office(name, server).work()
 
-    assert (outcome.failure, outcome.message) == ("validation", "it ended without a word, and did nothing")
+    assert (outcome.failure, outcome.message) == ("validation", "the agent exited without output and changed nothing")
 
 
 @pytest.mark.parametrize("name", NAMES)

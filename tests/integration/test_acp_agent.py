@@ -417,7 +417,7 @@ def test_in_a_jail_who_may_only_read_may_run_commands_that_cannot_write(stage: S
             "crash",
             "empty response",
         ),
-        ((), "validation", "without a word"),
+        ((), "validation", "without output"),
         (({"stop": "what_is_this"},), "crash", "does not know"),
     ],
     ids=lambda value: "" if isinstance(value, tuple) else value,

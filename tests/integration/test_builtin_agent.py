@@ -226,7 +226,7 @@ def test_an_agent_that_says_and_does_nothing_has_failed(bench: Bench) -> None:
     with play(Turn()) as server:
         outcome = bench.work(server)
 
-    assert (outcome.failure, outcome.message) == ("validation", "it ended without a word, and did nothing")
+    assert (outcome.failure, outcome.message) == ("validation", "the agent exited without output and changed nothing")
 
 
 def test_a_silent_model_is_given_up_and_the_work_is_kept(bench: Bench) -> None:

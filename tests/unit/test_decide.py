@@ -387,7 +387,9 @@ def test_an_unowned_claim_in_a_file_is_asked_about_once_and_only_when_its_turn_h
         (
             "leave",
             EndRun(
-                state=RunEnd.BLOCKED, reason="b: left to whoever marked it in progress in plan/b.md", step=StepId("b")
+                state=RunEnd.BLOCKED,
+                reason="b: left to the person or tool that marked it in progress in plan/b.md",
+                step=StepId("b"),
             ),
         ),
     ],

@@ -41,7 +41,7 @@ from drumline.record import Record, field, replace
 KEY = re.compile(r"(?:_|^)(?:API_KEY|AUTH_TOKEN|OAUTH_TOKEN|BEARER_TOKEN|ACCESS_TOKEN)(?:_|$)")
 STREAM_LIMIT = 64 << 20
 ACTS = ("tool", "command", "edit")
-IDLED = "it ended without a word, and did nothing"
+IDLED = "the agent exited without output and changed nothing"
 COUNT = 3.0
 """Seconds between two counts of what a program has used while it works."""
 STOPPED = Ended(exit_code=None, seconds=0.0)

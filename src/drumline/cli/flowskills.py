@@ -63,4 +63,4 @@ def _show_all(found: Sequence[Skill]) -> None:
         click.echo(f"{skill.name} ({skill.origin}): {told}")
     broken = [skill for skill in found if skill.fault]
     if broken:
-        say(f"  next: mend {broken[0].path}, then: drumline flow skills")
+        say(f"  next: fix {broken[0].path}, then: drumline flow skills")

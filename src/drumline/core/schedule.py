@@ -291,7 +291,9 @@ def _claim_obstacle(run: RunState, step: Step, marks: Marks, around: Surrounding
         if answer == gates.TAKE:
             return None
         if answer == gates.LEAVE:
-            return Obstacle(kind=Hindrance.MARKED, text=f"left to whoever marked it in progress in {step.path}")
+            return Obstacle(
+                kind=Hindrance.MARKED, text=f"left to the person or tool that marked it in progress in {step.path}"
+            )
         return Obstacle(kind=Hindrance.UNOWNED, text="marked in progress without owner or time")
     until = since + around.stale_after
     if around.now >= until:

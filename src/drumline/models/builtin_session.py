@@ -59,7 +59,7 @@ LONGEST_GUIDE = 32 * 1024
 INSTRUCTIONS = """You are a coding agent. You work alone, in one folder of a git repository, until the task is done.
 Paths are relative to that folder. Look before you change something, change what the task asks for and no more,
 and run the project's own checks where there are any. Do not commit. When you are done, say briefly what you did."""
-IDLED = "it ended without a word, and did nothing"
+IDLED = "the agent exited without output and changed nothing"
 SPENT = "the budget of this assignment is used up"
 NOT_FITTING = "no answer of it fitted the schema"
 

@@ -208,7 +208,7 @@ def _check_schema(inspection: Inspection, node: Node, schema: Mapping[str, Json]
 def _check_route(inspection: Inspection, node: RouteNode) -> None:
     for number, case in enumerate(node.cases):
         if fault := inspection.around.parse_expression(case.when):
-            message = f"the condition {case.when!r} cannot be read: {fault}; mend it, or quote texts inside it"
+            message = f"the condition {case.when!r} cannot be read: {fault}; fix it, or quote texts inside it"
             inspection.error(node, ("cases", number, "when"), code="bad_expression", message=message)
 
 

@@ -1,0 +1,57 @@
+"""Plain English: phrases that no help, message or page has any more. The list only grows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import drumline
+
+SOURCE = Path(drumline.__file__).parent
+TOP = SOURCE.parents[1]
+PHRASES = (
+    r"whoever",
+    r"nobody is called",
+    r"is there again",
+    r"without a word",
+    r"mend(?:s|ed|ing)?",
+)
+WORST = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b", re.IGNORECASE)
+PAGES = [TOP / "README.md", *(page for page in (TOP / "docs").rglob("*.md") if "adr" not in page.parts)]
+"""Decisions stay as they were written; help is in the pages, because it is generated into one."""
+
+
+def list_messages(module: ast.Module) -> Iterator[tuple[int, str]]:
+    """The texts of a module that are neither docstrings nor explanations of constants."""
+    told = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.lineno, node.value
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(TOP).as_posix())
+def test_a_page_has_none_of_the_worst_phrases(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+
+    assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if WORST.search(line)] == []
+
+
+def test_messages_have_none_of_the_worst_phrases() -> None:
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}: {text}"
+        for path in sorted(SOURCE.rglob("*.py"))
+        for line, text in list_messages(ast.parse(path.read_text(encoding="utf-8")))
+        if WORST.search(text)
+    ]
+
+    assert found == []
+
+
+def test_a_phrase_is_found_in_a_message_and_not_in_a_docstring() -> None:
+    module = ast.parse('"""Whoever."""\nx = f"to whoever {1}"\n"""Whoever."""\n')
+
+    assert [text for _, text in list_messages(module) if WORST.search(text)] == ["to whoever "]
