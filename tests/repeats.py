@@ -119,8 +119,7 @@ REPEATS: Mapping[str, Sequence[str]] = {
     ),
     "test_mutants.test_a_driver_killed_over_mutants_leaves_nothing_and_the_run_goes_on": ("gate",),
     # Both lies are named by default; that a survivor lowers the level is the same for both.
-    "test_mutants.test_where_mutants_are_a_gate_it_is_kept_and_nobody_is_asked": ("always-equal*", "assertions*"),
-    "test_mutants.test_work_that_knows_what_its_tests_ask_is_named_with_the_line": ("assertions*",),
+    "test_mutants.test_where_mutants_are_a_gate_it_is_kept_and_nobody_is_asked": ("always-equal*",),
     # The nine lies and the twelve honest variations stay; these show the same look once more.
     "test_lies.test_a_lie_is_never_proved": (
         "script of the target*",
