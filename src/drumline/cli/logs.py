@@ -237,9 +237,14 @@ def _follow(site: Site, store: SqliteStore, run: RunState, step: StepId | None, 
     if wanted.as_json:
         raise InvalidInput("--follow and --json cannot be combined", hint="drumline logs --json")
     watch = Watch(store=store, run=run.id, watcher=site.watcher(store, run))
-    every = (PREFLIGHT, *(one.id for one in run.selected()), FINAL)
-    names = {one: str(one) for one in every} if step is None else {step: ""}
-    follower = Follower(folders={name: site.logs(run.id) / one for one, name in names.items()}, is_over=watch.is_over)
+    logs = site.logs(run.id)
+
+    def list_folders() -> dict[str, Path]:
+        known = watch.watcher.state.selected() if watch.watcher.state.started else run.selected()
+        every = (PREFLIGHT, *(one.id for one in known), FINAL)
+        return {str(one): logs / one for one in every} if step is None else {"": logs / step}
+
+    follower = Follower(list_folders=list_folders, is_over=watch.is_over)
     try:
         follower.follow(POLL)
     except KeyboardInterrupt:

@@ -89,8 +89,11 @@ def _fold_prompt(log: Path) -> Iterator[str]:
 class Follower:
     """Looks at folders of logs again and again, and prints what is new in them."""
 
-    folders: Mapping[str, Path]
-    """The folder of each step, by the name that its lines begin with; empty where there is only one."""
+    list_folders: Callable[[], Mapping[str, Path]]
+    """The folder of each step, by the name that its lines begin with; empty where there is only one.
+
+    Asked again and again: a step may be added to the plan while the run goes on.
+    """
     is_over: Callable[[], bool]
     _read: dict[Path, int] = field(default_factory=dict)
     _calls: dict[Path, dict[str, Happened]] = field(default_factory=dict)
@@ -100,7 +103,7 @@ class Follower:
         over = False
         while not over:
             over = self.is_over()
-            for name, folder in self.folders.items():
+            for name, folder in self.list_folders().items():
                 for line in self.look(folder):
                     click.echo(f"{name}  {line}" if name else line)
             if not over:
