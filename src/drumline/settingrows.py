@@ -102,8 +102,9 @@ TABLE: tuple[Setting, ...] = (
         legal="quick, standard or full",
         default=STANDARD,
         help="How much is done around the work on a step; by default full for phased plans, and always quick for do. "
-        "It is recorded with the run. Quick: implement, checks, fixes, landing. Standard and full: a step that still "
-        "fails its checks is diagnosed, and gets a corrective step.",
+        "It is recorded with the run. Quick: implement, checks, fixes, landing. Standard: a step that names what is "
+        "not there is compared with the code first; one that still fails its checks is diagnosed, and gets a corrective "
+        "step. Full: every step is compared with the code, analysed and inspected, too.",
     ),
     Setting(
         key="flow",

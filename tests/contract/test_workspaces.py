@@ -1009,3 +1009,19 @@ def test_a_step_whose_workspace_was_taken_away_is_assigned_another(bench: Bench,
         assert contents(spaces.path(A)) == START
 
     run(body)
+
+
+def test_words_are_found_in_a_tree_and_not_in_the_plans_own_files(bench: Bench) -> None:
+    async def body() -> None:
+        spaces = bench.open()
+        await spaces.start(bench.base)
+        await spaces.prepare(A, bench.base)
+        (spaces.path(A) / "code.py").write_text("def load_config(path): ...\n")
+        tree = await spaces.snapshot(A, base=bench.base)
+
+        found = await spaces.find_words(tree, ["load_config", "load", "plan", "jobs", "-e", "b"])
+
+        assert set(found) == {"load_config", "b"}
+        assert not await spaces.find_words(tree, [])
+
+    run(body)

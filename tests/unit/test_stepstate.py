@@ -44,6 +44,18 @@ def test_an_illegal_event_is_refused_and_changes_nothing_further() -> None:
     assert (state.phase, state.version, state.landed) == (Phase.PREPARED, 3, None)
 
 
+@pytest.mark.parametrize(("before", "phase"), [([], Phase.PREPARED), (attempted(1), Phase.WORKED)])
+@pytest.mark.parametrize("ends", [True, False])
+def test_who_only_reads_leaves_the_step_as_far_as_it_was(before: list[ev.Event], phase: Phase, ends: bool) -> None:
+    number = len(before) // 2 + 1
+    reading = ev.AttemptStarted(node="orient", attempt=number, tree=TREE, relayed=True, reads=True)
+    read = ev.AttemptEnded(node="orient", attempt=number, tree=TREE)
+
+    state = fold(*before, reading, read if ends else LOST)
+
+    assert (state.phase, state.tried, state.fixes) == (phase, len(before) // 2, 0)
+
+
 def test_a_claim_names_its_driver_until_it_is_given_back() -> None:
     state = fold()
     claimed_by = state.driver

@@ -33,6 +33,7 @@ def dump(state: RunState) -> str:
         "version": state.version,
         "started": to_plain(state.begun),
         "plan": {word: getattr(state.plan, word) for word in _PLAN_WORDS},
+        "preflight": [to_plain(check) for check in state.plan.preflight],
         "steps": [_pack(step) for step in state.plan.steps],
         "depth": [state.depth.get(step.id) for step in state.plan.steps],
         "digests": {path: digest for path, digest in state.digests.items() if written.get(path) != digest},
@@ -87,7 +88,8 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state = RunState(id=run, version=raw["version"], mode=Mode(raw["mode"]))
     state.started = from_plain(ev.RunStarted, raw["started"])
     steps = tuple([_unpack(packed) for packed in raw["steps"]])
-    state.plan = Plan(**raw["plan"], steps=steps)
+    preflight = tuple(from_plain(Check, check) for check in raw["preflight"])
+    state.plan = Plan(**raw["plan"], preflight=preflight, steps=steps)
     state.inherited = {StepId(step) for step in raw["inherited"]}
     state.removed = {StepId(step) for step in raw["removed"]}
     state.working = raw["working"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drumline.core.assumptions import CONTEXT
 from drumline.core.blocked import OFFER, Reply
 from drumline.core.events import CheckEnded
 from drumline.core.handoffs import Handoff, tell_handoffs
@@ -125,7 +126,6 @@ def _shift(text: str) -> str:
     )
 
 
-_CONTEXT = frozenset({"context", "patterns", "existing patterns", "patterns to follow", "codebase patterns"})
 _CRITERIA = frozenset({"acceptance criteria", "success criteria", "acceptance", "definition of done"})
 _OUTSIDE = frozenset(
     {"out of scope", "what we re not doing", "what is not done", "what we are not doing", "non-goals", "not in scope"}
@@ -134,7 +134,7 @@ _OUTSIDE = frozenset(
 
 def _tell_duties(brief: Brief) -> str:
     named = {name for line in read_lines(brief.text) if line.paragraph < 0 for name in line.path}
-    duties = ["Follow the patterns that the step names under Context."] if named & _CONTEXT else []
+    duties = ["Follow the patterns that the step names under Context."] if named & CONTEXT else []
     duties += ["Derive tests from the acceptance criteria, where tests can show them."] if named & _CRITERIA else []
     return "\n".join(f"- {duty}" for duty in duties)
 

@@ -104,7 +104,7 @@ def _unready(state: StepState, event: ev.WorkspaceFailed, _: Phase) -> None:
 
 def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) -> None:
     if event.reads:
-        state.asked, state.metered = event, None
+        state.asked, state.metered, state.read_in = event, None, before
         state.reached = max(state.reached, event.attempt)
         state.readings.add(event.attempt)
         return
@@ -150,6 +150,7 @@ def _complain(last: ev.AttemptEnded | None, *, nothing: bool) -> str:
 
 def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     if state.asked is not None and state.asked.reads:
+        state.phase = state.read_in
         state.attempts = event.attempt
         state.notices = tuple(dict.fromkeys((*state.notices, *event.told)))[-MOST_NOTICES:]
         _charge(state, event.usage, event.seconds)
@@ -207,6 +208,8 @@ def _work_rebased(state: StepState, event: ev.WorkRebased, _: Phase) -> None:
 
 
 def _work_lost(state: StepState, event: ev.WorkLost, before: Phase) -> None:
+    if before is Phase.WORKING and state.asked is not None and state.asked.reads:
+        state.phase = state.read_in
     if before is Phase.WORKING:
         used = state.metered or ev.AttemptUsed(usage={})
         state.lost += 1

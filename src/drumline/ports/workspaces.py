@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Protocol
@@ -163,6 +163,10 @@ class Workspaces(Protocol):
 
     async def read_text(self, place: Commit | Tree, path: str) -> str | None:
         """The text of a file in a commit or tree, what is no UTF-8 replaced; None if there is none."""
+        ...
+
+    async def find_words(self, tree: Tree, words: Sequence[str]) -> Collection[str]:
+        """Which of these words files of the tree have, the plan's own files and `.drumline/` left out."""
         ...
 
     async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Mapping[str, str]:

@@ -6,8 +6,9 @@ The object outlives the driver that uses it, as a repository does: hand it to th
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -225,6 +226,12 @@ class FakeWorkspaces:
         tree = self._commits[Commit(place)].tree if place in self._commits else Tree(place)
         found = self._trees[tree].get(path)
         return None if found is None else found.decode("utf-8", "replace")
+
+    async def find_words(self, tree: Tree, words: Sequence[str]) -> Collection[str]:
+        """Which of these words files of the tree have, the plan's own files and `.drumline/` left out."""
+        seen = [text for path, text in self._trees[tree].items() if not self._is_spared(path)]
+        texts = [text.decode("utf-8", "replace") for text in seen]
+        return frozenset(word for word in words if any(re.search(rf"\b{re.escape(word)}\b", text) for text in texts))
 
     async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Mapping[str, str]:
         """Files whose name, or that of a folder above them, is ignored, each with its text."""

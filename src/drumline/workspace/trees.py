@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from drumline.core.ids import Tree
 from drumline.workspace.commits import find_tree
 from drumline.workspace.git import Git
+from drumline.workspace.repository import exclude_path
 
 LINK = "160000 "
 """How git lists an entry that is another repository."""
@@ -59,6 +60,16 @@ async def list_files(git: Git, tree: str) -> Mapping[str, str]:
         git.facts[key] = MappingProxyType({path: words.split(" ")[2] for words, path in entries})
     found: Mapping[str, str] = git.facts[key]
     return found
+
+
+async def find_words(git: Git, tree: str, words: Sequence[str], *, without: Sequence[str]) -> Collection[str]:
+    """Which of these words files of a tree have, but for what is at or below the paths `without`."""
+    if not words:
+        return ()
+    wanted = [part for word in words for part in ("-e", word)]
+    spared = [exclude_path(path) for path in without]
+    found = await git.run("grep", "-howFI", *wanted, tree, "--", ":(top)", *spared, accept=(0, 1))
+    return frozenset(found.out.decode("utf-8", "replace").split("\n")) & {*words}
 
 
 def is_plain(git: Git, tree: str | None) -> bool:

@@ -5,7 +5,7 @@ Dates of commits are the later of the run's start and the base commit's own date
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import anyio
@@ -30,7 +30,7 @@ from drumline.workspace.pool import Pool, discard_desk, settle_step
 from drumline.workspace.readable import find_pipes
 from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.repository import Repository
-from drumline.workspace.trees import compare_trees, count_lines, list_files
+from drumline.workspace.trees import compare_trees, count_lines, find_words, list_files
 from drumline.workspace.worktrees import discard_worktree, file_name
 
 _ENGINE_FOLDER = ".drumline"
@@ -204,6 +204,10 @@ class GitWorkspaces(Pool):
         """The text of a file in a commit or tree, what is no UTF-8 replaced; None if there is none."""
         found = await self._git.run("cat-file", "blob", f"{place}:{path}", accept=(0, 128))
         return None if found.code else found.out.decode("utf-8", "replace")
+
+    async def find_words(self, tree: Tree, words: Sequence[str]) -> Collection[str]:
+        """Which of these words files of the tree have, the plan's own files and `.drumline/` left out."""
+        return await find_words(self._git, tree, words, without=self._spared)
 
     async def list_ignored(self, step: StepId, *, wanted: Sequence[str] = ()) -> Mapping[str, str]:
         """Files of the workspace that git ignores: what the plan asks for, and what tools are not known to keep."""

@@ -47,7 +47,8 @@ class FlowCalls:
         prompt = render_strict(node.prompt, state.view(command.key))
         chart = self._load(callee.flow)
         variables = inherit(chart.flow, state.started.variables if state.started else {})
-        return begin_flow(chart, prompt=prompt, scope=scope, variables=variables, timeout=command.timeout)
+        begun = begin_flow(chart, prompt=prompt, scope=scope, variables=variables, timeout=command.timeout)
+        return replace(begun, values={**begun.values, **_hand_down(state)})
 
     def find_chart(self, started: FlowStarted) -> Chart:
         """The flow that was started, as it was then."""
@@ -94,6 +95,14 @@ def inherit(flow: Flow, given: Mapping[str, Json]) -> dict[str, Json]:
     """The variables of a called flow: its caller's, and its own defaults where the caller has none."""
     values: dict[str, Json] = {variable.name: variable.default for variable in flow.variables}
     return values | dict(given)
+
+
+def _hand_down(state: FlowState) -> dict[str, Json]:
+    """The step of a plan that a called flow is about, as its caller knows it; the text is in its prompt."""
+    step = state.started.values.get("step") if state.started else None
+    if not isinstance(step, Mapping):
+        return {}
+    return {"step": {key: value for key, value in step.items() if key != "text"}}
 
 
 def _depth(scope: str) -> int:

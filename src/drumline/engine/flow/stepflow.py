@@ -14,6 +14,7 @@ from drumline.core.plan import Step
 from drumline.core.prompt import write_task
 from drumline.core.routing import STRONGER_FROM, raise_tier, spell_agent
 from drumline.core.steprules import recover
+from drumline.core.words import QUICK
 from drumline.engine.closing import Recover
 from drumline.engine.flow.calls import inherit
 from drumline.engine.flow.course import Course
@@ -136,6 +137,7 @@ def _describe(work: StepWork, *, worked: bool) -> dict[str, Json]:
         "checks": [check.command for check in work.orders.checks],
         "by_hand": _list_manual(step),
         "autonomy": work.orders.autonomy,
+        "rigor": work.run.begun.rigor or QUICK,
         "retries": work.orders.retries,
         "heals": count_corrections(work.run, step.id),
         "heal": worked and is_asked_for(work.run, step.id),

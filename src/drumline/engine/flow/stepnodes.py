@@ -50,9 +50,10 @@ from drumline.engine.nodes.document import write_document
 from drumline.engine.nodes.evidence import tell_work
 from drumline.engine.nodes.ground import leave_ground
 from drumline.engine.nodes.plan import file_correction, plan_correction
-from drumline.engine.nodes.stepprompts import write_node_prompt
+from drumline.engine.nodes.stepprompts import read_complaint, write_node_prompt
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.orienting import tell_missing
 from drumline.engine.performer import StepPerformer
 from drumline.engine.salvage import read_work
 from drumline.errors import ChildKilled, DrumlineError, GitKilled, InvalidInput
@@ -243,7 +244,8 @@ class StepNodes:
 
     async def _prepare(self) -> Outcome:
         leaves = await self._follow(lambda: steprules.prepare(self.state))
-        return _end(leaves) or Outcome(output={"path": self.state.workspace})
+        missing = await tell_missing(self.work, self.state.tree)
+        return _end(leaves) or Outcome(output={"path": self.state.workspace, "missing": missing})
 
     async def _implement(self, node: AgentNode, visit: Visit) -> Outcome:
         work, before = self.work, self.state.last
@@ -251,12 +253,14 @@ class StepNodes:
         def decide() -> cmd.Command | None:
             concluded = self.state.phase is Phase.WORKED and self.state.last is not before
             found = steprules.work_on(work.orders, self.state, work.run, begun=concluded, node=node.id)
-            return (
-                replace(found, scope=visit.key.scope, visit=visit.key.visit)
-                if isinstance(found, cmd.Attempt)
-                else found
-            )
+            if not isinstance(found, cmd.Attempt):
+                return found
+            found = replace(found, scope=visit.key.scope, visit=visit.key.visit)
+            return replace(found, complaint=told) if told and self.state.last is before else found
 
+        told = read_complaint(visit)
+        if told and before is not None and not before.failure and self.state.fixes >= work.orders.retries:
+            return Outcome(output=before.message)
         await self._see_changes()
         leaves = await self._follow(decide, Terms(write=partial(write_node_prompt, node, visit), timeout=node.timeout))
         last = self.state.last

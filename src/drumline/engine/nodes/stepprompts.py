@@ -11,6 +11,12 @@ from drumline.engine.nodes.visit import Visit
 from drumline.record import replace
 
 
+def read_complaint(visit: Visit) -> str:
+    """What the flow says is wrong with the work: the value `complaint`, where a node of it has written one."""
+    said = visit.values.get("complaint")
+    return said.strip() if isinstance(said, str) else ""
+
+
 def write_node_prompt(node: AgentNode, visit: Visit, brief: Brief) -> str:
     """The node's prompt; what people said and what cut attempts short is added if the template does not place it."""
     named = set(list_references(node.prompt))

@@ -1,0 +1,72 @@
+"""What a text says about the things that it names: that it makes them, changes them, or works with them.
+
+The rule: only the verb on the same line before a name counts; a name that is merely mentioned says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+
+_CODE = re.compile(r"`([^`\n]{3,120})`")
+_SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+_TELLING = re.compile(r"_[a-z0-9]|[a-z0-9][A-Z]")
+_PATH = re.compile(r"(?:\./)?((?:[\w@.+-]+/)+[\w@+-][\w@.+-]*\.\w{1,8})(?::\d+(?:-\d+)?)?")
+_CREATES = r"creates?|created|new|adds?|added|writes?|introduces?|introduced|defines?|implements?|generates?"
+_CHANGES = (
+    "modify|modifies|updates?|edits?|changes?|fix(?:es)?|removes?|deletes?|renames?|moves?|refactors?|replaces?"
+    "|rewrites?|existing"
+)
+_USES = "extends?|migrates?|reuses?|calls?|calling|uses?|using|via|imports?|inherits?|wraps?|invokes?"
+_VERB = re.compile(rf"\b(?:(?P<creates>{_CREATES})|(?P<changes>{_CHANGES})|{_USES})\b", re.IGNORECASE)
+_TARGET = re.compile(r"\b(?:to|into|with|as|by|from|for)\b", re.IGNORECASE)
+"""What stands before the new thing: rename A to B, replace A with B."""
+_REACH = 80
+"""How many letters before a name a verb may stand that is about it."""
+_SPAN = re.compile(r"`[^`]*`")
+
+
+def is_created(name: str, text: str) -> bool:
+    """Whether the text says that the thing is made."""
+    verb = _find_verb(name, text)
+    return verb is not None and bool(verb["creates"])
+
+
+def is_assumed(name: str, text: str) -> bool:
+    """Whether the text says that a thing is worked with that is there."""
+    verb = _find_verb(name, text)
+    return verb is not None and not verb["creates"]
+
+
+def is_own(symbol: str, text: str) -> bool:
+    """Whether the text says that the thing is changed: what is only used may be that of a library."""
+    verb = _find_verb(symbol, text)
+    if verb is None or not verb["changes"]:
+        return False
+    return not _TARGET.search(verb.string, verb.end())
+
+
+def find_symbols(text: str) -> Iterator[str]:
+    """Names in backticks that can only be code: with an underscore, a capital inside, or brackets behind them."""
+    for code in _CODE.findall(text):
+        if "/" in code or " " in code.strip().partition("(")[0]:
+            continue
+        words = _SYMBOL.findall(code.partition("(")[0])
+        if len(words) > 1 and words[0] in sys.stdlib_module_names:
+            continue
+        called = "(" in code
+        yield from (word for word in words[-1:] if called or _TELLING.search(word))
+
+
+def find_paths(text: str) -> list[str]:
+    """Paths of files in backticks, each once; a name without a folder may be anything."""
+    found = [match[1] for code in _CODE.findall(text) if (match := _PATH.fullmatch(code.strip()))]
+    return list(dict.fromkeys(path for path in found if ".." not in path.split("/")))
+
+
+def _find_verb(name: str, text: str) -> re.Match[str] | None:
+    """The verb before the name where the text has it first: the last one on the same line that is not in backticks."""
+    place = text.find(name)
+    before = text[max(0, place - _REACH) : max(0, place)].rpartition("\n")[2]
+    return next(reversed([*_VERB.finditer(_SPAN.sub(lambda code: " " * len(code[0]), before))]), None)

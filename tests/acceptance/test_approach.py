@@ -1,0 +1,173 @@
+"""What precedes the work on a step: it is compared with the code, and people decide about what does not fit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.acceptance.flowland import write_files
+from tests.acceptance.userland import Rule, User, gates_of, make_user, states_of, step_text
+
+ORIENTED = {
+    "plan_summary": "The file is written.",
+    "implementation_brief": "src/old.py is called src/new.py by now: change that one.",
+    "staleness_report": "src/old.py is gone.",
+    "has_major_deviation": False,
+    "deviation_summary": "",
+}
+MAJOR = {**ORIENTED, "has_major_deviation": True, "deviation_summary": "the module was taken out on purpose"}
+ANALYSED = {"approach": "Write it.", "files_to_modify": [], "files_to_create": [], "complexity": 3, "risks": []}
+ASKING = ("--autonomy", "critical")
+GATE = "step-1:approach#1/deviation"
+STALE = step_text("step-1").replace("Write the file of step-1.", "Modify `src/old.py` and write the file of step-1.")
+
+
+def say(node: str, value: object, **more: object) -> Rule:
+    """What an agent answers at a node."""
+    return {"match": {"node": node}, "say": json.dumps(value), **more}
+
+
+def open_user(folder: Path, *rules: Rule, text: str = STALE, rigor: str = "standard") -> User:
+    """A user whose only step, as it is shipped here, names a file that is not there."""
+    user = make_user(folder, text)
+    write_files(user, {".drumline/config.toml": f'rigor = "{rigor}"\n'})
+    user.play(*rules)
+    return user
+
+
+def test_a_step_that_names_what_is_missing_is_looked_at_first_and_gets_a_brief(tmp_path: Path) -> None:
+    user = open_user(tmp_path, say("orient", ORIENTED))
+
+    ran = user.run()
+
+    asked, worked = user.prompt("step-1", 1), user.prompt("step-1", 2)
+    assert ran.code == 0, ran.text
+    assert states_of(user.status()) == {"step-1": "done"}
+    assert "- `src/old.py` is not there; the step works with it" in asked
+    assert "src/old.py is called src/new.py by now" in worked
+    assert "the brief supersedes the plan" in worked
+    assert user.step("step-1")["attempts"] == 1
+    assert user.step("step-1")["proved"]
+
+
+def test_a_major_deviation_is_asked_about_and_any_text_is_guidance(tmp_path: Path) -> None:
+    user = open_user(tmp_path, say("orient", MAJOR))
+
+    parked = user.run(*ASKING)
+    asked = gates_of(user.status())
+    answered = user.drumline("answer", GATE, "take src/new.py and leave the rest", "--resume")
+
+    assert parked.code == 2, parked.text
+    assert asked == [GATE]
+    assert answered.code == 0, answered.text
+    assert "take src/new.py and leave the rest" in user.prompt("step-1", 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("choice", "code", "told"), [("proceed", 0, "done"), ("abort", 1, "rejected by a person")])
+def test_a_major_deviation_can_be_accepted_or_aborted(tmp_path: Path, choice: str, code: int, told: str) -> None:
+    user = open_user(tmp_path, say("orient", MAJOR))
+
+    user.run(*ASKING)
+    answered = user.drumline("answer", GATE, choice, "--resume")
+
+    assert answered.code == code, answered.text
+    assert told in user.drumline("why", "step-1").out
+
+
+@pytest.mark.long
+def test_autopilot_asks_nobody_about_a_major_deviation_and_is_blocked(tmp_path: Path) -> None:
+    user = open_user(tmp_path, say("orient", MAJOR))
+
+    ran = user.run()
+
+    assert ran.code == 2, ran.text
+    assert states_of(user.status()) == {"step-1": "blocked"}
+    assert "cannot be done as planned: the module was taken out on purpose" in user.drumline("why", "step-1").out
+
+
+def test_who_looks_first_and_changes_files_is_undone_and_void(tmp_path: Path) -> None:
+    user = open_user(tmp_path, say("orient", MAJOR, write={"step-1.txt": "too early\n"}))
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    assert user.landed("step-1.txt") == "1"
+    assert "## The brief" not in user.prompt("step-1", 2)
+    assert "`src/old.py` is not there" in user.prompt("step-1", 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("text", "rigor"), [(STALE, "quick"), (step_text("step-1"), "standard")])
+def test_nobody_looks_first_in_quick_or_where_nothing_is_missing(tmp_path: Path, text: str, rigor: str) -> None:
+    user = open_user(tmp_path, say("orient", MAJOR), text=text, rigor=rigor)
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    assert "Write the file of step-1" in user.prompt("step-1", 1) or "write the file of step-1" in user.prompt(
+        "step-1", 1
+    )
+    assert user.step("step-1")["attempts"] == 1
+
+
+def test_in_full_a_step_is_analysed_and_inspected_and_what_is_found_is_one_of_its_fixes(tmp_path: Path) -> None:
+    found = {"clean": False, "notes": "step-1.txt:1 lacks the word two"}
+    better = {"match": {"node": "improve"}, "write": {"step-1.txt": "two\n"}}
+    rules = (say("orient", ORIENTED), say("analyse", ANALYSED), say("inspect", found), better)
+    user = open_user(tmp_path, *rules, text=step_text("step-1"), rigor="full")
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    assert user.landed("step-1.txt") == "two"
+    assert (user.step("step-1")["attempts"], user.step("step-1")["fixes"]) == (2, 1)
+    assert "## The approach\n\nWrite it." in user.prompt("step-1", 3)
+    assert "step-1.txt:1 lacks the word two" in user.prompt("step-1", 5)
+
+
+@pytest.mark.long
+def test_what_is_found_uses_up_no_fix_that_the_step_does_not_have(tmp_path: Path) -> None:
+    found = {"clean": False, "notes": "step-1.txt:1 lacks the word two"}
+    rules = (say("orient", ORIENTED), say("analyse", ANALYSED), say("inspect", found))
+    user = open_user(tmp_path, *rules, text=step_text("step-1"), rigor="full")
+
+    ran = user.run("--retries", "0")
+
+    assert ran.code == 0, ran.text
+    assert (user.step("step-1")["attempts"], user.step("step-1")["fixes"]) == (1, 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("choice", "code", "told"),
+    [("approve", 0, "done"), ("reject", 1, "rejected by a person"), ("smaller steps", 0, "done")],
+)
+def test_a_complex_approach_is_for_a_person(tmp_path: Path, choice: str, code: int, told: str) -> None:
+    complex_one = {**ANALYSED, "complexity": 8, "risks": ["it may break"]}
+    rules = (say("orient", ORIENTED), say("analyse", complex_one), say("inspect", {"clean": True, "notes": ""}))
+    user = open_user(tmp_path, *rules, text=step_text("step-1"), rigor="full")
+
+    parked = user.run(*ASKING)
+    asked = gates_of(user.status())
+    answered = user.drumline("answer", asked[0], choice, "--resume")
+
+    assert parked.code == 2, parked.text
+    assert asked == ["step-1:approach#1/agree"]
+    assert answered.code == code, answered.text
+    assert told in user.drumline("why", "step-1").out
+
+
+@pytest.mark.long
+def test_autopilot_does_not_ask_about_a_complex_approach(tmp_path: Path) -> None:
+    rules = (
+        say("orient", ORIENTED),
+        say("analyse", {**ANALYSED, "complexity": 9}),
+        say("inspect", {"clean": True, "notes": ""}),
+    )
+    user = open_user(tmp_path, *rules, text=step_text("step-1"), rigor="full")
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
