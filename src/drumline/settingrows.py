@@ -103,8 +103,8 @@ TABLE: tuple[Setting, ...] = (
         default=STANDARD,
         help="How much is done around the work on a step; by default full for phased plans, and always quick for do. "
         "It is recorded with the run. Quick: implement, checks, fixes, landing. Standard: a step that names what is "
-        "not there is compared with the code first; one that still fails its checks is diagnosed, and gets a corrective "
-        "step. Full: every step is compared with the code, analysed and inspected, too.",
+        "not there is compared with the code first; one that still fails its checks is diagnosed and "
+        "gets a corrective step. Full: every step is compared with the code, analysed and inspected, too.",
     ),
     Setting(
         key="flow",

@@ -30,28 +30,69 @@ def write_play(user: User, *says: str, write: bool = True) -> str:
     return f"scripted:{play}"
 
 
-def test_a_step_whose_agent_names_a_blocker_waits_for_a_person_although_its_checks_would_pass(user: User) -> None:
+@pytest.mark.parametrize(("autonomy", "state"), [("critical", "parked"), ("autopilot", "blocked")])
+def test_a_step_whose_agent_names_a_blocker_waits_for_a_person_although_its_checks_would_pass(
+    user: User, autonomy: str, state: str
+) -> None:
     agent = write_play(user, BLOCKED, DONE)
 
-    parked = user.run(agent=agent)
+    stopped = user.run("--autonomy", autonomy, agent=agent)
     before = user.status()
-    answered = user.drumline("answer", "question-step-1", "8080", "--resume")
+    answered = user.drumline("answer", "blocked-step-1", "8080", "--resume")
 
-    assert (parked.code, gates_of(before)) == (2, ["question-step-1"]), parked.text
+    assert (stopped.code, gates_of(before)) == (2, ["blocked-step-1"]), stopped.text
+    assert step_of(before, "step-1")["state"] == state
     assert "Which port?" in str(before["gates"])
     assert answered.code == 0, answered.text
+    assert (step_of(user.status(), "step-1")["attempts"], step_of(user.status(), "step-1")["fixes"]) == (2, 0)
     assert step_of(user.status(), "step-1")["proof"] == {"level": "kept", "why": ["green_before"]}
     assert "8080" in user.prompt("step-1", attempt=2)
 
 
-def test_an_agent_that_reports_a_failure_has_failed_and_is_asked_again_with_its_own_words(user: User) -> None:
+def test_an_agent_that_reports_a_failure_while_its_checks_pass_is_asked_once_with_its_own_words(user: User) -> None:
     agent = write_play(user, FAILED, DONE)
 
     ran = user.run(agent=agent)
 
     assert ran.code == 0, ran.text
-    assert step_of(user.status(), "step-1")["attempts"] == 2
+    step = step_of(user.status(), "step-1")
+    assert (step["attempts"], step["fixes"]) == (2, 0)
     assert "the database cannot be reached" in user.prompt("step-1", attempt=2)
+    assert "The checks of the step pass." in user.prompt("step-1", attempt=2)
+
+
+@pytest.mark.long
+def test_an_agent_that_reports_a_failure_while_its_checks_fail_gets_an_ordinary_fix(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1", checks=("grep -q two step-1.txt",)))
+    rules = [{"match": {"attempt": 1}, "write": {"step-1.txt": "one\n"}, "say": FAILED}]
+    user.play(*rules, {"match": {"attempt": 2}, "write": {"step-1.txt": "two\n"}, "say": DONE})
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    step = step_of(user.status(), "step-1")
+    assert (step["attempts"], step["fixes"]) == (2, 1)
+    assert "the database cannot be reached" in user.prompt("step-1", attempt=2)
+    assert "An earlier attempt failed this check: `grep -q two step-1.txt`" in user.prompt("step-1", attempt=2)
+
+
+@pytest.mark.parametrize(
+    ("choice", "code", "state"), [("land", 0, "done"), ("skip", 0, "skipped"), ("retry", 0, "done")]
+)
+def test_of_an_agent_that_keeps_its_word_while_its_checks_pass_a_person_decides(
+    user: User, choice: str, code: int, state: str
+) -> None:
+    agent = write_play(user, FAILED, FAILED, DONE)
+
+    parked = user.run("--autonomy", "critical", agent=agent)
+    before = user.status()
+    answered = user.type("answer", "denied-step-1", choice, "--comment", "go on", "--resume")
+
+    assert (parked.code, gates_of(before)) == (2, ["denied-step-1"]), parked.text
+    assert answered.code == code, answered.text
+    step = step_of(user.status(), "step-1")
+    assert (step["state"], step["fixes"]) == (state, 0)
+    assert step["attempts"] == (3 if choice == "retry" else 2)
 
 
 def test_an_agent_that_never_takes_its_word_back_leaves_the_step_blocked(user: User) -> None:

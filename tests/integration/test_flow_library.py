@@ -173,8 +173,26 @@ def test_the_flows_that_can_be_named_are_listed_and_nothing_else(tmp_path: Path,
 
     found = list_flows(around=caller, top=top)
 
-    assert sorted(found) == ["code-reviewer", "coder", "final", "near", "own", "preflight", "sibling", "step"]
-    assert list_flows(around=top, top=top).keys() == {"code-reviewer", "coder", "final", "own", "preflight", "step"}
+    assert sorted(found) == [
+        "approach",
+        "code-reviewer",
+        "coder",
+        "final",
+        "near",
+        "own",
+        "preflight",
+        "sibling",
+        "step",
+    ]
+    assert list_flows(around=top, top=top).keys() == {
+        "approach",
+        "code-reviewer",
+        "coder",
+        "final",
+        "own",
+        "preflight",
+        "step",
+    }
 
 
 def test_a_name_that_no_flow_has_is_told_the_nearest(

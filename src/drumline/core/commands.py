@@ -43,7 +43,8 @@ class Attempt(Command):
 
     `session` is the one to go on with, `budget` how many dollars are left. `answers` are what a person said to the
     questions asked so far, `complaint` what is wrong with the work where no check says so; `revises` says that
-    a person asks for a change of work that passes.
+    a person asks for a change of work that passes;
+    with `doubts` only the agent itself says that something is wrong.
     """
 
     node: str
@@ -59,6 +60,7 @@ class Attempt(Command):
     visit: int = 0
     complaint: str = ""
     revises: bool = False
+    doubts: bool = False
 
 
 class RunCheck(Command):

@@ -31,7 +31,7 @@ from drumline.core.stepstate import StepState
 class Verdict(Enum):
     """What the checks say about the work: it broke nothing, it fails, it passes only with the judge it changed.
 
-    Or they pass, and there is no work, or no test although tests are part of it.
+    Or they pass, and there is no work, or no test although tests are part of it, or its agent says that it is not done.
     """
 
     PASSED = "passed"
@@ -39,6 +39,7 @@ class Verdict(Enum):
     FOUL = "foul"
     UNCHANGED = "unchanged"
     UNTESTED = "untested"
+    DENIED = "denied"
 
 
 def examine(orders: Orders, state: StepState, run: RunState, *, allowed: bool = False) -> RunCheck | Compare | Verdict:

@@ -13,7 +13,7 @@ from drumline.core.ids import GateId, StepId
 from drumline.core.money import compare_dollars
 from drumline.core.plan import Marks, Step
 from drumline.core.trust import Brought, digest_all
-from drumline.core.words import STUCK, GateKind
+from drumline.core.words import OF_AGENTS, STUCK, GateKind
 from drumline.errors import InvalidInput
 
 YES, NO = "yes", "no"
@@ -28,6 +28,7 @@ TAKEN_BACK = "taken back"
 ALLOW, UNDO = "allow", "undo"
 ALREADY_DONE, RETRY, SKIP = "already-done", "retry", "skip"
 ADAPT, GO_ON = "adapt", "proceed"
+LAND = "land"
 PASSED = "passed its checks"
 SHORT = 9
 """Digits of a commit that a question names."""
@@ -67,7 +68,7 @@ def check_reply(opened: GateOpened, text: str, comment: str | None = None) -> No
             raise InvalidInput(message, hint=f"drumline answer {quote(opened.gate)} {quote(text)} --comment TEXT")
     elif opened.free:
         said = text or opened.default
-        if not said.strip() and (opened.kind is GateKind.QUESTION or (opened.rule and not said)):
+        if not said.strip() and (opened.kind in OF_AGENTS or (opened.rule and not said)):
             _check_blank(opened)
         if opened.rule and not parse_length_rule(opened.rule).holds(said):
             size = len(said.encode("utf-8", "surrogatepass"))
@@ -103,7 +104,7 @@ def _check_revision(opened: GateOpened, text: str, comment: str | None) -> None:
 
 def _check_blank(opened: GateOpened) -> None:
     """Refuse nothing but spaces where an agent asks, and nothing at all where the rule of a node asks for more."""
-    if opened.kind is GateKind.QUESTION or not parse_length_rule(opened.rule).holds(""):
+    if opened.kind in OF_AGENTS or not parse_length_rule(opened.rule).holds(""):
         message = f"an answer must not be empty; gate {opened.gate!r} takes any other text"
         raise InvalidInput(message, hint=f"drumline answer {quote(opened.gate)} TEXT")
 
@@ -182,6 +183,35 @@ def stuck(kind: GateKind, step: Step, current: int, *, asked: int, reason: str) 
         person_only=True,
         about=current,
         asks=reason,
+    )
+
+
+def denied(step: Step, attempt: int, *, asked: int, denial: str) -> GateOpened:
+    """An agent says twice that its work is not done, although the checks pass."""
+    return GateOpened(
+        gate=name_gate(GateKind.DENIED, step.id, asked),
+        kind=GateKind.DENIED,
+        question=f"The agent at {step.id} ({step.title}) says that its work is not done, although its checks pass: "
+        f"{denial}\nLand it, let the agent try again, or skip the step?",
+        options=(LAND, RETRY, SKIP),
+        step=step.id,
+        person_only=True,
+        about=attempt,
+    )
+
+
+def blocked(step: Step, attempt: int, text: str, *, asked: int) -> GateOpened:
+    """An agent says that it cannot go on; the answer goes to the next attempt."""
+    return GateOpened(
+        gate=name_gate(GateKind.BLOCKED, step.id, asked),
+        kind=GateKind.BLOCKED,
+        question=f"The agent at {step.id} ({step.title}) reports that it is blocked:\n{text}\nWhat shall it do?",
+        asks=text,
+        options=(),
+        step=step.id,
+        free=True,
+        rule="len(input) > 0",
+        about=attempt,
     )
 
 

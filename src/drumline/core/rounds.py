@@ -43,4 +43,5 @@ def _is_decided(state: StepState, step: Step, run: RunState) -> bool:
     if state.refused is not None:
         return False
     judged = bool(find_answer(run, GateKind.JUDGE, step, state)) and bool(tell_foul(state.judged))
+    judged |= any(find_answer(run, kind, step, state) for kind in (GateKind.BLOCKED, GateKind.DENIED))
     return judged or (bool(find_answer(run, GateKind.UNCHANGED, step, state)) and state.tree == state.ready)

@@ -24,7 +24,7 @@ MOST_OBJECTS = 50
 """Lines that begin with `{` and are tried as the beginning of the last object."""
 
 STATUSES = {
-    **dict.fromkeys(("blocked", "stuck", "rejected"), BLOCKED),
+    **dict.fromkeys(("blocked", "stuck", "rejected", "impossible", "unrecoverable", "conflict"), BLOCKED),
     **dict.fromkeys(("failed", "failure", "fail", "partial", "incomplete", "unsuccessful", "aborted"), FAILED),
 }
 """What a status says about the work; all other words say nothing against it."""
@@ -70,6 +70,7 @@ REPORT_FIELDS = frozenset(
         "objective achieved",
         "phase",
         "reason",
+        "scope deviations",
         "step",
         "summary",
         "validation",
@@ -84,7 +85,7 @@ _FIELD = compile_late(
     r" {0,3}(?:[-*+]\s+|\|\s*)?[*_]{0,2}([A-Za-z][A-Za-z ]{2,40}?)[*_]{0,2}\s*[:|][*_]{0,2}(?:\s+(.*))?"
 )
 _VALUE = compile_late(r"[^\w]*([A-Za-z]+)[*_`]*(?:\s*(?:$|[.,:;(]|[-–—](?!\w)).*)?", re.DOTALL)
-_BLOCKERS = ("blocker", "blockers")
+_BLOCKERS = ("blocker", "blockers", "file conflict", "file conflicts")
 _BULLET = compile_late(r"^\s*(?:[-*+]\s+|\d+[.)]\s+)?(?:[*_]*blockers?[*_]*\s*:\s*)?", re.IGNORECASE)
 _NONE = compile_late(
     r"(?:none|n/?a|nil|nothing|not applicable|no)[\s.!]*$"
@@ -120,6 +121,8 @@ def _read_object(message: str) -> Denial | None:
         return None
     status = next((value[key] for key in ("status", "result") if isinstance(value.get(key), str)), "")
     kind = STATUSES.get(str(status).strip().lower(), "")
+    judged = STATUSES.get(str(value.get("validation", "")).strip().lower(), "")
+    kind = kind or (FAILED if value.get("testsPassed") is False or judged == FAILED else "")
     if not kind:
         return None
     said = [value.get(key) for key in ("blocker", "question", "reason", "error", "message", "summary")]

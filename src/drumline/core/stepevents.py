@@ -76,6 +76,7 @@ class AttemptStarted(Event):
     With `relayed` the visit decides who is asked and counts what that costs, else the step does. `complaint` is what is
     wrong with the work before it, where no check says so. Who only `reads` changes nothing: what was judged stays so.
     One that `revises` work as a person asks has fresh budgets.
+    With `doubts` the complaint is that the agent's word and the checks disagree, which uses up no fix.
     """
 
     node: str
@@ -93,6 +94,7 @@ class AttemptStarted(Event):
     visit: int = 0
     reads: bool = False
     revises: bool = False
+    doubts: bool = False
 
 
 class SessionOpened(Event):
@@ -123,6 +125,9 @@ class AttemptEnded(Event):
     because git ignores them. `permissions` are what the question asks leave for, `login` is what a person types where
     nobody is logged in.
 
+    With `stuck` the question is the agent's own report that it is blocked. `denial` is what it says against its work,
+    which is not a failure: the checks are heard beside it.
+
     With `waits` the visit is not over: it goes on at once, at the time `until`, or when there is an answer, and another
     agent may act in it. `ran_dry` says that the agent had spent the money it was given, `spent` is the working time of
     the visit since the event before.
@@ -151,6 +156,8 @@ class AttemptEnded(Event):
     until: float | None = None
     ran_dry: bool = False
     spent: float = 0.0
+    stuck: bool = False
+    denial: str = ""
 
     @property
     def told(self) -> tuple[str, ...]:

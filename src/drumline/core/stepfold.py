@@ -79,7 +79,7 @@ def _begin_round(state: StepState, number: int) -> None:
 def _refresh(state: StepState) -> None:
     state.fixes_before = state.all_fixes
     state.fixes = state.waits = state.crashes = state.rests = state.integrations = 0
-    state.warned = False
+    state.warned = state.doubted = False
 
 
 def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
@@ -108,7 +108,9 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
         state.reached = max(state.reached, event.attempt)
         state.readings.add(event.attempt)
         return
-    if before is Phase.WORKED:
+    if before is Phase.WORKED and event.doubts:
+        state.complaint, state.feedback, state.doubted = event.complaint, (), True
+    elif before is Phase.WORKED:
         _spend(state, event.complaint)
     if event.revises:
         _refresh(state)
@@ -145,7 +147,8 @@ def _complain(last: ev.AttemptEnded | None, *, nothing: bool) -> str:
     """What is told about the attempt itself; `nothing` says that it counts if it changed nothing."""
     if last is None:
         return ""
-    return last.message if last.failure else UNCHANGED if last.unchanged and nothing else ""
+    denied = f"You reported yourself that the work is not done:\n\n{last.denial}" if last.denial else ""
+    return last.message if last.failure else denied or (UNCHANGED if last.unchanged and nothing else "")
 
 
 def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:

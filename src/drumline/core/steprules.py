@@ -34,6 +34,7 @@ from drumline.core.foul import tell_foul
 from drumline.core.ids import DriverId
 from drumline.core.life import OPEN, Phase
 from drumline.core.orders import Orders
+from drumline.core.ownword import follow_blocker, follow_denial, is_denied, tell_denial
 from drumline.core.plan import Step
 from drumline.core.products import tell_ignored
 from drumline.core.roles import only_reads
@@ -42,7 +43,7 @@ from drumline.core.routing import choose, raise_tier
 from drumline.core.state import Gate, RunState
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS, RULES, Failure, Reaction
-from drumline.core.words import GateKind, Mutants, StepEnd
+from drumline.core.words import OF_AGENTS, GateKind, Mutants, StepEnd
 from drumline.record import replace
 
 NODE = "implement"
@@ -123,6 +124,9 @@ def judge_work(orders: Orders, state: StepState, run: RunState) -> Judging:
             return _after_foul(orders, state, run)
         case Verdict.PASSED | Verdict.UNTESTED if is_unchanged(orders, state):
             return _after_nothing(orders, state, run)
+        case Verdict.PASSED if state.last is not None and state.last.denial:
+            found = follow_denial(orders, state, run, state.last.denial)
+            return _pass(orders, state) if found is Verdict.PASSED else found
         case Verdict.PASSED:
             return _pass(orders, state)
         case found:
@@ -190,7 +194,9 @@ def _after_nothing(orders: Orders, state: StepState, run: RunState) -> Park | Fi
 
 def may_fix(orders: Orders, state: StepState, run: RunState) -> bool:
     """Whether the agent gets another try at work that failed; also if a person wants it to try once more."""
-    wanted = {GateKind.JUDGE: gates.UNDO, GateKind.UNCHANGED: gates.RETRY}
+    if is_denied(state) and not state.doubted and not state.faults():
+        return True
+    wanted = {GateKind.JUDGE: gates.UNDO, GateKind.UNCHANGED: gates.RETRY, GateKind.DENIED: gates.RETRY}
     left = may_integrate(state) if state.find_clash() is not None else state.fixes < orders.retries
     return left or any(find_answer(run, kind, orders.step, state) == again for kind, again in wanted.items())
 
@@ -267,8 +273,8 @@ def recover(state: StepState, driver: DriverId) -> list[Event]:
 
 
 def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 0.0, fixing: bool = False) -> Attempt:
-    chosen, revises = choose(orders.agents, state), _is_revised(orders, state, run)
-    return Attempt(
+    chosen, revises, last = choose(orders.agents, state), _is_revised(orders, state, run), state.last
+    attempt = Attempt(
         node=NODE,
         attempt=state.attempts + 1,
         tier=raise_tier(chosen.tier, fix=0 if revises else state.fixes + fixing),
@@ -280,6 +286,9 @@ def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 
         complaint=UNTESTED if fixing and not state.faults() and is_untested(orders, state) else "",
         revises=revises,
     )
+    if last is None or not last.denial or fixing or state.phase is not Phase.WORKED or state.find_clash() is not None:
+        return attempt
+    return replace(attempt, complaint=tell_denial(last.denial), doubts=True)
 
 
 def _afford(attempt: Attempt, orders: Orders, state: StepState, run: RunState) -> Command:
@@ -297,13 +306,13 @@ def _afford(attempt: Attempt, orders: Orders, state: StepState, run: RunState) -
 
 def _answers(run: RunState, step: Step) -> tuple[Reply, ...]:
     """What agents asked about the step and a person answered; it holds for every further attempt."""
-    asked = [g for g in run.gates.values() if g.opened.kind is GateKind.QUESTION and g.opened.step == step.id]
+    asked = [g for g in run.gates.values() if g.opened.kind in OF_AGENTS and g.opened.step == step.id]
     return tuple(reply for gate in asked if (reply := gate.reply) is not None)
 
 
 def _wish(run: RunState, step: Step) -> str:
     """The change a person asked for last; it holds for every further attempt, also after one that was lost."""
-    kinds = (GateKind.APPROVE, GateKind.UNCHANGED)
+    kinds = (GateKind.APPROVE, GateKind.UNCHANGED, GateKind.DENIED)
     asked = [g.answer for g in run.gates.values() if g.opened.kind in kinds and g.opened.step == step.id]
     wanted = (gates.REVISE, gates.RETRY)
     return next((a.comment for a in reversed(asked) if a is not None and a.choice in wanted and a.comment), "")
@@ -311,6 +320,8 @@ def _wish(run: RunState, step: Step) -> str:
 
 def _after_question(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:
     """Wait for the answer, then go on with it. Nothing has failed."""
+    if last.stuck:
+        return follow_blocker(orders, run, last) or _attempt(orders, state, run)
     step = orders.step
     asked = run.find_gate(GateKind.QUESTION, step.id, last.attempt)
     if asked is None:

@@ -49,7 +49,8 @@ class StepState(Attempts):
     of those before. `kills` counts work lost in a row because something was killed, `killed` says what that was last.
     `metered` is what the attempt under way has used so far.
 
-    `touched` are the files of the judge that the work has changed, `warned` says that its agent was told so, and
+    `touched` are the files of the judge that the work has changed, `warned` says that its agent was told so,
+    `doubted` that it was asked why it reports that the work is not done, and
     `compared` is what checks, by their numbers, say about other trees; `shown` what they said about the tree that the
     work began with, where it stands on another base by now. `mutants` are those of the work that were tried.
 
@@ -87,6 +88,7 @@ class StepState(Attempts):
     tallies: dict[str, Tally] = field(default_factory=dict)
     touched: tuple[Touched, ...] = ()
     warned: bool = False
+    doubted: bool = False
     compared: dict[Against, dict[int, Compared]] = field(default_factory=dict)
     shown: dict[int, Compared] = field(default_factory=dict)
     mutants: Mutation | None = None

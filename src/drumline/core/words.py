@@ -127,9 +127,11 @@ class GateKind(StrEnum):
     ACCEPT = "accept"
     APPROVAL = "approval"
     APPROVE = "approve"
+    BLOCKED = "blocked"
     BRANCH = "branch"
     BUDGET = "budget"
     CLAIM = "claim"
+    DENIED = "denied"
     EDIT = "edit"
     FAILURE = "failure"
     INPUT = "input"
@@ -145,6 +147,9 @@ class GateKind(StrEnum):
 
 STUCK = frozenset({GateKind.FAILURE, GateKind.PLAN})
 """What is asked about a step that is blocked: the run is not parked for it, and may have ended meanwhile."""
+
+OF_AGENTS = (GateKind.QUESTION, GateKind.BLOCKED)
+"""Questions of agents: what is answered goes to the next attempt."""
 
 
 class PlanCause(StrEnum):

@@ -52,6 +52,10 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return []
 
 
+REOPENING = (GateKind.JUDGE, GateKind.UNCHANGED, GateKind.BLOCKED, GateKind.DENIED)
+"""Questions with which autopilot leaves a step blocked."""
+
+
 def _follow(run: RunState, answered: ev.GateAnswered) -> list[ev.Event]:
     """What an answer leads to at once: another round of a blocked step, or a landed one that is sent back."""
     return [*_reopen(run, answered), *send_back(run, run.gates[answered.gate].opened, answered)]
@@ -64,7 +68,7 @@ def _reopen(run: RunState, answered: ev.GateAnswered) -> list[ev.Event]:
     if finished is None or finished.state is not StepEnd.BLOCKED:
         return []
     again = ev.StepReopened(step=finished.step, reason=f"gate {answered.gate} is answered", by=answered.by)
-    if opened.kind in (GateKind.JUDGE, GateKind.UNCHANGED):
+    if opened.kind in REOPENING:
         return [again]
     if opened.kind not in STUCK:
         return []

@@ -2,13 +2,14 @@
 
 It stands where all agents pass, of plans and of flows, so that none needs a word about it in its adapter. The rules: a
 question is read only out of the answer to a prompt that offered to ask; what an agent reports against itself is a
-question if it is blocked, and else a failed attempt. An agent that has a schema to fit answers by that alone, and a
-failure stays one: there the last message is not looked at.
+question if it is blocked, and else a failed attempt, or if checks follow something that is said beside them. An agent
+that has a schema to fit answers by that alone, and a failure stays one: there the last message is not looked at.
 """
 
 from __future__ import annotations
 
 from drumline.core.blocked import OFFER, find_question, write_question
+from drumline.core.ownword import NOT_DONE
 from drumline.core.selfreport import BLOCKED, find_denial
 from drumline.core.taxonomy import Failure
 from drumline.ports.agents import Agent, Assignment, Outcome
@@ -28,15 +29,18 @@ class AskingAgent(Record):
         question = find_question(outcome.message) if OFFER in assignment.prompt else ""
         if question or not assignment.self_report:
             return replace(outcome, question=question)
-        return _heed(outcome)
+        return _heed(outcome, judged=assignment.judged)
 
 
-def _heed(outcome: Outcome) -> Outcome:
+def _heed(outcome: Outcome, *, judged: bool) -> Outcome:
     """The outcome by what the agent itself says against it."""
     denial = find_denial(outcome.message)
     if denial is None:
         return outcome
+    if denial.kind == BLOCKED and judged:
+        return replace(outcome, question=write_question(denial.text), stuck=True)
     if denial.kind == BLOCKED:
         return replace(outcome, question=write_question(f"The agent reports that it is blocked:\n{denial.text}"))
-    message = f"the agent itself reports that the work is not done: {denial.text}"
-    return replace(outcome, failure=Failure.VALIDATION.value, message=message)
+    if judged:
+        return replace(outcome, denial=denial.text)
+    return replace(outcome, failure=Failure.VALIDATION.value, message=f"{NOT_DONE}: {denial.text}")

@@ -40,13 +40,14 @@ class Assignment(Record):
     """What an agent is asked to do, and where. `log` takes its transcript, `prompt_file` holds the prompt on disk.
 
     `scope` and `visit` say where in a flow; with `read_only` it may look at the workspace but not change it. `model`
-    overrules the tier. `tools`, where given, are all it may use. Its last answer has to fit `output_schema`.
-    `session` is one to go on with, `new_session` the id that a new one should have. `idle` is how many seconds it may
-    be silent, `budget` how many dollars it may spend, where it can be told. `writable` are folders beside the
-    workspace that it may write to. `answers` are what a person said to earlier questions of this work, each with the
-    question as the agent's outcome had it; the prompt tells them, too. With `self_report` its own word against its
-    work is heard; without, who gave it the work reads it. Where writes outside are only detected, `ours` are paths
-    below the checkout that Drumline itself writes, and `list_idle` tells workspaces in which nobody works.
+    overrules the tier. `tools`, where given, are all it may use. Its last answer has to fit `output_schema`. `session`
+    is one to go on with, `new_session` the id that a new one should have. `idle` is how many seconds it may be silent,
+    `budget` how many dollars it may spend, where it can be told. `writable` are folders beside the workspace that it
+    may write to. `answers` are what a person said to earlier questions of this work, each with the question as the
+    agent's outcome had it; the prompt tells them, too. With `self_report` its own word against its work is heard;
+    without, who gave it the work reads it. With `judged` checks follow, and are heard beside that word. Where writes
+    outside are only detected, `ours` are paths below the checkout that Drumline itself writes, and `list_idle` tells
+    workspaces in which nobody works.
     """
 
     run: RunId
@@ -74,6 +75,7 @@ class Assignment(Record):
     writable: tuple[Path, ...] = ()
     answers: tuple[Reply, ...] = ()
     self_report: bool = True
+    judged: bool = False
     report: Report = ignore
     ours: tuple[str, ...] = ()
     list_idle: Callable[[], Sequence[Path]] = list
@@ -88,6 +90,8 @@ class Outcome(Record):
     there again, in seconds since the epoch. `question` is what a person has to answer before the agent can go on: then
     it is blocked, which is no failure. `permissions` are what that question asks leave for. `unchanged` says that
     somebody looked and that no file had changed. `login` is what a person types where nobody is logged in.
+    With `stuck` the question is the agent's report that it is blocked; `denial` is what it says against work that is
+    yet to be judged.
     """
 
     failure: str = ""
@@ -103,6 +107,8 @@ class Outcome(Record):
     unchanged: bool = False
     permissions: tuple[str, ...] = ()
     login: str = ""
+    stuck: bool = False
+    denial: str = ""
 
 
 class Agent(Protocol):

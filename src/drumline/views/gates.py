@@ -6,7 +6,7 @@ from shlex import quote
 
 from drumline.core.events import GateOpened
 from drumline.core.state import Gate
-from drumline.core.words import GateKind
+from drumline.core.words import OF_AGENTS
 from drumline.views.cells import Row, cut, flatten, width
 from drumline.views.snapshot import RunSnapshot
 
@@ -32,7 +32,7 @@ def list_choices(opened: GateOpened) -> str:
     if opened.free and opened.options:
         words.append("any text")
     elif opened.free:
-        ruled = opened.rule and opened.kind is not GateKind.QUESTION
+        ruled = opened.rule and opened.kind not in OF_AGENTS
         words.append(f"any text with {flatten(opened.rule)}" if ruled else "any text")
     return ", ".join(words[:-1]) + (" or " if len(words) > 1 else "") + "".join(words[-1:])
 

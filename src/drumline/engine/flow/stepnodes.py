@@ -36,6 +36,7 @@ from drumline.core.flow.walk import RunNode
 from drumline.core.foul import tell_foul
 from drumline.core.ids import DriverId, StepId, Token, Tree
 from drumline.core.life import Phase
+from drumline.core.ownword import NOT_DONE
 from drumline.core.prompt import write_feedback
 from drumline.core.spending import count_usage
 from drumline.core.stepfold import UNCHANGED, fold_step
@@ -290,7 +291,9 @@ class StepNodes:
         state, orders, asked = self.state, self.work.orders, is_asked_for(self.work.run, self._step)
         faults = () if verdict is Verdict.PASSED else state.faults()
         missing = steprules.UNTESTED if verdict is Verdict.UNTESTED else ""
-        told = {Verdict.FOUL: tell_foul(state.judged), Verdict.UNCHANGED: UNCHANGED}.get(verdict, missing)
+        told = {Verdict.FOUL: tell_foul(state.judged), Verdict.UNCHANGED: UNCHANGED, Verdict.DENIED: NOT_DONE}.get(
+            verdict, missing
+        )
         return {
             "passed": verdict is Verdict.PASSED,
             "verdict": steprules.tell_verdict(orders, state) if verdict is Verdict.PASSED else "fails its checks",
@@ -362,6 +365,8 @@ class StepNodes:
                 return ""
             case Verdict.FAILED:
                 return f"checks fail: {', '.join(ended.command for ended in state.failing())}"
+            case Verdict.DENIED:
+                return f"{NOT_DONE}; a `check` node asks it once more, then a person"
             case cmd.Finish(reason=reason):
                 return reason
             case _ if steprules.is_unchanged(self.work.orders, state):

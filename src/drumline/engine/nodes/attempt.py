@@ -48,6 +48,7 @@ def intend(command: cmd.Attempt, state: StepState) -> Note:
         budget=command.budget,
         complaint=command.complaint,
         revises=command.revises,
+        doubts=command.doubts,
         scope=command.scope,
         visit=command.visit,
     )
@@ -145,6 +146,8 @@ class _Attempt(Record):
             notices=cut_notices(outcome.notices),
             touched=kept.touched,
             ignored=kept.ignored,
+            stuck=outcome.stuck and not outcome.failure,
+            denial="" if outcome.failure else outcome.denial[:MOST_MESSAGE],
         )
         return Note(step=[ended], run=self._count(command, state, ended))
 
@@ -200,6 +203,7 @@ class _Attempt(Record):
             idle=self.work.kit.agent_idle,
             budget=command.budget,
             answers=command.answers,
+            judged=True,
         )
 
     def _write_prompt(self, command: cmd.Attempt, state: StepState) -> str:
