@@ -23,6 +23,9 @@ GATE = "step-1:approach#1/deviation"
 STALE = step_text("step-1").replace("Write the file of step-1.", "Modify `src/old.py` and write the file of step-1.")
 
 
+REPORTED = {"write": {"step-1.txt": "1\n"}, "say": "# Task Report\n\n- Status: success\n"}
+
+
 def say(node: str, value: object, **more: object) -> Rule:
     """What an agent answers at a node."""
     return {"match": {"node": node}, "say": json.dumps(value), **more}
@@ -32,7 +35,7 @@ def open_user(folder: Path, *rules: Rule, text: str = STALE, rigor: str = "stand
     """A user whose only step, as it is shipped here, names a file that is not there."""
     user = make_user(folder, text)
     write_files(user, {".drumline/config.toml": f'rigor = "{rigor}"\n'})
-    user.play(*rules)
+    user.play(*rules, {"match": {"node": "implement"}, **REPORTED})
     return user
 
 
@@ -114,7 +117,7 @@ def test_nobody_looks_first_in_quick_or_where_nothing_is_missing(tmp_path: Path,
 
 def test_in_full_a_step_is_analysed_and_inspected_and_what_is_found_is_one_of_its_fixes(tmp_path: Path) -> None:
     found = {"clean": False, "notes": "step-1.txt:1 lacks the word two"}
-    better = {"match": {"node": "improve"}, "write": {"step-1.txt": "two\n"}}
+    better = {**REPORTED, "match": {"node": "improve"}, "write": {"step-1.txt": "two\n"}}
     rules = (say("orient", ORIENTED), say("analyse", ANALYSED), say("inspect", found), better)
     user = open_user(tmp_path, *rules, text=step_text("step-1"), rigor="full")
 
@@ -171,3 +174,19 @@ def test_autopilot_does_not_ask_about_a_complex_approach(tmp_path: Path) -> None
     ran = user.run()
 
     assert ran.code == 0, ran.text
+
+
+def test_a_report_that_is_missing_is_asked_for_once(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1"))
+    write_files(user, {".drumline/config.toml": 'rigor = "full"\n'})
+    rules = (say("orient", ORIENTED), say("analyse", ANALYSED), say("inspect", {"clean": True, "notes": ""}))
+    user.play(
+        *rules, {"match": {"node": "implement"}, "write": {"step-1.txt": "1\n"}, "say": "## Task Report\nall good"}
+    )
+
+    ran = user.run()
+
+    assert ran.code == 0, ran.text
+    assert (user.step("step-1")["attempts"], user.step("step-1")["fixes"]) == (2, 0)
+    assert "## What to report" in user.prompt("step-1", 3)
+    assert "Your last message has no report." in user.prompt("step-1", 4)

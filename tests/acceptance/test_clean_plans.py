@@ -10,12 +10,15 @@ import pytest
 import yaml
 from tests.acceptance.userland import User, gates_of, make_user
 
-AGENT = """n=$(echo "$DRUMLINE_STEP" | tr -dc 0-9 | sed 's/^0*//')
+AGENT = """REPORT='# Task Report
+
+- Status: success'
+n=$(echo "$DRUMLINE_STEP" | tr -dc 0-9 | sed 's/^0*//')
 prompt=$(cat)
 case "$n/$DRUMLINE_ATTEMPT" in
-  1/1) echo bad > 1.txt ;;
+  1/1) echo bad > 1.txt; echo "$REPORT" ;;
   2/1) echo '{"blocked": "Which colour?"}' ;;
-  *) echo good > $n.txt ;;
+  *) echo good > $n.txt; echo "$REPORT" ;;
 esac
 """
 CRITERIA = (

@@ -32,7 +32,7 @@ class Thorough(WritingAgent):
 
     async def work(self, assignment: Assignment) -> Outcome:
         if assignment.node not in ANSWERS:
-            return await WritingAgent.work(self, assignment)
+            return replace(await WritingAgent.work(self, assignment), message="# Task Report\n\n- Status: success\n")
         self.assignments.append(assignment)
         return Outcome(message=json.dumps(ANSWERS[assignment.node]))
 

@@ -171,7 +171,7 @@ def _explain_stop(assignment: Assignment, desk: Desk, talk: Talk) -> Outcome:
     if desk.gave_up:
         failure, message = Failure.CRASH, describe_silence(assignment)
     else:
-        failure, message = Failure.VALIDATION, f"timed out after {assignment.timeout:g} s"
+        failure, message = Failure.TIMEOUT, f"timed out after {assignment.timeout:g} s"
     usage = _count(assignment, desk, talk)
     return Outcome(
         failure=failure.value,

@@ -253,7 +253,7 @@ class _Watch:
         if ended.timed_out:
             offline = f"; it said: {self._outage.told}" if self._outage.told else ""
             message = f"timed out after {self._assignment.timeout:g} s{self._doing()}{offline}"
-            return self._fail(Failure.VALIDATION, message)
+            return self._fail(Failure.TIMEOUT, message)
         if ended.exit_code is None and ended.killed:
             return self._fail(Failure.KILLED, describe_kill(ended) + self._doing())
         if ended.exit_code is None:

@@ -114,7 +114,7 @@ def _judge(ended: Ended, *, timeout: float | None, jailed: bool) -> Outcome:
     said = whole[-TAIL:]
     if ended.timed_out:
         limit = "" if timeout is None else f" after {timeout:g} s"
-        return Outcome(failure=Failure.VALIDATION.value, message=_join(f"timed out{limit}", said))
+        return Outcome(failure=Failure.TIMEOUT.value, message=_join(f"timed out{limit}", said))
     if ended.killed or (jailed and was_killed(ended)):
         return Outcome(failure=Failure.KILLED.value, message=_join(describe_kill(ended), said))
     if ended.exit_code is None:

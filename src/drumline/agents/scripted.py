@@ -52,7 +52,7 @@ class ScriptedAgent(Record):
         with anyio.move_on_after(assignment.timeout):
             return await self._play(act, assignment, say)
         message = f"timed out after {assignment.timeout:g} s"
-        return Outcome(failure=Failure.VALIDATION.value, message=message, usage=act.usage)
+        return Outcome(failure=Failure.TIMEOUT.value, message=message, usage=act.usage)
 
     async def _play(self, act: Act, assignment: Assignment, say: Say) -> Outcome:
         if act.sleep:
@@ -96,8 +96,8 @@ class ScriptedAgent(Record):
         judged = judge(ended, timeout=assignment.timeout)
         final = ended.exit_code is None and not ended.timed_out
         failure = Failure.PERMANENT if final else Failure.VALIDATION
-        if judged.failure == Failure.KILLED.value:
-            failure = Failure.KILLED
+        if judged.failure in (Failure.KILLED.value, Failure.TIMEOUT.value):
+            failure = Failure(judged.failure)
         message = judged.message
         return replace(judged, failure=failure.value, message=f"{act.run!r}: {message}", usage=act.usage)
 

@@ -96,10 +96,16 @@ def _judge_head(orders: Orders, state: StepState) -> Compare | Verdict:
 
 def _pending_check(orders: Orders, state: StepState) -> RunCheck | None:
     """Checks not tried since the last attempt, then those that could not be run."""
+    untried = find_untried(orders, state)
+    return untried or (_repeat(orders, state) if state.hindered is not None else None)
+
+
+def find_untried(orders: Orders, state: StepState) -> RunCheck | None:
+    """The first check that has not run since the last attempt."""
     for number, check in enumerate(orders.checks):
         if number not in state.verdicts and (judges(check) or state.tree != state.ready):
             return RunCheck(number=number, check=check)
-    return _repeat(orders, state) if state.hindered is not None else None
+    return None
 
 
 def _find_doubtful(orders: Orders, state: StepState, run: RunState) -> RunCheck | None:

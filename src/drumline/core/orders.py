@@ -13,8 +13,11 @@ from drumline.core.routing import Candidate, list_workers
 from drumline.core.runwalks import list_proved
 from drumline.core.state import RunState
 from drumline.core.trust import find_spec
-from drumline.core.words import Mutants
+from drumline.core.words import FULL, Mutants
 from drumline.record import Record
+
+REPORTING = ("maestro", "phased")
+"""Formats whose steps end with a report."""
 
 
 class Orders(Record):
@@ -23,7 +26,8 @@ class Orders(Record):
     The work of a step `lands` on the run branch; a walk of the run itself only looks at what is there. The last one
     compares that with what was there `before` the run. `judge` are globs of files that are tests, too; `mutants` says
     whether such are tried. `held_out` are the files of checks that agents do not
-    see, and `last` says that no other step was left to do when this one was begun.
+    see, and `last` says that no other step was left to do when this one was begun. With `reports` agents end with a
+    report, and are asked once for one that is missing.
     """
 
     step: Step
@@ -37,6 +41,7 @@ class Orders(Record):
     before: Commit | None = None
     held_out: tuple[str, ...] = ()
     last: bool = False
+    reports: bool = False
 
     def spell(self, number: int) -> str:
         """The command of a check; what is told of it may be less."""
@@ -74,6 +79,7 @@ def orders_for(run: RunState, step: Step) -> Orders:
         mutants=_choose_mutants(run.begun.mutants, step),
         before=run.begun.base if step.id == FINAL else None,
         held_out=run.begun.held_out,
+        reports=step.id not in RUN_WALKS and (run.plan.format in REPORTING or run.begun.rigor == FULL),
         last=all(other.id == step.id or other.id in run.finished for other in run.selected()),
     )
 

@@ -11,6 +11,7 @@ from drumline.core.handoffs import Handoff, tell_handoffs
 from drumline.core.heldout import is_named, list_seen
 from drumline.core.plan import Check, Step
 from drumline.core.proselines import read_lines
+from drumline.core.taskreport import ASK
 from drumline.record import Record
 
 _UNTOLD = "It judges whether the work does what the step asks for, also where the other checks do not look."
@@ -36,11 +37,12 @@ class Brief(Record):
     """Everything a prompt is made of.
 
     `answers` are questions of agents with what a person said, `cut_short` how the attempt before ended if something
-    else than its work ended it, `remarks` what people said when they let the run go on. Without `offers`
-    whoever uses the text offers to ask a person. `since` are the steps that landed while this one was worked on, if
-    its work fails only together with them, `conflicts` the files that both sides changed. `preamble` is what the plan
-    says of itself, `handoffs` what the steps left that this one needs, `others` the titles of steps that somebody
-    else does, `failed` the commit with work of another way that failed.
+    else than its work ended it, `remarks` what people said when they let the run go on. Without `offers` whoever uses
+    the text offers to ask a person. `since` are the steps that landed while this one was worked on, if its work fails
+    only together with them, `conflicts` the files that both sides changed, `passing` the checks that work passes whose
+    agent ran out of time. `preamble` is what the plan says of itself, `handoffs` what the steps left that this one
+    needs, `others` the titles of steps that somebody else does, `failed` the commit with work of another way that
+    failed.
     """
 
     step: Step
@@ -60,6 +62,9 @@ class Brief(Record):
     offers: bool = True
     since: Sequence[str] = ()
     conflicts: Sequence[str] = ()
+    passing: Sequence[str] = ()
+    doubts: bool = False
+    reports: bool = False
     header: Header | None = None
     preamble: str = ""
     handoffs: Sequence[Handoff] = ()
@@ -89,6 +94,7 @@ def write_task(brief: Brief) -> str:
         _section("You must", _tell_duties(brief)),
         _section("You must not", _tell_bans(brief)),
         _judgement(list_seen(brief.checks), tests=brief.step.tests),
+        _section("What to report", ASK if brief.reports else ""),
         _section("If a person has to decide", OFFER if brief.offers else ""),
         _section("Context from the person who started the run", brief.context),
         _section("What a person said about the steps before", "\n\n".join(brief.remarks)),
@@ -177,9 +183,12 @@ def write_history(brief: Brief) -> str:
         told = f"{reply.asked.strip()}\n\nThe answer: {reply.said.strip()}"
         parts.append(_section("A person answered a question", told))
     if brief.complaint:
-        parts.append(_section("Your last attempt failed", brief.complaint))
+        title = "About your last attempt" if brief.doubts else "Your last attempt failed"
+        parts.append(_section(title, brief.complaint))
     if brief.cut_short and not brief.fresh:
         left = "What it had changed is still in the work tree: look at it, and go on from there."
+        shown = [f"`{command}`" for command in brief.passing if not is_named(command)]
+        left += f" Do only what is left. These checks pass already: {', '.join(shown)}." if shown else ""
         parts.append(_section("An attempt before this one was cut short", f"{brief.cut_short.strip()}\n\n{left}"))
     if brief.since or brief.conflicts:
         parts.append(_section("Other steps landed while you worked", _tell_landed(brief)))

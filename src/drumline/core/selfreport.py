@@ -168,7 +168,7 @@ def _read_blockers(lines: Sequence[Line], message: str) -> Denial | None:
             section = message.split("\n")[line.number + 1 : next(later, None)]
             return _block("\n".join(one for one in section if not FENCE.match(one)).strip(), line.text)
     for line in lines:
-        field = _find_field(line)
+        field = find_field(line)
         if field and field[0] in _BLOCKERS and field[1] and _is_report(line, lines):
             return _block(field[1], "")
     return None
@@ -186,18 +186,19 @@ def _read_fields(lines: Sequence[Line]) -> Denial | None:
     """The last status of the report, and the last verdict on its validation."""
     last: dict[str, Line] = {}
     for line in lines:
-        field = _find_field(line)
+        field = find_field(line)
         if field and field[0] in ("status", "result", "validation") and _is_report(line, lines):
             last[field[0]] = line
     for line in last.values():
-        name, value = _find_field(line) or ("", "")
+        name, value = find_field(line) or ("", "")
         kind = STATUSES.get(_read_word(value), "")
         if kind and (name != "validation" or kind == FAILED):
             return Denial(kind=kind, text=_quote(line, lines))
     return None
 
 
-def _find_field(line: Line) -> tuple[str, str] | None:
+def find_field(line: Line) -> tuple[str, str] | None:
+    """The name of the field that a line is, in small letters, and its value; None if it is none."""
     found = _FIELD.fullmatch(line.text)
     return (" ".join(found[1].lower().split()), (found[2] or "").strip()) if found else None
 
@@ -213,9 +214,9 @@ def _is_report(line: Line, lines: Sequence[Line]) -> bool:
     if line.path:
         return line.path[-1] in OWN_HEADINGS and not _speaks_of_others(line.path)
     beside = [one for one in lines if one.paragraph == line.paragraph]
-    if _find_field(beside[0]) is None and beside[0].text.strip() != "---":
+    if find_field(beside[0]) is None and beside[0].text.strip() != "---":
         return False
-    names = {field[0] for one in beside if one is not line and (field := _find_field(one))}
+    names = {field[0] for one in beside if one is not line and (field := find_field(one))}
     last = lines[-1].paragraph
     return line.paragraph in (1, last) or bool(names & REPORT_FIELDS)
 

@@ -126,7 +126,7 @@ class AttemptEnded(Event):
     nobody is logged in.
 
     With `stuck` the question is the agent's own report that it is blocked. `denial` is what it says against its work,
-    which is not a failure: the checks are heard beside it.
+    which is not a failure: the checks are heard beside it. `report` has the fields of the report that it ended with.
 
     With `waits` the visit is not over: it goes on at once, at the time `until`, or when there is an answer, and another
     agent may act in it. `ran_dry` says that the agent had spent the money it was given, `spent` is the working time of
@@ -158,6 +158,7 @@ class AttemptEnded(Event):
     spent: float = 0.0
     stuck: bool = False
     denial: str = ""
+    report: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def told(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from drumline.core.proof import Against
 from drumline.core.spending import add_up, count_attempt
 from drumline.core.stepstate import StepState, Verdict
 from drumline.core.tally import Tally, digest_command
-from drumline.core.taxonomy import consumes_fix
+from drumline.core.taxonomy import Failure, consumes_fix
 
 MOST_NOTICES = 20
 FLAKY = CheckFailure.FLAKY.value
@@ -78,7 +78,7 @@ def _begin_round(state: StepState, number: int) -> None:
 
 def _refresh(state: StepState) -> None:
     state.fixes_before = state.all_fixes
-    state.fixes = state.waits = state.crashes = state.rests = state.integrations = 0
+    state.fixes = state.waits = state.crashes = state.rests = state.integrations = state.timeouts = 0
     state.warned = state.doubted = False
 
 
@@ -128,6 +128,11 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
 def _spend(state: StepState, told: str) -> None:
     """Charge the attempt that just begins to a budget, and keep what its agent has to be told."""
     failure, last = state.failure, state.last
+    if failure is Failure.TIMEOUT and state.verdicts:  # only what the checks miss is left to do
+        state.feedback = state.faults()
+        state.passing = tuple(v.ended.command for _, v in sorted(state.verdicts.items()) if v.ended.exit_code == 0)
+        return
+    state.passing = ()
     if failure and not consumes_fix(failure):  # nobody judged the work: what was told before still holds
         return
     if last and last.question and not failure:
@@ -167,6 +172,7 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     _charge(state, event.usage, event.seconds)
     if state.asked is not None and state.asked.relayed:
         return
+    state.timeouts += state.failure is Failure.TIMEOUT
     state.conclude(
         Ending(
             failure=state.failure,

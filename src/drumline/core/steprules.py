@@ -29,7 +29,7 @@ from drumline.core.commands import (
     RunCheck,
 )
 from drumline.core.events import AttemptEnded, Event, GateOpened, WorkLost
-from drumline.core.examination import Verdict, examine, is_untested
+from drumline.core.examination import Verdict, examine, find_untried, is_untested
 from drumline.core.foul import tell_foul
 from drumline.core.ids import DriverId
 from drumline.core.life import OPEN, Phase
@@ -42,7 +42,8 @@ from drumline.core.rounds import begin_round, find_answer
 from drumline.core.routing import choose, raise_tier
 from drumline.core.state import Gate, RunState
 from drumline.core.stepstate import StepState
-from drumline.core.taxonomy import MOST_KILLS, RULES, Failure, Reaction
+from drumline.core.taskreport import ASK, MISSING
+from drumline.core.taxonomy import MOST_KILLS, MOST_TIMEOUTS, RULES, Failure, Reaction
 from drumline.core.words import OF_AGENTS, GateKind, Mutants, StepEnd
 from drumline.record import replace
 
@@ -96,7 +97,15 @@ def _work_on(orders: Orders, state: StepState, run: RunState, *, begun: bool) ->
         return _after_failure(orders, state, run, last)
     if last is not None and last.question:
         return _after_question(orders, state, run, last)
+    if begun and last is not None and _lacks_report(orders, state, last):
+        return replace(_attempt(orders, state, run), complaint=f"{MISSING}\n\n{ASK}", doubts=True)
     return None if begun else _attempt(orders, state, run, fixing=_is_fix(orders, state, run))
+
+
+def _lacks_report(orders: Orders, state: StepState, last: AttemptEnded) -> bool:
+    """Whether an agent that was to report has not, and was not asked for it yet."""
+    asked = state.asked is not None and state.asked.doubts
+    return orders.reports and not last.report and not last.denial and not last.unchanged and not asked
 
 
 def _is_fix(orders: Orders, state: StepState, run: RunState) -> bool:
@@ -348,6 +357,11 @@ def _without_other(orders: Orders, state: StepState, run: RunState, last: Attemp
     """What follows a failure where no agent can go on by itself, now or later."""
     rule, message = RULES[Failure(last.failure)], last.message
     match rule.reaction:
+        case Reaction.GO_ON if state.timeouts <= MOST_TIMEOUTS:
+            return find_untried(orders, state) or _attempt(orders, state, run)
+        case Reaction.GO_ON:
+            reason = f"{rule.means}, {count_noun(state.timeouts, 'time')}: {message}"
+            return Finish(state=StepEnd.BLOCKED, reason=reason)
         case Reaction.WAIT:
             reason = f"{rule.means}, {state.waits} times in a row: {message}"
             return Finish(state=StepEnd.BLOCKED, reason=reason)

@@ -56,7 +56,8 @@ class StepState(Attempts):
 
     `moved` is how the work came to its present base if that is not the one it began with, `joined` whether that
     happened since the last attempt. `integrations` counts the attempts at work that failed only together with what
-    landed meanwhile; they use up no fix. `clash` is what the latest attempt was told of that.
+    landed meanwhile; they use up no fix. `clash` is what the latest attempt was told of that. `timeouts` counts
+    attempts whose time was up, `passing` are the checks that pass since the last of them.
 
     `seen` is, by command, the tree that each check judged last and whether it passed there; `tallies` are its figures.
     """
@@ -95,6 +96,8 @@ class StepState(Attempts):
     moved: ev.WorkRebased | None = None
     joined: bool = False
     integrations: int = 0
+    timeouts: int = 0
+    passing: tuple[str, ...] = ()
     clash: Clash | None = None
     feedback: tuple[ev.CheckEnded, ...] = ()
     complaint: str = ""

@@ -19,6 +19,7 @@ class Failure(Enum):
     MISSING = "missing"
     CRASH = "crash"
     KILLED = "killed"
+    TIMEOUT = "timeout"
     VALIDATION = "validation"
     PERMANENT = "permanent"
 
@@ -28,6 +29,7 @@ class Reaction(Enum):
 
     WAIT = "wait and try again"
     FIX = "back to the agent"
+    GO_ON = "back to the agent with what is left, twice"
     BLOCK = "blocked until a person acts"
     FAIL = "failed"
 
@@ -48,6 +50,7 @@ RULES: Mapping[Failure, Rule] = MappingProxyType(
         Failure.AUTH: Rule(reaction=Reaction.BLOCK, means="the agent is not logged in"),
         Failure.BILLING: Rule(reaction=Reaction.BLOCK, means="the agent's account has no credit"),
         Failure.MISSING: Rule(reaction=Reaction.BLOCK, means="the agent cannot be started here"),
+        Failure.TIMEOUT: Rule(reaction=Reaction.GO_ON, means="the agent's time was up"),
         Failure.VALIDATION: Rule(reaction=Reaction.FIX, means="the work is not right yet"),
         Failure.PERMANENT: Rule(reaction=Reaction.FAIL, means="trying again cannot help"),
     }
@@ -57,6 +60,8 @@ WAITS = (2.0, 4.0)
 """Seconds before each further try after a failure that passes by itself."""
 MOST_KILLS = 3
 """How often in a row work of a step may be lost because something was killed before the step is blocked."""
+MOST_TIMEOUTS = 2
+"""How often an agent at a step gets more time in a round before the step is blocked."""
 MOST_CRASHES = 2
 """How often in a row an agent program may break down before another agent takes over, where there is one."""
 

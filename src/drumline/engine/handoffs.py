@@ -10,6 +10,7 @@ from drumline.core.ids import StepId, Stream
 from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.prompt import Header
 from drumline.core.state import RunState
+from drumline.core.taskreport import DOWNSTREAM
 from drumline.core.words import DocumentKind, Mode, StepEnd
 from drumline.engine.kit import Kit
 from drumline.errors import DrumlineError
@@ -39,7 +40,8 @@ def _find_last_words(kit: Kit, run: RunState, step: StepId) -> str:
     if finished is None or finished.state is not StepEnd.DONE:
         return ""
     said = [entry.event for entry in kit.store.read(Stream(run.id, step), kinds=(ev.AttemptEnded.__name__,))]
-    return next((one.message for one in reversed(said) if isinstance(one, ev.AttemptEnded) and not one.failure), "")
+    last = next((one for one in reversed(said) if isinstance(one, ev.AttemptEnded) and not one.failure), None)
+    return (last.report.get(DOWNSTREAM) or last.message) if last else ""
 
 
 def list_others(run: RunState, step: Step) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ class BuiltinSession:
         if silent:
             failure, message = Failure.CRASH, f"said nothing for {self._assignment.idle:g} s and was stopped"
         else:
-            failure, message = Failure.VALIDATION, f"timed out after {self._assignment.timeout:g} s"
+            failure, message = Failure.TIMEOUT, f"timed out after {self._assignment.timeout:g} s"
         return self._finish(Outcome(failure=failure.value, message=message + doing))
 
     async def _converse(self) -> Outcome:

@@ -133,7 +133,7 @@ class StepNodes:
                 path = self.work.kit.planfiles.place(kind, step) if self.work.orders.lands else ""
                 return write_document(document, visit, path=path)
             case AgentNode() as node if is_steps_own(node):
-                return await self._alone(lambda: self._implement(node, visit))
+                return await self._alone(lambda: self._judge(partial(self._implement, node, visit)))
             case AgentNode(read_only=read_only):
                 return await self._relay(command, visit, reader="the node" if read_only else "")
             case _:

@@ -16,6 +16,7 @@ from drumline.core.routing import plan_rest, spell_agent
 from drumline.core.spending import add_up, count_attempt, count_usage
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.taskreport import read_report
 from drumline.core.taxonomy import Failure
 from drumline.core.waves import list_remarks
 from drumline.engine.agent_call import MOST_MESSAGE, AgentCall, cut_notices, open_worker
@@ -148,6 +149,7 @@ class _Attempt(Record):
             ignored=kept.ignored,
             stuck=outcome.stuck and not outcome.failure,
             denial="" if outcome.failure else outcome.denial[:MOST_MESSAGE],
+            report={} if outcome.failure else read_report(outcome.message),
         )
         return Note(step=[ended], run=self._count(command, state, ended))
 
@@ -219,6 +221,8 @@ class _Attempt(Record):
             fresh=state.fresh,
             answers=command.answers,
             cut_short=state.cut_short,
+            passing=state.passing,
+            doubts=known(state.asked).doubts,
         )
         return self.terms.write(_add_clash(brief, state, run))
 
@@ -248,6 +252,7 @@ def open_brief(work: StepWork) -> Brief:
         preamble=run.plan.preamble,
         handoffs=list_handoffs(work.kit, run, step),
         others=list_others(run, step),
+        reports=work.orders.reports,
     )
 
 

@@ -1,0 +1,65 @@
+"""The report that an agent ends its work with, read into fields: `Task Report`, and `Downstream Context` for others.
+
+The rule: headings of any level count, also inside of a block of code that the whole report stands in. What a report
+claims is not proved by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from drumline.core.proselines import FENCE, Line, read_lines
+from drumline.core.selfreport import find_field
+
+REPORT, DOWNSTREAM = "task report", "downstream context"
+MOST_TEXT = 2_000
+"""Characters of one field that are kept."""
+MOST_FIELDS = 20
+ASK = (
+    "End your last message with a report in this form, whatever else you say:\n\n"
+    "# Task Report\n\n- Status: success, partial or failure\n- Objective Achieved: …\n- Files Created: …\n"
+    "- Files Modified: …\n- Files Deleted: …\n- Decisions Made: …\n- Validation: pass, fail or skipped\n- Errors: …\n"
+    "- Scope Deviations: …\n\n# Downstream Context\n\nWhat the steps behind this one have to know: interfaces, "
+    "patterns, assumptions, warnings."
+)
+"""What an agent is told whose report is wanted."""
+MISSING = (
+    "Your last message has no report. The work stays as it is: change nothing more, and answer with the report alone."
+)
+
+
+def read_report(message: str) -> Mapping[str, str]:
+    """The fields of the report by their names in small letters; empty if there is none, or one without a status."""
+    found = _read(list(read_lines(message)))
+    return found or _read(list(read_lines(_unwrap(message))))
+
+
+def _read(lines: Sequence[Line]) -> dict[str, str]:
+    fields: dict[str, list[str]] = {}
+    name = ""
+    for line in lines:
+        if REPORT in line.path:
+            name = _name_field(line, fields, name)
+        elif DOWNSTREAM in line.path:
+            said = line.text.strip() if line.path[-1] != DOWNSTREAM or line.paragraph >= 0 else ""
+            fields.setdefault(DOWNSTREAM, []).append(said)
+    told = {key: "\n".join(part for part in parts if part)[:MOST_TEXT] for key, parts in fields.items()}
+    return dict([*told.items()][:MOST_FIELDS]) if "status" in told else {}
+
+
+def _name_field(line: Line, fields: dict[str, list[str]], name: str) -> str:
+    """Take a line into the field that it begins, or that it goes on with; returns the name of that field."""
+    if line.paragraph < 0:
+        return line.path[-1] if line.path[-1] != REPORT else ""
+    field = find_field(line)
+    if field is not None and line.path[-1] == REPORT:
+        fields.setdefault(field[0], []).append(field[1].strip("*_` "))
+        return field[0]
+    if name:
+        fields.setdefault(name, []).append(line.text.strip())
+    return name
+
+
+def _unwrap(message: str) -> str:
+    """The message without the marks of code blocks, for a report that stands in one as a whole."""
+    return "\n".join("" if FENCE.match(line) else line for line in message.split("\n"))

@@ -1,0 +1,59 @@
+"""Reports of agents, read into fields wherever they stand in the last message."""
+
+from __future__ import annotations
+
+import pytest
+
+from drumline.core.taskreport import DOWNSTREAM, MOST_TEXT, read_report
+
+REPORT = """\
+I am done.
+
+{mark} Task Report
+
+- **Status**: success
+- **Files Created**: src/a.py
+- Validation: pass
+- Decisions Made:
+  - sessions are cookies
+
+{mark} Downstream Context
+
+- Key Interfaces: `load()` of src/a.py
+
+{mark} Blockers
+
+None
+"""
+FIELDS = {
+    "status": "success",
+    "files created": "src/a.py",
+    "validation": "pass",
+    "decisions made": "- sessions are cookies",
+    DOWNSTREAM: "- Key Interfaces: `load()` of src/a.py",
+}
+
+
+@pytest.mark.parametrize("mark", ["#", "##", "####"])
+@pytest.mark.parametrize("wrap", ["{}", "Here:\n\n```markdown\n{}```\n", "> said\n\n{}\nBye."])
+def test_a_report_is_read_at_any_level_and_wrapped(mark: str, wrap: str) -> None:
+    assert dict(read_report(wrap.format(REPORT.format(mark=mark)))) == FIELDS
+
+
+def test_fields_may_be_headings_of_their_own() -> None:
+    message = "# Task Report\n\n## Status\n\nsuccess\n\n## Files Created\n\n- a\n- b\n"
+
+    assert dict(read_report(message)) == {"status": "success", "files created": "- a\n- b"}
+
+
+@pytest.mark.parametrize(
+    "message", ["done", "# Task Report\n\nAll is well.\n", "Task Report: done", "# Report\n\nStatus: success\n"]
+)
+def test_what_is_not_a_report_is_none(message: str) -> None:
+    assert read_report(message) == {}
+
+
+def test_a_field_without_end_is_cut() -> None:
+    found = read_report("# Task Report\n\nStatus: success\nErrors: " + "x" * 10_000)
+
+    assert len(found["errors"]) == MOST_TEXT
