@@ -304,7 +304,7 @@ def test_an_agent_that_takes_too_long_is_stopped_with_all_it_started(name: str, 
         late = SUBJECTS[name].tells_late
         limit, outcome = stop_at_work(desk, SUBJECTS[name].limit, limit="timeout", late=late)
 
-    assert outcome.failure == "validation"
+    assert outcome.failure == "timeout"
     assert outcome.message.startswith(f"timed out after {limit:g} s; ")
     assert late or ("the last thing it did: command" in outcome.message and nap in outcome.message)
     assert (desk.workspace / "half.txt").exists()

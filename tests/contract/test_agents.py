@@ -117,12 +117,12 @@ def test_a_failure_has_its_class_and_says_why(
     assert said in assignment.log.read_text()
 
 
-def test_work_that_takes_too_long_is_a_failed_validation(make_agent: MakeAgent, tmp_path: Path) -> None:
+def test_work_that_takes_too_long_has_run_out_of_time(make_agent: MakeAgent, tmp_path: Path) -> None:
     assignment = assign(tmp_path, timeout=0.2)
 
     outcome = anyio.run(make_agent("takes long").work, assignment)
 
-    assert outcome.failure == "validation"
+    assert outcome.failure == "timeout"
     assert outcome.message.startswith("timed out after 0.2 s")
 
 
@@ -194,8 +194,8 @@ def test_a_command_is_told_its_assignment_by_stdin_and_variables(tmp_path: Path,
         (Ended(exit_code=126, seconds=0), "permanent", "exit code 126"),
         (Ended(exit_code=75, seconds=0), "transient", "exit code 75"),
         (Ended(exit_code=1, seconds=0, output="x" * 9000 + "END"), "validation", "END"),
-        (Ended(exit_code=143, seconds=0, timed_out=True), "validation", "timed out"),
-        (Ended(exit_code=None, seconds=0, timed_out=True), "validation", "timed out"),
+        (Ended(exit_code=143, seconds=0, timed_out=True), "timeout", "timed out"),
+        (Ended(exit_code=None, seconds=0, timed_out=True), "timeout", "timed out"),
         (Ended(exit_code=137, seconds=0, killed=True), "killed", "killed by signal 9"),
         (Ended(exit_code=None, seconds=0, killed=True), "killed", "supervisor was killed"),
     ],

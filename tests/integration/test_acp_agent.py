@@ -487,7 +487,7 @@ def test_an_agent_that_takes_too_long_is_stopped_with_all_it_started(stage: Stag
 
     outcome = stage.work({"update": command}, {"shell": f"setsid {nap} & {nap}"}, timeout=6.0)
 
-    assert outcome.failure == "validation"
+    assert outcome.failure == "timeout"
     assert outcome.message == f"timed out after 6 s; the last thing it did: command {nap}"
     assert count_processes(str(stage.memory)) == 0
     assert count_processes(nap) == 0

@@ -244,7 +244,7 @@ def test_work_that_takes_too_long_is_stopped_with_all_it_started(bench: Bench) -
     with play(Turn(calls=(Run(command=f"setsid {nap} & {nap}"),)), Turn(text="x")) as server:
         outcome = bench.work(server, timeout=5.0)
 
-    assert outcome.failure == "validation"
+    assert outcome.failure == "timeout"
     assert outcome.message.startswith("timed out after 5 s; the last thing it did: command")
     assert count_processes(nap) == 0
 

@@ -14,6 +14,7 @@ from tests.examples import MANY
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Severity, Status, Step
+from drumline.core.words import DocumentKind
 from drumline.datatext import Data, plain, read_data
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
@@ -452,6 +453,16 @@ def test_a_phase_that_ends_in_a_record_takes_new_keys_after_it(tmp_path: Path) -
     assert phase["downstream_context"]["assumptions"] == ["one", "two"]
     assert phase["retry_count"] == 1
     assert data_of(file)["updated"] == TIMES
+
+
+def test_what_a_phase_left_for_the_next_ones_is_read_from_the_state_file(tmp_path: Path) -> None:
+    context = "    downstream_context:\n      assumptions: [the port is free, it is fast]\n      warnings: []\n"
+    text = f"---\nphases:\n  - id: 1\n    name: X\n{context}  - id: 2\n    name: Y\n---\n"
+    files = opened(tmp_path / "active-session.md", text)
+    first, second = files.read().plan.steps
+
+    assert files.read_document(DocumentKind.HANDOFF, first) == "- assumptions: the port is free; it is fast"
+    assert files.read_document(DocumentKind.HANDOFF, second) == ""
 
 
 def test_a_plan_keeps_no_books(tmp_path: Path) -> None:

@@ -39,10 +39,10 @@ class Brief(Record):
     `answers` are questions of agents with what a person said, `cut_short` how the attempt before ended if something
     else than its work ended it, `remarks` what people said when they let the run go on. Without `offers` whoever uses
     the text offers to ask a person. `since` are the steps that landed while this one was worked on, if its work fails
-    only together with them, `conflicts` the files that both sides changed, `passing` the checks that work passes whose
-    agent ran out of time. `preamble` is what the plan says of itself, `handoffs` what the steps left that this one
-    needs, `others` the titles of steps that somebody else does, `failed` the commit with work of another way that
-    failed.
+    only together with them, `conflicts` the files that both sides changed, `fix` which of how many fixes this is,
+    `passing` the checks that work passes whose agent ran out of time. `preamble` is what the plan says of itself,
+    `handoffs` what the steps left that this one needs, `others` the titles of steps that somebody else does, `failed`
+    the commit with work of another way that failed.
     """
 
     step: Step
@@ -64,6 +64,7 @@ class Brief(Record):
     conflicts: Sequence[str] = ()
     passing: Sequence[str] = ()
     doubts: bool = False
+    fix: str = ""
     reports: bool = False
     header: Header | None = None
     preamble: str = ""
@@ -117,9 +118,10 @@ def _tell_header(brief: Brief) -> str:
     header = brief.header
     if header is None:
         return ""
+    fix = f"Fix: {brief.fix}\n" if brief.fix else ""
     return (
         f"Agent: {header.agent}\nPhase: {brief.step.id} of {header.total}\nBatch: {header.batch}\n"
-        f"Session: {header.session}\n\nProgress: Phase {header.number} of {header.total}: {brief.step.title}"
+        f"Session: {header.session}\n{fix}\nProgress: Phase {header.number} of {header.total}: {brief.step.title}"
     )
 
 

@@ -12,12 +12,13 @@ from pathlib import Path
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Check, Marks, Problem, Reading, Severity, Step
+from drumline.core.words import DocumentKind
 from drumline.datatext import Data, Flaw, read_data
 from drumline.errors import InvalidInput
 from drumline.planfiles.annotated import AnnotatedFiles
 from drumline.planfiles.dataedit import Editor, Span
 from drumline.planfiles.document import Parsed
-from drumline.planfiles.maestro_books import book
+from drumline.planfiles.maestro_books import book, read_downstream
 from drumline.planfiles.maestro_data import (
     Region,
     fenced,
@@ -198,6 +199,13 @@ class MaestroFiles(AnnotatedFiles):
             return doc
         listed = {step.id: step for step in PlanDialect(markdown=True).parse(_text(plan), "").steps}
         return replace(doc, steps=tuple(_prove_by(step, listed.get(step.id)) for step in doc.steps))
+
+    def read_document(self, kind: DocumentKind, step: Step) -> str:
+        """The downstream context that a state file has of a phase; plans have none."""
+        text = _text(self._file) if self.keeps_books and kind is DocumentKind.HANDOFF else ""
+        region = frontmatter(text)
+        data = read_data(text, region.start, region.end) if region is not None else None
+        return read_downstream(data.root, step.id) if isinstance(data, Data) else ""
 
     def _plan_beside(self) -> Path | None:
         """The implementation plan that a state file names, if it lies in the repository or in the plans beside it."""

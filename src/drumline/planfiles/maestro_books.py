@@ -60,6 +60,17 @@ def _book_phase(editor: Editor, phase: Node, step: StepAccount) -> None:
     _book_errors(editor, phase, step)
 
 
+def read_downstream(root: Node, phase_of: str) -> str:
+    """What the books have of a phase for those that come after it; empty if that is nothing."""
+    phases = find_phases(root)
+    phase = next((one for one in phases.items if phase_id(one) == phase_of), None) if phases is not None else None
+    context = phase.get("downstream_context") if phase is not None else None
+    if context is None or context.kind is not Kind.MAPPING:
+        return ""
+    told = {name: [word for word in _texts(context.get(name)) if word.strip()] for name in FIELDS}
+    return "\n".join(f"- {name.replace('_', ' ')}: {'; '.join(words)}" for name, words in told.items() if words)
+
+
 def _manifests(step: StepAccount) -> list[tuple[str, Sequence[str]]]:
     lists = {"files_created": step.created, "files_modified": step.modified, "files_deleted": step.deleted}
     return [(key, paths) for key, paths in lists.items() if paths]

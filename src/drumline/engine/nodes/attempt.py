@@ -222,6 +222,7 @@ class _Attempt(Record):
             answers=command.answers,
             cut_short=state.cut_short,
             passing=state.passing,
+            fix=f"{state.fixes} of {self.work.orders.retries}" if state.fixes else "",
             doubts=known(state.asked).doubts,
         )
         return self.terms.write(_add_clash(brief, state, run))
