@@ -104,10 +104,10 @@ def test_other_notices_are_no_outage() -> None:
         (Ended(exit_code=None, seconds=0.0, killed=True), "killed"),
         (Ended(exit_code=137, seconds=0.0, killed=True), "killed"),
         (Ended(exit_code=137, seconds=0.0), "validation"),
-        (Ended(exit_code=137, seconds=0.0, timed_out=True), "validation"),
+        (Ended(exit_code=137, seconds=0.0, timed_out=True), "timeout"),
         (Ended(exit_code=143, seconds=0.0, killed=True), "killed"),
         (Ended(exit_code=143, seconds=0.0), "validation"),
-        (Ended(exit_code=143, seconds=0.0, timed_out=True), "validation"),
+        (Ended(exit_code=143, seconds=0.0, timed_out=True), "timeout"),
         (Ended(exit_code=139, seconds=0.0), "validation"),
         (Ended(exit_code=None, seconds=0.0, message="no such folder"), "permanent"),
     ],
@@ -119,7 +119,7 @@ def test_a_command_that_was_killed_has_not_failed(ended: Ended, failure: str) ->
 @pytest.mark.parametrize(("code", "failure"), [(137, "killed"), (143, "killed"), (139, "validation")])
 def test_a_sandbox_tells_by_its_exit_code_that_what_it_held_was_killed(code: int, failure: str) -> None:
     assert judge(Ended(exit_code=code, seconds=0.0), jailed=True).failure == failure
-    assert judge(Ended(exit_code=code, seconds=0.0, timed_out=True), jailed=True).failure == "validation"
+    assert judge(Ended(exit_code=code, seconds=0.0, timed_out=True), jailed=True).failure == "timeout"
 
 
 @pytest.mark.parametrize("number", [9, 15])

@@ -36,7 +36,7 @@ from drumline.core.flow.walk import RunNode
 from drumline.core.foul import tell_foul
 from drumline.core.ids import DriverId, StepId, Token, Tree
 from drumline.core.life import Phase
-from drumline.core.ownword import NOT_DONE
+from drumline.core.ownword import NOT_DONE, is_denied
 from drumline.core.prompt import write_feedback
 from drumline.core.spending import count_usage
 from drumline.core.stepfold import UNCHANGED, fold_step
@@ -256,8 +256,8 @@ class StepNodes:
             found = steprules.work_on(work.orders, self.state, work.run, begun=concluded, node=node.id)
             if not isinstance(found, cmd.Attempt):
                 return found
-            found = replace(found, scope=visit.key.scope, visit=visit.key.visit)
-            return replace(found, complaint=told) if told and self.state.last is before else found
+            found = replace(found, complaint=told) if told and self.state.last is before else found
+            return replace(found, scope=visit.key.scope, visit=visit.key.visit)
 
         told = read_complaint(visit)
         if told and before is not None and not before.failure and self.state.fixes >= work.orders.retries:
@@ -291,9 +291,8 @@ class StepNodes:
         state, orders, asked = self.state, self.work.orders, is_asked_for(self.work.run, self._step)
         faults = () if verdict is Verdict.PASSED else state.faults()
         missing = steprules.UNTESTED if verdict is Verdict.UNTESTED else ""
-        told = {Verdict.FOUL: tell_foul(state.judged), Verdict.UNCHANGED: UNCHANGED, Verdict.DENIED: NOT_DONE}.get(
-            verdict, missing
-        )
+        plain = {Verdict.UNCHANGED: UNCHANGED, Verdict.DENIED: NOT_DONE}
+        told = tell_foul(state.judged) if verdict is Verdict.FOUL else plain.get(verdict, missing)
         return {
             "passed": verdict is Verdict.PASSED,
             "verdict": steprules.tell_verdict(orders, state) if verdict is Verdict.PASSED else "fails its checks",
@@ -365,14 +364,12 @@ class StepNodes:
                 return ""
             case Verdict.FAILED:
                 return f"checks fail: {', '.join(ended.command for ended in state.failing())}"
-            case Verdict.DENIED:
-                return f"{NOT_DONE}; a `check` node asks it once more, then a person"
             case cmd.Finish(reason=reason):
                 return reason
             case _ if steprules.is_unchanged(self.work.orders, state):
                 return f"{steprules.NOTHING_DONE}; a `check` node asks a person what that means"
             case _:
-                return tell_foul(state.judged) or steprules.UNTESTED
+                return tell_foul(state.judged) or (NOT_DONE if is_denied(state) else steprules.UNTESTED)
 
     async def _relay(self, command: RunNode, visit: Visit, *, reader: str) -> Outcome:
         """Let another agent work, and keep what it left; the next node acts once that is recorded."""
