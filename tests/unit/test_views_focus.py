@@ -109,6 +109,7 @@ def test_an_answer_is_typed_below_its_question() -> None:
         (b"\x1b[A\x1b[B\r", ["up", "down", "enter"]),
         (b"\x1bOA", ["up"]),
         (b"\x1b[5~\x1b[6~", ["pgup", "pgdn"]),
+        (b"\x1b[1~\x1b[4~\x1b[H\x1b[F", ["home", "end", "home", "end"]),
         (b"\x1b", ["esc"]),
         (b"ab\x7f", ["a", "b", "backspace"]),
         ("é漢".encode(), ["é", "漢"]),

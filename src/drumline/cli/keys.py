@@ -23,6 +23,8 @@ _NAMED = {
     b"\x1b[6~": "pgdn",
     b"\x1b[H": "home",
     b"\x1b[F": "end",
+    b"\x1b[1~": "home",
+    b"\x1b[4~": "end",
     b"\r": "enter",
     b"\n": "enter",
     b"\x7f": "backspace",
