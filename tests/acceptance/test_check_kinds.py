@@ -88,3 +88,36 @@ def test_a_formatter_that_fails_goes_back_to_the_agent(tmp_path: Path, seen: Pat
     assert ran.code == 0, ran.text
     assert user.step("step-1")["fixes"] == 1
     assert "! grep bad *.txt" in user.prompt("step-1", attempt=2)
+
+
+def test_a_check_that_fails_and_then_passes_on_the_same_tree_burns_no_fix_and_is_told(
+    tmp_path: Path, seen: Path
+) -> None:
+    flake = f"{told(seen, 'x')}; test $(wc -l < {seen}) -ne 1 || {{ echo timed out; exit 1; }}"
+    user = make_project(tmp_path, seen, config=f"[commands]\ntest = '{flake}'\n")
+    user.edit("step-1", f" && {told(seen, 'own')}", "")
+
+    ran = user.run(env=UNHELD)
+    listed = user.type("checks").out
+    explained = user.type("why", "step-1").out
+
+    step = user.step("step-1")
+    assert (ran.code, step["attempts"], step["fixes"]) == (0, 1, 0), ran.text
+    assert "is flaky: it failed and passed on the same tree" in ran.text
+    assert "flaky checks:\n" in ran.text
+    for shown in (ran.text, listed, explained):
+        assert "flaky: 1 of 2 runs changed the verdict on the same tree" in shown
+
+
+def test_what_a_plan_verifies_as_a_whole_runs_after_its_last_step_and_must_pass(tmp_path: Path, seen: Path) -> None:
+    user = make_project(tmp_path, seen)
+    root = user.repo / PLAN / "root.md"
+    listed = "\n## Global Verification\n\n- [ ] `test -f never.txt`\n- [ ] the page looks right\n"
+    root.write_text(root.read_text() + listed, encoding="utf-8")
+
+    ran = user.run(env=UNHELD)
+
+    assert ran.code == 2, ran.text
+    assert user.step("step-1")["state"] == "done"
+    assert "test -f never.txt fails on the head of the run branch" in ran.text
+    assert "not run:\n  @final: the page looks right" in ran.text

@@ -133,7 +133,7 @@ def test_order_and_ids_say_who_waits_for_whom(ids: str, needs: dict[str, str]) -
     [
         ("**Test:** `make test`", ["make test"], []),
         ("**Test:** run `make test` and see it pass", ["make test"], []),
-        ("**Test:** compile check only", [], ["compile check only"]),
+        ("**Test:** compile check only", [], []),
         ("**Test:** make test", [], ["make test"]),
         ("**Test:** `a` and `b`", [], ["`a` and `b`"]),
         ("**Test:** Run `make a` — passes for `src/a`", ["make a"], []),
@@ -141,7 +141,9 @@ def test_order_and_ids_say_who_waits_for_whom(ids: str, needs: dict[str, str]) -
         ("**Verification:**\n- [ ] `make a`\n- [x] `make b`\n- by eye", ["make a", "make b"], ["by eye"]),
         ("**Verification:** these pass:\n- `make a`", ["make a"], []),
         ("**Verification:**\n\n`make a`", ["make a"], []),
-        ("**Test:**\n```\nmake test\n```", [], ["a code block"]),
+        ("**Test:**\n```\nmake test\n```", ["make test"], []),
+        ("**Verification:**\n```bash\n$ make a\n# why\nmake b \\\n  c\n```", ["make a", "make b \\\n  c"], []),
+        ("**Test:**\n```json\n{}\n```", [], ["a code block"]),
         ("**What:** `not a check`", [], []),
     ],
 )

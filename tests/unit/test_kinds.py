@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from drumline.core.checklist import COMPILE_CHECK, arrange_step, list_unbuilt
+from drumline.core.ids import StepId
 from drumline.core.kinds import CONFIGURED, DETECTED, ENVIRONMENT, PLAN, VARIABLES, arrange, name_kinds
-from drumline.core.plan import Check
+from drumline.core.plan import Check, Step
 from drumline.core.words import CheckKind
+from drumline.planfiles.implement import ImplementDialect
+from drumline.planfiles.rootfile import read_root
 
 OWN = Check(command="own", line=7)
 EVERY = Check(command="every", source=CONFIGURED)
@@ -62,3 +66,26 @@ def test_variables_name_commands_and_blank_ones_do_not() -> None:
     found = name_kinds(environ, ENVIRONMENT, VARIABLES)
 
     assert [(check.kind.value, check.command) for check in found] == [("format", "ruff format ."), ("build", "make")]
+
+
+def test_a_step_that_only_has_to_compile_is_judged_by_the_build_and_by_no_tests_of_all_steps() -> None:
+    step = Step(id=StepId("1"), title="A", compiles=True)
+    build, test = of(CheckKind.BUILD), of(CheckKind.TEST)
+
+    found = arrange_step(step, [test, build])
+
+    assert (found.checks, found.lost) == ((build,), (test,))
+    assert list_unbuilt(step, found.checks) == ()
+    assert list_unbuilt(step, ()) == (COMPILE_CHECK,)
+
+
+def test_what_a_plan_lists_for_its_end_is_read_and_what_is_not_a_command_is_named() -> None:
+    listed = "- [ ] `make all`\n- [ ] the page looks right\n"
+    root = read_root(f"---\nstatus: in-progress\n---\n# P\n\n## Global Verification\n\n{listed}", "root.md")
+    testing = f"## Testing Plan\n\n### Unit Tests\n\n{listed}\n### Manual Verification\n\n- log in\n"
+    parsed = ImplementDialect().parse(f"# P\n\n### Step 1: A\n**Status:** pending\n\n{testing}", "implement.md")
+
+    assert [check.command for check in root.final] == [check.command for check in parsed.final] == ["make all"]
+    assert root.not_run == ("the page looks right",)
+    assert parsed.not_run == ("the page looks right", "log in")
+    assert [problem.code for problem in root.problems] == ["check_not_command"]

@@ -207,6 +207,8 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         express=plan.express,
         preamble=plan.preamble,
         preflight=plan.preflight,
+        final=plan.final,
+        not_run=plan.not_run,
     )
     events = [started, pinned, *_tell_accepted(scope.accepted)]
     await store.append({Stream(scope.run): Addition(events=events, expected=0)})

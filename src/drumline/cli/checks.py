@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from importlib import import_module
+from types import MappingProxyType
 
 import click
 
 from drumline.app.detection import FORMAT, SETUP, Detected, detect_at_head
+from drumline.app.ledger import read_ledger
 from drumline.app.proposing import Proposal, as_checks, propose
 from drumline.cli.introduction import list_proposals
 from drumline.cli.options import format_option, json_option
@@ -19,16 +22,19 @@ from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines, say
 from drumline.cli.preview import proposed_json, proved_json
 from drumline.cli.retyping import name_plan
 from drumline.configfiles import CONFIG
+from drumline.core.checklist import arrange_step
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, FIELDS, PLAN, VARIABLES, arrange
 from drumline.core.outlook import Outlook, look_ahead, tell_worth, todo
 from drumline.core.plan import ACCEPTED, Check, Reading, Step
 from drumline.core.profile import profile
+from drumline.core.tally import Tally
 from drumline.core.words import CheckKind
 from drumline.errors import InvalidPlan
 from drumline.planfiles.sidecar import SUFFIX
 from drumline.settings import PREFIX
 from drumline.views.cells import flatten
 from drumline.views.explain import list_caveats
+from drumline.views.flakes import find_tally, tally_json
 from drumline.wiring import Site, open_site
 
 MOST_STEPS = 3
@@ -92,8 +98,9 @@ def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
         told = checks_json(reading, outlook, proposals, detected, kept=kept)
         print_json(told | {"every_step": _named_json(site, todo(reading))})
         return
-    print_lines(list_checks(todo(reading), plan))
-    _show_configured(site, todo(reading))
+    ledger = _read_ledger(site)
+    print_lines(list_checks(todo(reading), plan, ledger))
+    _show_configured(site, ledger, todo(reading))
     click.echo(outlook.in_words())
     print_lines(list_caveats(outlook, profile(reading.plan.steps)))
     print_lines(list_proposals(proposals, word="accepted" if kept else "proposed"))
@@ -109,13 +116,21 @@ def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
         say(f"  write one below a step (Run: `make test`), or run it as it is: drumline run {name_plan(plan, format)}")
 
 
-def list_checks(steps: Sequence[Step], plan: str) -> list[str]:
+def _read_ledger(site: Site) -> Mapping[str, Tally]:
+    """What earlier runs know of checks."""
+    if not site.has_store():
+        return {}
+    with closing(site.open_store(read_only=True)) as store:
+        return read_ledger(store)
+
+
+def list_checks(steps: Sequence[Step], plan: str, ledger: Mapping[str, Tally] = MappingProxyType({})) -> list[str]:
     """A line for each check and one for its origin; a check that more than a few steps have is listed once."""
     found: dict[tuple[str, str], list[tuple[Step, Check]]] = {}
     for step in steps:
         for check in step.checks:
             red = " (must be red before the work)" if check.red_first else ""
-            told = f"{_name_kind(check)}{flatten(check.command)}{red}", tell_worth(check, own=True)
+            told = f"{_name_kind(check)}{flatten(check.command)}{red}", _tell_worth(check, ledger, own=True)
             found.setdefault(told, []).append((step, check))
     lines: list[str] = []
     for (command, worth), places in found.items():
@@ -125,6 +140,12 @@ def list_checks(steps: Sequence[Step], plan: str) -> list[str]:
         for name, (step, check) in zip(named, places, strict=False):
             lines += [f"{name}: {command}", f"    from {_name_origin(check, step, plan)}; {worth}"]
     return lines
+
+
+def _tell_worth(check: Check, ledger: Mapping[str, Tally], *, own: bool) -> str:
+    """What a check would prove, and whether it has changed its verdict on one tree."""
+    tally = find_tally(ledger, check.command)
+    return f"{tell_worth(check, own=own)}; {tally.in_words()}" if tally else tell_worth(check, own=own)
 
 
 def _show_repository(site: Site, *, as_json: bool) -> None:
@@ -142,19 +163,19 @@ def _show_repository(site: Site, *, as_json: bool) -> None:
     for entry in site.settings.provide:
         click.echo(f"provide: {flatten(entry)}")
         click.echo(f"    from {_name_place(site, 'provide')}; brings what checks need and proves nothing")
-    _show_configured(site)
+    _show_configured(site, _read_ledger(site))
     for found in detected.found:
         click.echo(f"found for {found.kind}: {flatten(found.command)} (from {found.place})")
     if detected.found and not site.settings.configured:
         say("  to run them for every step: drumline init --accept")
 
 
-def _show_configured(site: Site, steps: Sequence[Step] = ()) -> None:
+def _show_configured(site: Site, ledger: Mapping[str, Tally], steps: Sequence[Step] = ()) -> None:
     """What judges every step, and what does not because another source names a command of its kind."""
     arranged, lost = _arrange(site, steps)
     for check in arranged:
         click.echo(f"every step: {_name_kind(check)}{flatten(check.command)}")
-        click.echo(f"    from {_name_source(site, check)}; {tell_worth(check, own=False)}")
+        click.echo(f"    from {_name_source(site, check)}; {_tell_worth(check, ledger, own=False)}")
     for check, ids in lost:
         where = "every step" if len(ids) == len(steps) else ", ".join(ids)
         click.echo(f"not a check of {where}: {_name_kind(check)}{flatten(check.command)}")
@@ -167,7 +188,7 @@ def _arrange(site: Site, steps: Sequence[Step]) -> tuple[Sequence[Check], list[t
     shared = (*settings.kinds, *(Check(command=command, source=CONFIGURED) for command in settings.checks))
     lost: dict[Check, list[str]] = {check: [step.id for step in steps] for check in arrange((), shared).lost}
     for step in steps:
-        for check in arrange(step.checks, shared).lost:
+        for check in arrange_step(step, shared).lost:
             lost.setdefault(check, [])
             lost[check] += [step.id] if step.id not in lost[check] else []
     return arrange((), shared).checks, list(lost.items())
@@ -188,6 +209,7 @@ def _name_source(site: Site, check: Check) -> str:
 
 
 def _named_json(site: Site, steps: Sequence[Step]) -> list[dict[str, object]]:
+    ledger = _read_ledger(site)
     arranged, lost = _arrange(site, steps)
     found = [(check, True, [str(step.id) for step in steps]) for check in arranged]
     found += [(check, False, ids) for check, ids in lost]
@@ -200,6 +222,7 @@ def _named_json(site: Site, steps: Sequence[Step]) -> list[dict[str, object]]:
             "counts": counts,
             "steps": ids,
             "proves": tell_worth(check, own=False),
+            "flaky": tally_json(find_tally(ledger, check.command)),
         }
         for check, counts, ids in found
     ]

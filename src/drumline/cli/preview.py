@@ -49,6 +49,8 @@ def show_preview(
             _show_step(reading, step_id, chosen=chosen, done=done)
     for command in settings.configured:
         click.echo(f"after every step: {command}")
+    for check in reading.plan.final:
+        click.echo(f"after the last step: {check.command}")
 
 
 def proved_json(outlook: Outlook) -> dict[str, object]:
@@ -101,6 +103,7 @@ def _preview_json(reading: Reading, todo: set[StepId], settings: Settings, *, mo
             if step.id in todo
         ],
         "preflight": [check.command for check in reading.plan.preflight],
+        "final": [check.command for check in reading.plan.final],
         "setup": settings.setup,
         "provide": list(settings.provide),
         "checks": list(settings.configured),

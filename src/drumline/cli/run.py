@@ -53,7 +53,7 @@ from drumline.cli.session import Session
 from drumline.cli.trusting import Offer, ask_trust, ask_walked_trust
 from drumline.cli.warning import name_specs, say_uncommitted, say_unjailed
 from drumline.core.ids import RunId, StepId
-from drumline.core.plan import Reading, Status, list_before
+from drumline.core.plan import Reading, Status, list_around
 from drumline.core.profile import profile
 from drumline.errors import InvalidInput, InvalidPlan, NeedsPerson
 from drumline.store.sqlite import SqliteStore
@@ -345,7 +345,7 @@ def _say_once(request: Request, selection: tuple[StepId, ...] | None) -> None:
 def _offer(request: Request, selection: tuple[StepId, ...] | None) -> Offer:
     """The commands that this run would execute."""
     plan = request.reading.plan
-    site, todo = request.site, [*list_before(plan), *list_todo(request.reading, selection)]
+    site, todo = request.site, [*list_around(plan), *list_todo(request.reading, selection)]
     return Offer(
         brought=list_plan_commands(site.list_sources(), todo),
         everything=list_plan_commands(site.list_sources(everything=True), todo),

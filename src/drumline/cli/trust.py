@@ -12,7 +12,7 @@ from drumline.app.brought import list_flow_commands, list_plan_commands
 from drumline.cli.options import format_option, json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, say
 from drumline.cli.trusting import LABELS, describe
-from drumline.core.plan import list_before
+from drumline.core.plan import list_around
 from drumline.core.trust import Brought, distinct
 from drumline.errors import InvalidInput
 from drumline.processes.census import MARK
@@ -62,7 +62,7 @@ def _gather(site: Site, trust: FileTrust, place: str, format: str) -> list[Broug
             raise
         return _gather_flow(site, Path(place))
     here = [step for step in reading.plan.steps if not step.elsewhere]
-    return list_plan_commands(sources, [*list_before(reading.plan), *here])
+    return list_plan_commands(sources, [*list_around(reading.plan), *here])
 
 
 def _gather_flow(site: Site, place: Path) -> list[Brought]:

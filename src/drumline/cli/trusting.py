@@ -18,7 +18,7 @@ from drumline.cli.output import is_terminal, say
 from drumline.configfiles import CONFIG
 from drumline.core.flow.model import Flow
 from drumline.core.needs import settled
-from drumline.core.plan import Step, list_before
+from drumline.core.plan import Step, list_around
 from drumline.core.state import RunState
 from drumline.core.trust import AGENT, CHECK, GRANT, NOTIFY, SCRIPT, SERVER, SETUP, Brought, spell_out
 from drumline.engine.vetting import Vetting
@@ -127,7 +127,7 @@ def _read_todo(site: Site, run: RunState) -> list[Step]:
         reading = site.plan_of(run).read()
     except InvalidInput:
         return []
-    todo = [*list_before(reading.plan), *list_todo(reading, run.begun.selection)]
+    todo = [*list_around(reading.plan), *list_todo(reading, run.begun.selection)]
     return [step for step in todo if not settled(run, step.id)]
 
 

@@ -25,7 +25,8 @@ from drumline.cli.output import (
 )
 from drumline.cli.retyping import choose_plan, name_plan
 from drumline.core.checkenv import tell_left_out
-from drumline.core.outlook import look_ahead
+from drumline.core.checklist import arrange_step, list_unbuilt
+from drumline.core.outlook import look_ahead, todo
 from drumline.core.plan import Reading
 from drumline.core.profile import profile, profile_json
 from drumline.planfiles.sidecar import SUFFIX
@@ -66,6 +67,7 @@ def command(plan: str, format: str, *, drift: bool, strict: bool, as_json: bool)
         proposals = [] if reading.errors else propose_checks(site, reading)
         _show_shape(reading, site.settings.configured, ok=ok, named=name_plan(plan, format), proposes=bool(proposals))
         _show_proposals(site, reading, proposals)
+        _show_unbuilt(site, reading)
         if told := tell_left_out(left_out):
             say(f"note: {told}")
     return 0 if ok else INVALID
@@ -125,6 +127,15 @@ def _show_shape(reading: Reading, configured: Sequence[str], *, ok: bool, named:
         say(f"  next: fix the warnings above, then: drumline validate {named} --strict")
     elif outlook.left:
         say(f"  next: drumline {'checks' if outlook.unproved and proposes else 'run'} {named}")
+
+
+def _show_unbuilt(site: Site, reading: Reading) -> None:
+    """The steps that only have to compile where no command builds."""
+    steps = [] if reading.errors else todo(reading)
+    ids = [step.id for step in steps if list_unbuilt(step, arrange_step(step, site.settings.kinds).checks)]
+    if ids:
+        say(f"note: {', '.join(ids)} only have to compile, and no command is named for that: nothing proves them")
+        say("  name one: BUILD_CMD in the environment, or build in [commands] of .drumline/config.toml")
 
 
 def _show_proposals(site: Site, reading: Reading, proposals: Sequence[Proposal]) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from drumline.core.kinds import CONFIGURED, EVERYWHERE, Arranged, arrange, judges
 from drumline.core.plan import Check, Step
 from drumline.core.state import RunState
 from drumline.core.words import CheckKind, StepEnd
 from drumline.record import replace
+
+COMPILE_CHECK = "compile check only (no command is named for the kind build)"
 
 
 def list_checks(run: RunState, step: Step) -> tuple[Check, ...]:
@@ -26,7 +30,20 @@ def list_shared(run: RunState) -> tuple[Check, ...]:
 
 def arrange_checks(run: RunState, step: Step) -> Arranged:
     """The checks of a step, and the commands that lost for their kind."""
-    return arrange(list_checks(run, step), list_shared(run))
+    return arrange_step(replace(step, checks=list_checks(run, step)), list_shared(run))
+
+
+def arrange_step(step: Step, shared: Sequence[Check]) -> Arranged:
+    """The checks of a step; tests that are named for all steps are not among those of one that only has to compile."""
+    tests = [check for check in shared if check.kind is CheckKind.TEST] if step.compiles else []
+    found = arrange(step.checks, [check for check in shared if check not in tests])
+    return replace(found, lost=(*found.lost, *tests))
+
+
+def list_unbuilt(step: Step, checks: Sequence[Check]) -> tuple[str, ...]:
+    """What cannot be run of a step that only has to compile: all of it, if no command builds."""
+    built = any(check.kind is CheckKind.BUILD for check in checks)
+    return (COMPILE_CHECK,) if step.compiles and not built else ()
 
 
 def list_own(run: RunState, step: Step) -> tuple[Check, ...]:
@@ -35,7 +52,8 @@ def list_own(run: RunState, step: Step) -> tuple[Check, ...]:
 
 
 def list_final(run: RunState) -> tuple[Check, ...]:
-    """What judges all that a run leaves behind: the checks of the steps that are done, each once, and the shared ones.
+    """What judges all that a run leaves behind: the checks of the steps that are done, each once, the shared ones, and
+    those of the plan for its end.
 
     Nobody works there, so that nothing is formatted.
     """
@@ -43,7 +61,8 @@ def list_final(run: RunState) -> tuple[Check, ...]:
     shared = arrange((), list_shared(run)).checks
     commands = {check.command for check in shared}
     own = {check.command: check for step in done for check in list_own(run, step) if check.command not in commands}
-    return tuple(sorted((check for check in (*own.values(), *shared) if judges(check)), key=_find_place))
+    final = (check for check in run.plan.final if check.command not in commands | own.keys())
+    return tuple(sorted((check for check in (*own.values(), *shared, *final) if judges(check)), key=_find_place))
 
 
 def _find_place(check: Check) -> int:

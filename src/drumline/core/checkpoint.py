@@ -16,12 +16,15 @@ from drumline.core.runfold import survey
 from drumline.core.state import Gate, RunState
 from drumline.core.words import CheckKind, Mode
 from drumline.errors import StoreError
-from drumline.record import to_plain
+from drumline.record import replace, to_plain
 
 FORMAT = 9
 DONE = Marks(status=Status.DONE)
 _PACKED = ("id", "title", "path", "line", "text_digest", "needs", "checks")
 _PLAN_WORDS = ("name", "path", "format", "title", "autonomy", "ticket", "complexity", "express", "preamble")
+
+_AROUND = ("preflight", "final")
+"""Commands of the plan itself."""
 
 
 def dump(state: RunState) -> str:
@@ -33,7 +36,8 @@ def dump(state: RunState) -> str:
         "version": state.version,
         "started": to_plain(state.begun),
         "plan": {word: getattr(state.plan, word) for word in _PLAN_WORDS},
-        "preflight": [to_plain(check) for check in state.plan.preflight],
+        "around": {name: [to_plain(check) for check in getattr(state.plan, name)] for name in _AROUND},
+        "not_run": state.plan.not_run,
         "steps": [_pack(step) for step in state.plan.steps],
         "depth": [state.depth.get(step.id) for step in state.plan.steps],
         "digests": {path: digest for path, digest in state.digests.items() if written.get(path) != digest},
@@ -88,8 +92,7 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state = RunState(id=run, version=raw["version"], mode=Mode(raw["mode"]))
     state.started = from_plain(ev.RunStarted, raw["started"])
     steps = tuple([_unpack(packed) for packed in raw["steps"]])
-    preflight = tuple(from_plain(Check, check) for check in raw["preflight"])
-    state.plan = Plan(**raw["plan"], preflight=preflight, steps=steps)
+    state.plan = _build_plan(raw, steps)
     state.inherited = {StepId(step) for step in raw["inherited"]}
     state.removed = {StepId(step) for step in raw["removed"]}
     state.working = raw["working"]
@@ -124,6 +127,12 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     depth = {step.id: level for step, level in zip(steps, raw["depth"], strict=True) if level is not None}
     survey(state, depth)
     return state
+
+
+def _build_plan(raw: dict[str, Any], steps: tuple[Step, ...]) -> Plan:
+    preflight, final = [tuple(from_plain(Check, check) for check in raw["around"][name]) for name in _AROUND]
+    words = Plan(**raw["plan"], steps=steps)
+    return replace(words, preflight=preflight, final=final, not_run=tuple(raw["not_run"]))
 
 
 def _pack(step: Step) -> list[object]:

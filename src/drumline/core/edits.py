@@ -54,8 +54,8 @@ def compare(run: RunState, reading: Reading, *, claimed: Collection[StepId] = ()
 
 def _compare_words(known: Plan, found: Plan) -> dict[str, Any]:
     """What the plan says as a whole and said otherwise before, as fields of the event."""
-    pairs = {"preamble": (known.preamble, found.preamble), "preflight": (known.preflight, found.preflight)}
-    return {name: now for name, (before, now) in pairs.items() if now != before}
+    names = ("preamble", "preflight", "final", "not_run")
+    return {name: getattr(found, name) for name in names if getattr(found, name) != getattr(known, name)}
 
 
 def _differs(one: Step, other: Step) -> bool:

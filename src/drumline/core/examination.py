@@ -21,7 +21,7 @@ from drumline.core.flaky import MOST_RUNS, is_doubtful
 from drumline.core.foul import list_doubted, list_unseen, tell_foul
 from drumline.core.heldout import HELD_OUT
 from drumline.core.judge import has_tests
-from drumline.core.kinds import EVERYWHERE, judges
+from drumline.core.kinds import EVERYWHERE, FINALLY, judges
 from drumline.core.orders import Orders
 from drumline.core.proof import Against
 from drumline.core.state import RunState
@@ -79,13 +79,14 @@ def _judge_head(orders: Orders, state: StepState) -> Compare | Verdict:
     """What the checks say about the run branch itself, on which nobody works.
 
     What a step's own check says there is for a person to accept: a later step may have been meant to change it. The
-    others must pass, unless they failed before the run; what is held out must pass in any case.
+    others must pass, unless they failed before the run; what is held out, and what the plan lists for its end, must
+    pass in any case.
     """
     failing = [n for n, verdict in sorted(state.verdicts.items()) if verdict.ended.failed]
     if orders.before is None or state.hindered is not None:
         return Verdict.FAILED if failing else Verdict.PASSED
     shared = [n for n in failing if orders.checks[n].source in EVERYWHERE]
-    if any(orders.checks[n].source in HELD_OUT for n in failing):
+    if any(orders.checks[n].source in HELD_OUT | {FINALLY} for n in failing):
         return Verdict.FAILED
     known = state.compared.get(Against.BASE, {})
     unknown = tuple(n for n in shared if n not in known and is_work(state.verdicts[n].ended.failure))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drumline.core.checklist import arrange_checks, list_final
+from drumline.core.checklist import arrange_checks, list_final, list_unbuilt
 from drumline.core.heldout import find_file, name_held_out, spell_held_out
 from drumline.core.ids import FINAL, PREFLIGHT, Commit
 from drumline.core.kinds import judges
@@ -14,7 +14,7 @@ from drumline.core.runwalks import list_proved
 from drumline.core.state import RunState
 from drumline.core.trust import find_spec
 from drumline.core.words import FULL, Mutants
-from drumline.record import Record
+from drumline.record import Record, replace
 
 REPORTING = ("maestro", "phased")
 """Formats whose steps end with a report."""
@@ -68,8 +68,9 @@ def orders_for(run: RunState, step: Step) -> Orders:
     if step.id == FINAL:
         proved = list_proved(run)
         checks = tuple(check for check in list_final(run) + held_out if check.command not in proved)
+    unbuilt = list_unbuilt(step, checks)
     return Orders(
-        step=step,
+        step=replace(step, not_run=(*step.not_run, *unbuilt)) if unbuilt else step,
         checks=checks,
         agents=agents,
         retries=run.begun.retries,

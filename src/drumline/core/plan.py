@@ -89,6 +89,7 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     step that has no file. `flow` is the flow that it walks; empty for the shipped one. `require` is the level that it
     must reach; empty for that of its run. `tests` says that tests are part of it: at least one is added or changed.
     `manual_lines` are those of the boxes of `manual`, where the format has boxes for them.
+    `compiles` says that of the kinds of checks that are named for all steps no tests judge it, only the build.
     """
 
     id: StepId
@@ -115,6 +116,7 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     require: str = ""
     tests: bool = False
     manual_lines: tuple[int, ...] = ()
+    compiles: bool = False
 
 
 RUN_WALKS: Mapping[StepId, Step] = MappingProxyType(
@@ -131,7 +133,8 @@ class Plan(Record):
 
     `ticket` is the id of the work item it belongs to, `express` plans are always sequential, and `complexity` is what
     the plan declares about itself. `preamble` is what it says of itself as a whole, for prompts. `preflight` are
-    commands that must succeed before the first step begins. `flow` is what steps walk that name no flow, `require` the
+    commands that must succeed before the first step begins, `final` those that must after the last one, and `not_run`
+    what it lists there and is not a command. `flow` is what steps walk that name no flow, `require` the
     level that steps must reach that name none. `kinds` are the commands that it names for kinds of checks, for all
     steps.
     """
@@ -146,6 +149,8 @@ class Plan(Record):
     complexity: str = ""
     preamble: str = ""
     preflight: tuple[Check, ...] = ()
+    final: tuple[Check, ...] = ()
+    not_run: tuple[str, ...] = ()
     flow: str = ""
     require: str = ""
     kinds: tuple[Check, ...] = ()
@@ -163,16 +168,16 @@ class Plan(Record):
 def find_run_walk(name: StepId, plan: Plan) -> Step | None:
     """The walk of a run of this plan itself that has this name, with the plan's own commands for it."""
     walk = RUN_WALKS.get(name)
-    if walk is None or name != PREFLIGHT:
-        return walk
-    told = "\n".join(check.command for check in plan.preflight)
-    return replace(walk, checks=plan.preflight, text_digest=told)
+    if walk is None:
+        return None
+    checks = plan.preflight if name == PREFLIGHT else plan.final
+    return replace(walk, checks=checks, text_digest="\n".join(check.command for check in checks))
 
 
-def list_before(plan: Plan) -> tuple[Step, ...]:
-    """The first walk of a run of this plan, if the plan has commands for it."""
-    walk = find_run_walk(PREFLIGHT, plan)
-    return (walk,) if walk is not None and walk.checks else ()
+def list_around(plan: Plan) -> tuple[Step, ...]:
+    """The walks of a run of this plan itself that the plan has commands for."""
+    walks = (find_run_walk(name, plan) for name in RUN_WALKS)
+    return tuple(walk for walk in walks if walk is not None and walk.checks)
 
 
 class Correction(Record, forbid_unknown_fields=True):

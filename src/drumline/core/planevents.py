@@ -29,6 +29,8 @@ class PlanPinned(Event):
     express: bool = False
     preamble: str = ""
     preflight: tuple[Check, ...] = ()
+    final: tuple[Check, ...] = ()
+    not_run: tuple[str, ...] = ()
 
 
 class FlowPinned(Event):
@@ -52,7 +54,8 @@ class PlanChanged(Event):
     """The plan is another one from here on: a person edited it in mid-run, or the engine did.
 
     What changed was validated. `origin` is the step whose walk asked for the change, `by` who allowed it at `gate`.
-    `preamble` and `preflight` are what the plan says as a whole from here on, None where that is as before.
+    `preamble`, `preflight`, `final` and `not_run` are what the plan says as a whole from here on, None where that is as
+    before.
     """
 
     changed: tuple[Step, ...] = ()
@@ -66,6 +69,8 @@ class PlanChanged(Event):
     by: str = ""
     preamble: str | None = None
     preflight: tuple[Check, ...] | None = None
+    final: tuple[Check, ...] | None = None
+    not_run: tuple[str, ...] | None = None
 
 
 class CorrectionPlanned(Event):

@@ -57,6 +57,8 @@ def _pinned(state: RunState, event: ev.PlanPinned) -> None:
         express=event.express,
         preamble=event.preamble,
         preflight=event.preflight,
+        final=event.final,
+        not_run=event.not_run,
         steps=event.steps,
     )
     survey(state)
@@ -102,9 +104,8 @@ def _changed(state: RunState, event: ev.PlanChanged) -> None:
         state.unfiled.discard(step.id)
     order = dict.fromkeys((*event.order, *steps))
     plan = state.plan.with_steps([steps[step_id] for step_id in order if step_id in steps])
-    preamble = plan.preamble if event.preamble is None else event.preamble
-    preflight = plan.preflight if event.preflight is None else event.preflight
-    state.plan = replace(plan, preamble=preamble, preflight=preflight)
+    said = {name: getattr(event, name) for name in ("preamble", "preflight", "final", "not_run")}
+    state.plan = replace(plan, **{name: words for name, words in said.items() if words is not None})
     state.digests.update(event.digests)
     state.marks.update({StepId(step): marks for step, marks in event.marks.items()})
     survey(state)

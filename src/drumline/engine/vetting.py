@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from drumline.core import gates
-from drumline.core.ids import PREFLIGHT, StepId
+from drumline.core.ids import StepId
 from drumline.core.needs import settled
-from drumline.core.plan import Step
+from drumline.core.plan import RUN_WALKS, Step
 from drumline.core.state import RunState
 from drumline.core.trust import Brought
 from drumline.engine.brought import list_step_commands
@@ -32,7 +32,7 @@ class Vetting(Record):
     def look(self, run: RunState) -> Mapping[StepId, tuple[Brought, ...]]:
         """The steps still to do with commands that are not trusted."""
         found: dict[StepId, tuple[Brought, ...]] = {}
-        for step in (run.define(PREFLIGHT), *run.selected()):
+        for step in (*map(run.define, RUN_WALKS), *run.selected()):
             if (step.id, step.text_digest) not in self._trusted and not settled(run, step.id):
                 if commands := self._examine(run, step):
                     found[step.id] = commands

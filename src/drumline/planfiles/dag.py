@@ -86,6 +86,8 @@ class DagLayout:
             flow=root.flow,
             require=root.require,
             kinds=root.kinds,
+            final=root.final,
+            not_run=root.not_run,
             preamble=read_preamble(text),
             preflight=root.preflight,
             problems=problems,

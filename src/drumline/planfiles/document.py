@@ -45,6 +45,8 @@ class Parsed(Record):
     autonomy: str = ""
     require: str = ""
     kinds: tuple[Check, ...] = ()
+    final: tuple[Check, ...] = ()
+    not_run: tuple[str, ...] = ()
     complexity: str = ""
     express: bool = False
     acceptance: tuple[Acceptance, ...] = ()
@@ -189,6 +191,8 @@ class DocumentFiles(Placeless):
             autonomy=parsed.autonomy,
             require=parsed.require,
             kinds=parsed.kinds,
+            final=parsed.final,
+            not_run=parsed.not_run,
             ticket=parsed.ticket,
             complexity=parsed.complexity,
             express=parsed.express,

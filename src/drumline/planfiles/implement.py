@@ -23,9 +23,11 @@ from drumline.planfiles.document import Parsed, Span
 from drumline.planfiles.frontmatter import Frontmatter
 from drumline.planfiles.implement_sections import Sections, read_sections
 from drumline.planfiles.implement_steps import StepPart, helped_by, link, read_part, read_repos
+from drumline.planfiles.markdown import Bucket, read_body
 from drumline.planfiles.outline import read_outline
 from drumline.planfiles.sidecar import Added
 from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, NEWLINE, decode, read_bytes
+from drumline.planfiles.stepfile import list_final, list_not_run, not_run
 from drumline.ports.planfiles import Account, Correction
 from drumline.record import Record, replace
 
@@ -69,6 +71,10 @@ class _Texts(Mapping[StepId, str]):
         return len(self._spans)
 
 
+_TESTING = {"testing plan": Bucket.VERIFICATION, "manual verification": Bucket.MANUAL, "manual testing": Bucket.MANUAL}
+"""Headings of what must hold after the last step."""
+
+
 class _ImplementParsed(Parsed):
     """What the document says, and the steps that have no word for their status and get none."""
 
@@ -91,11 +97,14 @@ class ImplementDialect:
         for part in document.parts:
             marks.setdefault(part.step.id, part.marks)
         problems = [*_head_problems(text, document, path), *(p for part in document.parts for p in part.problems)]
+        final = read_body(text, 0, 0, buckets=_TESTING, fenced=True)
         return _ImplementParsed(
             steps=link([part.step for part in document.parts]),
             marks=marks,
             texts=_Texts(text, document),
-            problems=tuple(problems),
+            problems=(*problems, *not_run(final, path)),
+            final=list_final(final),
+            not_run=list_not_run(final),
             title=_title(document.sections.title),
             ticket=_ticket(document.sections, path),
             silent=frozenset(part.step.id for part in document.parts if _is_silent(part, path)),

@@ -7,14 +7,19 @@ from collections.abc import Iterator
 
 from drumline.core.plan import Check, Problem, Severity
 from drumline.core.validation import normal_path
+from drumline.planfiles.correction import code_span
 from drumline.planfiles.criterion import read_criterion
 from drumline.planfiles.implement_sections import Field, Section
+from drumline.planfiles.markdown import list_commands
 from drumline.planfiles.spans import code_spans
 
 NOTHING = frozenset({"", "-", "—", "–", "none", "n/a", "na", "no", "not applicable", "tbd"})
 """What people write where there is nothing to write."""
 
+COMPILES = re.compile(r"compil(?:e|ation)(?: check)? only|(?:only )?(?:a )?compile check(?: only)?", re.IGNORECASE)
+"""How a plan says that nothing but the build judges a step."""
 _TESTS = ("test", "verification")
+_SHELLS = ("", "sh", "bash", "shell", "console", "zsh", "shell-session")
 _KIND = re.compile(r"(?:modify|create|test|delete|rename|update|add|new|edit)\s*:\s*", re.IGNORECASE)
 _PATH = re.compile(r"[\w.@+~*?{}\[\]/,$#%!-]+")
 _LINE_NUMBER = re.compile(r":[0-9]+(?:-[0-9]+)?$")
@@ -45,24 +50,37 @@ def read_checks(section: Section, notes: Notes) -> tuple[list[Check], list[str]]
     for field in section.fields:
         if field.name not in _TESTS:
             continue
-        for line, text in _criteria(field):
+        for line, text, verbatim in _criteria(field):
+            if COMPILES.fullmatch(text.strip(" .*_`")):
+                continue
             found = read_criterion(text)
             if found.command:
-                checks.append(Check(command=found.command, line=line))
+                checks.append(Check(command=verbatim or found.command, line=line))
                 continue
             not_run.append(text)
             notes.warn("check_not_command", f"{text[:80]!r} is not run: {found.fault}", line)
     return checks, not_run
 
 
-def _criteria(found: Field) -> Iterator[tuple[int, str]]:
+def only_compiles(section: Section) -> bool:
+    """Whether a step only has to compile: its plan says so in place of a test."""
+    told = (text for field in section.fields if field.name in _TESTS for _, text, _ in _criteria(field))
+    return any(COMPILES.fullmatch(text.strip(" .*_`")) for text in told)
+
+
+def _criteria(found: Field) -> Iterator[tuple[int, str, str]]:
+    """The items of a field, each with its line and, if it stands in a code block, the command as it is there."""
     own = " ".join([found.value, *found.more]).strip()
     if own and not (found.items and not code_spans(own)):
-        yield found.line, own
+        yield found.line, own, ""
     for item in found.items:
-        yield item.line, item.text
-    if found.fenced and not own and not found.items:
-        yield found.line, "a code block"
+        yield item.line, item.text, ""
+    for block in found.blocks:
+        if block.language.casefold() in _SHELLS:
+            commands = list_commands(block.text.split("\n"))
+            yield from ((block.line + number, code_span(command), command) for number, command in commands)
+        elif not own and not found.items:
+            yield found.line, "a code block", ""
 
 
 def read_files(section: Section, notes: Notes) -> list[str]:

@@ -29,12 +29,20 @@ class Item(Record):
     box: int | None
 
 
+class Block(Record):
+    """A code block: the 1-based line that its text begins at, and the language that it says it is in."""
+
+    line: int
+    text: str
+    language: str
+
+
 @dataclass(kw_only=True, slots=True)
 class Field:
     """A line `**Name:** value`. The value lies from `start` to `end`, the whole line from `first` to `last`.
 
-    `more` are the lines of text that go on from it, `items` the list below it, and `fenced` says whether a code block
-    follows.
+    `more` are the lines of text that go on from it, `items` the list below it, `blocks` the code blocks that follow,
+    each with its first line and the word for its language.
     """
 
     name: str
@@ -46,7 +54,12 @@ class Field:
     last: int
     more: list[str] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
-    fenced: bool = False
+    blocks: list[Block] = field(default_factory=list)
+
+    @property
+    def fenced(self) -> bool:
+        """Whether a code block follows."""
+        return bool(self.blocks)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -134,7 +147,9 @@ class _Scan:
                 item = tokens[number - 1] if number and tokens[number - 1].type == "list_item_open" else None
                 self._read_paragraph(token, tokens[number + 1].content, item)
             elif token.type in ("fence", "code_block") and self._field is not None:
-                self._field.fenced = True
+                line = self._above + token.map[0] + (2 if token.type == "fence" else 1)
+                words = token.info.split()
+                self._field.blocks.append(Block(line=line, text=token.content, language=words[0] if words else ""))
 
     def _open(self, token: Token, content: str, following: Sequence[Token]) -> None:
         first, last = _map(token)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from drumline.core.ids import StepId
 from drumline.core.plan import Marks, Problem, Status, Step
-from drumline.planfiles.implement_fields import NOTHING, Notes, read_checks, read_files, texts
+from drumline.planfiles.implement_fields import NOTHING, Notes, only_compiles, read_checks, read_files, texts
 from drumline.planfiles.implement_sections import Field, Section, Sections
 from drumline.planfiles.implement_words import StatusWord, Tag, read_status
 from drumline.planfiles.source import NEWLINE, digest
@@ -86,6 +86,7 @@ def read_part(text: str, section: Section, path: str, repos: Repos) -> StepPart:
         files=tuple(read_files(section, notes)),
         checks=tuple(checks),
         not_run=tuple(not_run),
+        compiles=only_compiles(section),
         elsewhere=elsewhere,
         binding=False,
         path=path,

@@ -105,6 +105,8 @@ class LinearDialect:
             autonomy=root.autonomy,
             require=root.require,
             kinds=root.kinds,
+            final=root.final,
+            not_run=root.not_run,
             boxed=frozenset(phase.id for phase in phases if phase.boxes()),
         )
 

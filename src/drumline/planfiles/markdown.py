@@ -124,11 +124,12 @@ def _fenced(tokens: Sequence[Token], buckets: Mapping[str, Bucket], first_line: 
         if bucket is not Bucket.VERIFICATION or token.type not in ("fence", "code_block") or token.map is None:
             continue
         first = first_line + token.map[0] + (2 if token.type == "fence" else 1)
-        for line, command in _commands(token.content.split("\n")):
+        for line, command in list_commands(token.content.split("\n")):
             yield Item(bucket=bucket, line=first + line, text=command, command=command)
 
 
-def _commands(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+def list_commands(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The commands of a code block, each with the number of its first line; a backslash at the end joins two lines."""
     started, parts = 0, list[str]()
     for number, line in enumerate(lines):
         started = number if not parts else started

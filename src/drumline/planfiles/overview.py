@@ -16,9 +16,11 @@ class Overview(Record):
     kinds: tuple[Check, ...] = ()
     preamble: str = ""
     preflight: tuple[Check, ...] = ()
+    final: tuple[Check, ...] = ()
+    not_run: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
     def add_to(self, plan: Plan) -> Plan:
         """The plan with these words, but for the title."""
-        named = ("autonomy", "flow", "require", "kinds", "preamble", "preflight")
+        named = ("autonomy", "flow", "require", "kinds", "preamble", "preflight", "final", "not_run")
         return replace(plan, **{name: getattr(self, name) for name in named})

@@ -19,7 +19,7 @@ from drumline.planfiles.drawing import Drawing, read_drawing
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
 from drumline.planfiles.markdown import Bucket, find_title, read_body
 from drumline.planfiles.source import BOM, line_starts
-from drumline.planfiles.stepfile import REQUIRED, STATUSES, not_run
+from drumline.planfiles.stepfile import REQUIRED, STATUSES, list_final, list_not_run, not_run
 from drumline.ports.planfiles import Correction
 from drumline.record import Record, field
 
@@ -42,6 +42,8 @@ _PREFLIGHT = dict.fromkeys(
     Bucket.VERIFICATION,
 )
 """Headings of the commands that must succeed before the first step."""
+_FINAL = {"global verification": Bucket.VERIFICATION, "global verification checks": Bucket.VERIFICATION}
+"""Headings of the commands that must succeed after the last step."""
 _NOTHING = frozenset({"", "-", "–", "—", "none", "n/a"})
 _SHOWN = 5
 
@@ -72,6 +74,8 @@ class RootFile(Record):
     require: str = ""
     preflight: tuple[Check, ...] = ()
     kinds: tuple[Check, ...] = ()
+    final: tuple[Check, ...] = ()
+    not_run: tuple[str, ...] = ()
     table: Table | None = None
     drawing: Drawing | None = None
     problems: tuple[Problem, ...] = field(default=())
@@ -94,6 +98,7 @@ def read_root(text: str, path: str) -> RootFile:
         kinds = name_kinds({key: front.text(key) for key in FIELDS.values()}, PLAN, FIELDS)
     tokens = _blocks().parse(text[start:])
     body = read_body(text, start, first, buckets=_PREFLIGHT, fenced=True)
+    final = read_body(text, start, first, buckets=_FINAL, fenced=True)
     return RootFile(
         title=find_title(tokens),
         autonomy=autonomy,
@@ -101,9 +106,11 @@ def read_root(text: str, path: str) -> RootFile:
         require=require,
         preflight=tuple(Check(command=item.command, source="plan") for item in body.items if item.command),
         kinds=kinds,
+        final=list_final(final),
+        not_run=list_not_run(body, final),
         table=next(_tables(tokens, first), None),
         drawing=read_drawing(tokens, first),
-        problems=(*problems, *not_run(body, path)),
+        problems=(*problems, *not_run(body, path), *not_run(final, path)),
     )
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 import yaml
 
 from drumline.core.ids import StepId
-from drumline.core.kinds import FIELDS, name_kinds
+from drumline.core.kinds import FIELDS, FINALLY, name_kinds
 from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
 from drumline.core.proof import Require
 from drumline.core.roles import Role, find_role
@@ -288,6 +288,16 @@ def structure(text: str, body: Body, marks: Marks | None, path: str) -> Iterator
     if ready and boxes and all(text[body.boxes[line]] != " " for line in boxes):
         message = "every check is ticked but the status is not done; the status counts, so the step will be worked on"
         yield Problem(code="boxes_ticked", message=message, where=f"{path}:{boxes[0]}", severity=Severity.WARNING)
+
+
+def list_final(body: Body) -> tuple[Check, ...]:
+    """The commands of a plan that must succeed after its last step."""
+    return tuple(Check(command=item.command, source=FINALLY) for item in body.items if item.command)
+
+
+def list_not_run(*bodies: Body) -> tuple[str, ...]:
+    """What such lists say and nobody can run: what is not a command, and what a person verifies."""
+    return tuple(item.text for body in bodies for item in body.items if not item.command)
 
 
 def not_run(body: Body, path: str) -> tuple[Problem, ...]:

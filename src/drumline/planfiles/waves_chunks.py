@@ -117,11 +117,18 @@ class _Reader:
             ),
             tier=self._tier(chunk),
             review="strong" if value.get("opusReview") is True else "",
-            tests=value.get("tests") is True,
+            tests=self._has_tests(value),
             path=self._path,
             line=self._source.line(*chunk.place),
             text_digest=digest(canonical.encode()),
         )
+
+    def _has_tests(self, value: Mapping[str, object]) -> bool:
+        """Whether tests are part of a chunk: it says so, or says what they cover in a plan that requires them."""
+        plan = self._source.value
+        wanted = isinstance(plan, dict) and plan.get("testsRequired") is True
+        required = wanted and bool(_text(value, "testScope").strip())
+        return value.get("tests") is True or (required and value.get("tests") is not False)
 
     def _tier(self, chunk: _Chunk) -> str:
         model = chunk.value.get("model")

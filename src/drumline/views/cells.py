@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 Segment = tuple[str, str]
 """A text and the word for its style."""
 Row = list[Segment]
 ELLIPSIS = "…"
 MOST_NAMED = 5
+MOST_LISTED = 20
 
 
 def flatten(text: str, most: int = 0) -> str:
@@ -30,6 +31,18 @@ def name_some(all_names: Iterable[str]) -> str:
 def count(number: int, noun: str) -> str:
     """So many of something: `1 step`, `2,000 steps`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def list_under(name: str, items: Sequence[str]) -> list[str]:
+    """A heading and the first of the items below it; nothing without any."""
+    if not items:
+        return []
+    more = len(items) - MOST_LISTED
+    return [
+        f"{name}:",
+        *(f"  {item}" for item in items[:MOST_LISTED]),
+        *([f"  … and {more:,} more"] if more > 0 else []),
+    ]
 
 
 def width(text: str) -> int:

@@ -10,10 +10,12 @@ from drumline.core.plan import Step
 from drumline.core.proof import Against, Colour, Compared
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.tally import Tally, digest_command
 from drumline.core.testids import Report
 from drumline.record import Record
 from drumline.views.cells import flatten
 from drumline.views.duration import duration
+from drumline.views.flakes import find_tally, tally_json
 
 _WORDS = {Colour.GREEN: "passes", Colour.RED: "fails", Colour.UNKNOWN: "not known"}
 _TREES = {
@@ -31,6 +33,7 @@ SETUP = "    configure a setup command, so that it finds the code of the tree th
 class Evidence(Record):
     """One check of a step: how it ended on the work, None if it has not, and what it says about other trees.
 
+    `flaky` are its figures if it has changed its verdict here, `before` says that it did in earlier runs.
     `report` is what its test runners told of the work, None if they tell nothing. `outside` are files of the checkout
     that it loaded: then it says nothing about the work. `dependencies` are folders with packages that the agent left.
     """
@@ -46,6 +49,8 @@ class Evidence(Record):
     judge: str = ""
     environment: str = ""
     log_digest: str = ""
+    flaky: Tally | None = None
+    before: bool = False
     outside: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
     compared: tuple[tuple[Against, Compared], ...] = ()
@@ -75,6 +80,8 @@ def list_evidence(run: RunState, step: Step, state: StepState | None) -> tuple[E
                 environment=ended.environment if ended else "",
                 log_digest=ended.log_digest if ended else "",
                 compared=compared,
+                flaky=find_tally(state.tallies, check.command) if state else None,
+                before=digest_command(check.command) in run.begun.flaky,
             )
         )
     return tuple(found)
@@ -96,6 +103,8 @@ def evidence_lines(found: Evidence) -> list[str]:
     lines += [f"    {', '.join(named)}"] if found.judge or found.environment else []
     if found.dependencies:
         lines.append(f"    with {', '.join(found.dependencies)} as the agent left it; setup gives checks their own")
+    lines += [f"  {found.flaky.in_words()}"] if found.flaky else []
+    lines += ["  flaky: it has changed its verdict on one tree in earlier runs"] if found.before else []
     return lines + [
         f"  {_TREES[against]}: {_tell(result)}{_tell_log(result.log)}" for against, result in found.compared
     ]
@@ -106,6 +115,8 @@ def evidence_json(found: Evidence) -> dict[str, object]:
     return {
         "command": found.command,
         "source": found.source,
+        "flaky": tally_json(found.flaky),
+        "flaky_before": found.before,
         "run": found.was_run,
         "exit_code": found.exit_code,
         "outside": list(found.outside),

@@ -24,6 +24,7 @@ def tell_change(event: PlanChanged, total: int) -> Told:
     words += [f"removed {name_some(event.removed)}"] if event.removed else []
     words += ["what it says as a whole"] if event.preamble is not None else []
     words += ["its pre-flight commands"] if event.preflight is not None else []
+    words += ["what is run after its last step"] if event.final is not None else []
     text = f"the plan was edited: {'; '.join(words) or 'order only'}"
     return Told(event="plan_changed", text=text, data={**data, "total": total})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from drumline.core import gates
@@ -17,14 +17,16 @@ from drumline.core.products import tell_ignored
 from drumline.core.proof import Level, Proof
 from drumline.core.runwalks import list_begun
 from drumline.core.state import RunState
+from drumline.core.tally import Tally
 from drumline.core.waves import find_stop, manual_items
 from drumline.core.words import GateKind, RunStanding, StepEnd, StepStanding
 from drumline.record import Record
 from drumline.views.activity import attempts, checks, fixes, lost
 from drumline.views.causes import SHORT_COMMIT, explain_doubt, find_resting, round_hint
-from drumline.views.cells import count, flatten, name_some
+from drumline.views.cells import count, flatten, list_under, name_some
 from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
+from drumline.views.flakes import checks_json, list_flaky_checks, list_not_run
 from drumline.views.gates import answer_command, retry_command
 from drumline.views.mutants import tell_survivors
 from drumline.views.proofs import proof_json
@@ -34,7 +36,6 @@ from drumline.views.states import elapsed, run_state, step_state
 from drumline.views.status import list_unchanged, run_reason, step_reason
 from drumline.views.usage import sum_agents, sum_run
 
-MOST_LISTED = 20
 _ALSO_TOLD = (Level.KEPT.value, Level.UNPROVED.value, Level.DECLARED.value)
 """Levels that are counted for people beside what is proved."""
 
@@ -101,6 +102,8 @@ class Summary(Record):
     walked: Walked | None = None
     run_walks: tuple[Unfinished, ...] = ()
     cause: StepId = NO_STEP
+    flaky: tuple[tuple[str, Tally], ...] = ()
+    not_run: tuple[tuple[StepId, str], ...] = ()
 
     @property
     def proved(self) -> int:
@@ -148,6 +151,8 @@ def summary(snapshot: Snapshot) -> Summary:
         walked=_measure(snapshot.sole) if snapshot.sole is not None else None,
         cause=run.ended.step if run.ended is not None else NO_STEP,
         run_walks=tuple(_describe_walk(snapshot, step.id) for step in list_begun(run)),
+        flaky=list_flaky_checks(run),
+        not_run=list_not_run(run),
     )
 
 
@@ -162,13 +167,15 @@ def summary_lines(found: Summary) -> list[str]:
     else:
         why = f": {flatten(found.reason)}" if found.reason and not listed else ""
         lines = [f"run {found.run} {found.state}{why}", _figures(found), _effort(found), *_spending(found)]
-        lines += _listing("landed", [_landed_line(step) for step in found.landed])
+        lines += list_under("landed", [_landed_line(step) for step in found.landed])
         stuck = [*found.unfinished, *(one for one in found.run_walks if one.state not in _SETTLED)]
-        lines += _listing("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in stuck])
-    lines += _listing("for other repositories", [f"{step}: {flatten(repo)}" for step, repo in found.elsewhere])
-    lines += _listing("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
-    lines += _listing("said at gates", [_remark_line(answer) for answer in found.remarks])
-    lines += _listing("next", found.next)
+        lines += list_under("not done", [f"{u.step} {u.state}: {flatten(u.reason)}" for u in stuck])
+    lines += list_under("for other repositories", [f"{step}: {flatten(repo)}" for step, repo in found.elsewhere])
+    lines += list_under("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
+    lines += list_under("flaky checks", [f"{flatten(command)} ({tally.in_words()})" for command, tally in found.flaky])
+    lines += list_under("not run", [f"{step}: {flatten(item)}" for step, item in found.not_run])
+    lines += list_under("said at gates", [_remark_line(answer) for answer in found.remarks])
+    lines += list_under("next", found.next)
     return lines
 
 
@@ -238,7 +245,7 @@ def summary_json(found: Summary) -> dict[str, object]:
         "fixes": found.fixes,
         "lost": found.lost,
         "commits": sum(1 for s in found.landed if s.commit),
-        "checks": {"passed": found.checks_passed, "total": found.checks_total},
+        "checks": checks_json(found.checks_passed, found.checks_total, found.flaky, found.not_run),
         "seconds": round(found.seconds, 3),
         "usage": usage_json(found.usage),
         "agents": {name: usage_json(usage) for name, usage in found.agents.items()},
@@ -384,14 +391,3 @@ def _remark_line(answer: GateAnswered) -> str:
     who = f" by {flatten(answer.by)}" if answer.by else ""
     comment = f": {flatten(answer.comment)}" if answer.comment else ""
     return f"{answer.gate} {flatten(answer.choice)}{who}{comment}"
-
-
-def _listing(name: str, items: Sequence[str]) -> list[str]:
-    if not items:
-        return []
-    more = len(items) - MOST_LISTED
-    return [
-        f"{name}:",
-        *(f"  {item}" for item in items[:MOST_LISTED]),
-        *([f"  … and {more:,} more"] if more > 0 else []),
-    ]
