@@ -121,3 +121,18 @@ def test_what_a_plan_verifies_as_a_whole_runs_after_its_last_step_and_must_pass(
     assert user.step("step-1")["state"] == "done"
     assert "test -f never.txt fails on the head of the run branch" in ran.text
     assert "not run:\n  @final: the page looks right" in ran.text
+
+
+def test_scenarios_of_the_agent_are_claims_with_their_own_figures(tmp_path: Path, seen: Path) -> None:
+    user = make_project(tmp_path, seen)
+    scenarios = "#### Automated QA:\n\n- [ ] log in\n- [ ] log out\n\n#### Automated Verification:"
+    user.edit("step-1", "#### Automated Verification:", scenarios)
+    user.play({"match": {"step": "step-1"}, "write": {"mine.txt": "x\n"}, "say": "Done.\nAutomated QA: 1/2 passed"})
+
+    ran = user.run(env=UNHELD)
+
+    claim = "Automated QA 1/2 by the word of its agent, not proved"
+    assert ran.code == 0, ran.text
+    assert claim in ran.text
+    assert claim in user.type("why", "step-1").out
+    assert user.step("step-1")["checks"] == {"passed": 1, "total": 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drumline.core.checklist import COMPILE_CHECK, arrange_step, list_unbuilt
+from drumline.core.claims import count_claimed, tell_claims
 from drumline.core.ids import StepId
 from drumline.core.kinds import CONFIGURED, DETECTED, ENVIRONMENT, PLAN, VARIABLES, arrange, name_kinds
 from drumline.core.plan import Check, Step
@@ -89,3 +90,20 @@ def test_what_a_plan_lists_for_its_end_is_read_and_what_is_not_a_command_is_name
     assert root.not_run == ("the page looks right",)
     assert parsed.not_run == ("the page looks right", "log in")
     assert [problem.code for problem in root.problems] == ["check_not_command"]
+
+
+@pytest.mark.parametrize(
+    ("message", "claimed"),
+    [
+        ("Done.\nAutomated QA: 2/3 passed", 2),
+        ("**Automated QA:** 3 of 3 passed", 3),
+        ("Automated QA: 9/3", 3),
+        ("Automated QA: 1/1 passed", 0),
+        ("I tried Automated QA: 3/3", 0),
+        ("", 0),
+    ],
+)
+def test_what_an_agent_says_of_its_scenarios_is_a_claim_about_all_of_them(message: str, claimed: int) -> None:
+    assert count_claimed(message, 3) == claimed
+    assert tell_claims(claimed, 3) == f"Automated QA {claimed}/3 by the word of its agent, not proved"
+    assert tell_claims(0, 0) == ""

@@ -90,6 +90,7 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     must reach; empty for that of its run. `tests` says that tests are part of it: at least one is added or changed.
     `manual_lines` are those of the boxes of `manual`, where the format has boxes for them.
     `compiles` says that of the kinds of checks that are named for all steps no tests judge it, only the build.
+    `qa` are scenarios that its agent plays by itself.
     """
 
     id: StepId
@@ -117,6 +118,7 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     tests: bool = False
     manual_lines: tuple[int, ...] = ()
     compiles: bool = False
+    qa: tuple[str, ...] = ()
 
 
 RUN_WALKS: Mapping[StepId, Step] = MappingProxyType(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from drumline.core.assumptions import CONTEXT
 from drumline.core.blocked import OFFER, Reply
+from drumline.core.claims import ASKED
 from drumline.core.events import CheckEnded
 from drumline.core.handoffs import Handoff, tell_handoffs
 from drumline.core.heldout import is_named, list_seen
@@ -94,7 +95,7 @@ def write_task(brief: Brief) -> str:
         _bounds(brief.step),
         _section("You must", _tell_duties(brief)),
         _section("You must not", _tell_bans(brief)),
-        _judgement(list_seen(brief.checks), tests=brief.step.tests),
+        _judgement(list_seen(brief.checks), tests=brief.step.tests, scenarios=bool(brief.step.qa)),
         _section("What to report", ASK if brief.reports else ""),
         _section("If a person has to decide", OFFER if brief.offers else ""),
         _section("Context from the person who started the run", brief.context),
@@ -169,10 +170,11 @@ def _bounds(step: Step) -> str:
     return "## Files that belong to this step\n\n" + "\n".join(f"- `{path}`" for path in step.files)
 
 
-def _judgement(checks: Sequence[Check], *, tests: bool) -> str:
+def _judgement(checks: Sequence[Check], *, tests: bool, scenarios: bool) -> str:
     listed = "\n".join(f"- `{check.command}`" for check in checks)
     parts = [f"These commands are run after you finish; each must exit with 0.\n\n{listed}"] if checks else []
     parts += ["Tests are part of this step: add or change at least one."] if tests else []
+    parts += [ASKED] if scenarios else []
     return _section("How it will be judged", "\n\n".join(parts))
 
 

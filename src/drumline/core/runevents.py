@@ -122,7 +122,7 @@ class StepFinished(Event):
     commit that its own stands on. `superseded` are checks of steps that fail on the head of the run branch, if it is
     the last walk of the run itself. `landed_by` is the corrective step whose commit does what this one was to do.
     `failing` are the checks that its last work fails, `tried` its corrective steps that did not get through.
-    `tallies` are the figures of its checks.
+    `tallies` are the figures of its checks. Of its scenarios, `claims`, its agent says that `claimed` passed.
     """
 
     step: StepId
@@ -161,6 +161,8 @@ class StepFinished(Event):
     failing: tuple[str, ...] = ()
     tried: tuple[StepId, ...] = ()
     tallies: tuple[Tally, ...] = ()
+    claimed: int = 0
+    claims: int = 0
 
     @property
     def proof(self) -> Proof | None:

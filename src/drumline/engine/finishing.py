@@ -9,6 +9,7 @@ from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.baseline import SHARED, list_counting, list_inherited, look_up
 from drumline.core.checklist import list_own
+from drumline.core.claims import count_claimed
 from drumline.core.foul import changes_tests
 from drumline.core.heldout import SHOWN
 from drumline.core.judge import list_edited
@@ -53,6 +54,8 @@ async def write_end(
         why=proof.why if proof else (),
         checks_passed=facts.passed,
         checks_total=facts.total,
+        claims=len(orders.step.qa),
+        claimed=count_claimed(state.last.message, len(orders.step.qa)) if state.last else 0,
         files=tuple(files),
         created=tuple(path for path, kind in files.items() if kind == "created"),
         deleted=tuple(path for path, kind in files.items() if kind == "deleted"),

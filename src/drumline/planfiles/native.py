@@ -58,6 +58,7 @@ def render_step(step: Step, text: str, marks: Marks) -> str:
         "",
         "#### Automated QA:",
         "",
+        *(f"- [ ] {escape_heading(item)}" for item in step.qa),
         "#### Manual Verification:",
         "",
         *(f"- [ ] {escape_heading(item)}" for item in step.manual),

@@ -252,6 +252,7 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         manual=manual_items(body),
         manual_lines=manual_lines(body),
+        qa=tuple(item.text for item in body.items if item.bucket is Bucket.QA and not _NO_ITEM.fullmatch(item.text)),
         tier=fields.text("tier").strip() or (role.tier if role else "standard"),
         agent=fields.text("agent"),
         review=fields.text("review"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from drumline.core import events as ev
+from drumline.core.claims import tell_claims
 from drumline.core.ids import StepId
 from drumline.core.routing import spell_agent
 from drumline.core.spending import count_attempt
@@ -121,6 +122,8 @@ def note_step(run: RunState, step: StepId, state: StepState | None) -> tuple[str
     if finished is not None and finished.mutants.tried:
         noticed = f"{finished.mutants.tried} mutants tried, all noticed by its checks"
         told.append(tell_survivors(finished.mutants) or noticed)
+    if finished is not None and finished.claims:
+        told.append(tell_claims(finished.claimed, finished.claims))
     return (*told, *map(flatten, list_notices(run, step, state)[-MOST_NOTICES:]))
 
 

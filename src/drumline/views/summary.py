@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from drumline.core import gates
+from drumline.core.claims import tell_claims
 from drumline.core.events import GateAnswered, GateOpened, StepFinished
 from drumline.core.flow.ends import warn_of_status
 from drumline.core.flow.model import EndNode
@@ -265,8 +266,12 @@ def _landed(finished: StepFinished, title: str) -> Landed:
         title=title,
         commit=finished.commit,
         proof=finished.proof,
-        note="; ".join(filter(None, (explain_doubt(finished) or ignored, healed, tell_survivors(finished.mutants)))),
+        note="; ".join(filter(None, (explain_doubt(finished) or ignored, healed, *_tell_more(finished)))),
     )
+
+
+def _tell_more(finished: StepFinished) -> tuple[str, str]:
+    return tell_survivors(finished.mutants), tell_claims(finished.claimed, finished.claims)
 
 
 def _unfinished(snapshot: Snapshot, step: StepId, state: str) -> Unfinished:
