@@ -98,7 +98,7 @@ def test_q_stops_watching_and_not_the_run(terminal: Terminal) -> None:
     wait_for((user.folder / "home" / "started").exists, "the agent did not start")
 
     terminal.type_command("attach")
-    terminal.await_text("q quit watching")
+    terminal.await_text("· q quit")
     terminal.press("q")
     end = terminal.await_text("exit=0")
     state = user.status()["state"]
@@ -118,7 +118,7 @@ def test_five_hundred_steps_fit_any_window(tmp_path: Path, size: tuple[int, int]
         terminal = dataclasses.replace(made, size=size)
         user.play({"match": {}, "run": HOLD})
         terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--mode", "parallel")
-        terminal.await_text("q quit watching")
+        terminal.await_text("· q quit")
         terminal.press("End")
         terminal.await_text("▸step-500")
         seen = terminal.shown().splitlines()

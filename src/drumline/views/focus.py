@@ -11,7 +11,7 @@ from drumline.core.ids import GateId, StepId
 from drumline.record import Record, replace
 from drumline.views.cells import Row, cut, fit, flatten, width
 
-KEYS = "↑↓ choose · enter open · a answer · d diff · l logs · w why · p pause · q quit watching"
+KEYS = "↑↓ choose · enter open · a answer · d diff · l logs · w why · p pause · q quit"
 PANEL_KEYS = "↑↓ space scroll · q back"
 ENTRY_KEYS = "enter sends · esc leaves it for later"
 LEAST_FOR_KEYS = 12
