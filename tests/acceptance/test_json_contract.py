@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import PLAN, Ran, User, leaving_nothing, make_user, step_of, step_text
+from tests.acceptance.userland import PLAN, Ran, User, gates_of, leaving_nothing, make_user, step_of, step_text
 
 STEP_STATES = {"waiting", "ready", "running", "parked", "done", "blocked", "failed", "skipped"}
 
@@ -97,7 +97,7 @@ def test_status_has_the_promised_keys_and_types(ran: Ran, user: User) -> None:
     assert told["schema_version"] == 1
     assert told["state"] == "blocked"
     assert isinstance(told["run"], str)
-    assert told["gates"] == []
+    assert gates_of(told) == ["failure-step-3"]
     for name in ("step-1", "step-2", "step-3", "step-4"):
         _assert_step(step_of(told, name))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.userland import User, leaving_nothing, make_user, step_text
+from tests.acceptance.userland import PLAN, User, leaving_nothing, make_user, step_text
 
 FORGE = """#!/bin/sh
 printf '%s\\n' "$@" > "$0.typed"
@@ -39,8 +39,8 @@ def test_a_run_that_is_done_is_merged_with_the_marks_of_its_plan_once(user: User
     assert again.json["how"] == "already"
     assert user.git("rev-parse", "HEAD^") == user.git("rev-parse", user.branch()) != before
     assert user.git("status", "--porcelain") == "M agent.yaml"  # it is not the plan's
-    assert "status: done" in user.git("show", "HEAD:plans/demo/step-1.md")
-    assert set(user.git("diff", "--name-only", "HEAD^", "HEAD").split()) >= {"plans/demo/step-1.md"}
+    assert "status: done" in user.git("show", f"HEAD:{PLAN}/step-1.md")
+    assert set(user.git("diff", "--name-only", "HEAD^", "HEAD").split()) >= {f"{PLAN}/step-1.md"}
 
 
 def test_a_branch_that_moved_gets_a_merge_commit_and_one_that_conflicts_stays_as_it_is(user: User) -> None:
