@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.acceptance.terminals import Terminal, accept_commands, open_terminal
 from tests.acceptance.test_doctor import RESULT, WORKS, put_on_path
-from tests.acceptance.userland import PLAN, SCRIPTED, make_user, states_of, step_text, wait_for
+from tests.acceptance.userland import PLAN, SCRIPTED, leaving_nothing, make_user, states_of, step_text, wait_for
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="a terminal is made with tmux, which is missing")
 
@@ -114,7 +114,7 @@ def test_q_stops_watching_and_not_the_run(terminal: Terminal) -> None:
 def test_five_hundred_steps_fit_any_window(tmp_path: Path, size: tuple[int, int]) -> None:
     user = make_user(tmp_path, *(step_text(f"step-{number}") for number in range(1, 501)))
     accept_commands(user, PLAN)
-    with open_terminal(user) as made:
+    with leaving_nothing(tmp_path), open_terminal(user) as made:
         terminal = dataclasses.replace(made, size=size)
         user.play({"match": {}, "run": HOLD})
         terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--mode", "parallel")

@@ -10,12 +10,13 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -280,9 +281,14 @@ def replace_environment(env: Mapping[str, str]) -> None:
 
 @contextmanager
 def leaving_nothing(folder: Path) -> Iterator[None]:
-    """Afterwards no process may be left that was started with this folder's home."""
-    yield
-    wait_for(lambda: not processes_of(folder), f"processes left: {processes_of(folder)}", patience=20.0)
+    """Afterwards no process may be left that was started with this folder's home; those that are fail it, and end."""
+    try:
+        yield
+        wait_for(lambda: not processes_of(folder), f"processes left: {processes_of(folder)}", patience=20.0)
+    finally:
+        for pid in processes_of(folder):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 def processes_of(folder: Path) -> list[int]:
