@@ -30,7 +30,7 @@ def type_at_terminal(user: User, *args: str) -> bytes:
     process = subprocess.Popen(
         [sys.executable, "-m", "drumline", *args],
         cwd=user.repo,
-        env=user.env,
+        env={**user.env, "DRUMLINE_PAGER": "cat"},  # less sends codes of its own
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

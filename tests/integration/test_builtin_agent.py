@@ -165,7 +165,7 @@ def test_a_session_that_was_stopped_in_mid_command_goes_on(bench: Bench) -> None
         outcome = bench.work(server, "Do the SECOND thing.", session=first.session)
 
     assert (bench.workspace / "begun").exists()
-    assert (first.failure, outcome.failure, outcome.message) == ("validation", "", "And more.")
+    assert (first.failure, outcome.failure, outcome.message) == ("timeout", "", "And more.")
 
 
 @pytest.mark.parametrize("gone", ["0199e1b1-6eaa-7620-8482-b5ec02969705", "../../etc/passwd"])

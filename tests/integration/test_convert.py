@@ -98,7 +98,7 @@ def essence(step: Step) -> Step:
     """The step without what depends on where it is written."""
     checks = tuple(Check(command=check.command, red_first=check.red_first) for check in step.checks)
     ordered = step.ordered and bool(step.needs)
-    return replace(step, checks=checks, path="", line=0, text_digest="", binding=True, ordered=ordered)
+    return replace(step, checks=checks, path="", line=0, text_digest="", binding=True, ordered=ordered, manual_lines=())
 
 
 @pytest.mark.parametrize(
