@@ -163,6 +163,7 @@ def test_pause_lets_the_agent_end_and_resume_goes_on_from_there(user: User) -> N
     wait_for((home / "started").exists, "the agent did not start")
 
     paused = user.drumline("pause", "--reason", "lunch")
+    wait_for(lambda: user.drumline("pause").code == 3, "the driver did not hear it")
     again = user.drumline("pause")
     why = user.drumline("why")
     (home / "go").touch()
