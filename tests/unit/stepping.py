@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from drumline.core import gates, steprules
+from drumline.core import gates, landing, steprules, verdicts
 from drumline.core.commands import Command, Finish, Park, Release, Restart
 from drumline.core.examination import Verdict
 from drumline.core.life import Phase
@@ -33,11 +33,11 @@ def _go_on(orders: Orders, state: StepState, run: RunState) -> Command:
         return over
     if state.refused is not None or state.joined:
         return _land(orders, state, run)
-    match steprules.judge_work(orders, state, run):
+    match verdicts.judge_work(orders, state, run):
         case Verdict.PASSED:
             return _approve(orders, state, run)
         case Verdict():
-            return _work(orders, state, run) if steprules.may_fix(orders, state, run) else _stop(state)
+            return _work(orders, state, run) if verdicts.may_fix(orders, state, run) else _stop(state)
         case command:
             return command
 
@@ -47,27 +47,27 @@ def _work(orders: Orders, state: StepState, run: RunState) -> Command:
 
 
 def _stop(state: StepState) -> Finish:
-    tried = steprules.tell_tries(state)
+    tried = landing.tell_tries(state)
     failed = ", ".join(ended.command for ended in state.faults())
     return Finish(state=StepEnd.BLOCKED, reason=f"still failing after {tried}: {failed}")
 
 
 def _land(orders: Orders, state: StepState, run: RunState) -> Command:
-    found = steprules.land(orders, state, run)
+    found = landing.land(orders, state, run)
     if not isinstance(found, Verdict):
         return found or Restart(round=0)
-    if steprules.may_integrate(state):
+    if verdicts.may_integrate(state):
         return _work(orders, state, run)
-    return Finish(state=StepEnd.BLOCKED, reason=steprules.tell_integration(state))
+    return Finish(state=StepEnd.BLOCKED, reason=landing.tell_integration(state))
 
 
 def _approve(orders: Orders, state: StepState, run: RunState) -> Command:
     land = _land(orders, state, run)
     if orders.autonomy != "verbose":
         return land
-    asked = steprules.find_approval(orders, state, run)
+    asked = verdicts.find_approval(orders, state, run)
     if asked is None or asked.answer is None:
-        opens = steprules.open_approval(orders, state, run)
+        opens = verdicts.open_approval(orders, state, run)
         return Park(gate=opens.gate, opens=None if asked else opens)
     match asked.answer.choice:
         case gates.APPROVE:
@@ -75,5 +75,5 @@ def _approve(orders: Orders, state: StepState, run: RunState) -> Command:
         case gates.REVISE:
             return _work(orders, state, run)
         case _:
-            reason = steprules.explain_rejection(asked.answer.comment)
+            reason = verdicts.explain_rejection(asked.answer.comment)
             return Finish(state=StepEnd.FAILED, reason=reason, rejected=True)

@@ -14,8 +14,8 @@ from drumline.core.prompt import Brief, write_task
 from drumline.core.proof import Against
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
-from drumline.core.steprules import UNTESTED
 from drumline.core.stepstate import StepState
+from drumline.core.verdicts import UNTESTED
 from drumline.record import replace
 
 STEP = replace(step_of("a"), tests=True)

@@ -14,8 +14,8 @@ from drumline.core.orders import orders_for
 from drumline.core.proof import Facts, Level, Proof, Reason, settle
 from drumline.core.state import RunState
 from drumline.core.stepfold import UNCHANGED, fold_step
-from drumline.core.steprules import NOTHING_DONE
 from drumline.core.stepstate import StepState
+from drumline.core.verdicts import NOTHING_DONE
 from drumline.core.words import StepEnd
 from drumline.engine.messages import outcome_of
 from drumline.ports.journal import Message

@@ -15,15 +15,14 @@ import anyio
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
-from drumline.core import steprules
-from drumline.core.corrections import find_planned, is_asked_for, may_heal
+from drumline.core import landing, steprules, verdicts
+from drumline.core.corrections import find_planned
+from drumline.core.described import describe
 from drumline.core.examination import Verdict
-from drumline.core.firstlines import tell_first
 from drumline.core.flow.model import (
     AgentNode,
     CheckNode,
     DocumentNode,
-    Json,
     LandNode,
     LlmNode,
     Node,
@@ -33,13 +32,10 @@ from drumline.core.flow.model import (
 )
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
-from drumline.core.foul import tell_foul
 from drumline.core.ids import DriverId, StepId, Token, Tree
 from drumline.core.life import Phase
-from drumline.core.ownword import NOT_DONE, is_denied
-from drumline.core.prompt import write_feedback
 from drumline.core.spending import count_usage
-from drumline.core.stepfold import UNCHANGED, fold_step
+from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS, Failure
 from drumline.core.words import DocumentKind
@@ -279,46 +275,22 @@ class StepNodes:
     async def _check(self) -> Outcome:
         """Run every check that judges the step, and on other trees what has to be compared."""
         await self._see_changes()
-        found = await self._follow(lambda: steprules.judge_work(self.work.orders, self.state, self.work.run))
+        found = await self._follow(lambda: verdicts.judge_work(self.work.orders, self.state, self.work.run))
         if isinstance(found, Verdict):
             shown = found is Verdict.PASSED and self.work.orders.autonomy == "verbose" and self.work.orders.lands
             evidence = await tell_work(self.work, self.state) if shown else ""
-            return Outcome(output={**self._describe(found), "evidence": evidence})
+            return Outcome(
+                output={**describe(found, self.work.orders, self.state, self.work.run), "evidence": evidence}
+            )
         return _end(found) or Outcome(failure="the checks came to no verdict")
-
-    def _describe(self, verdict: Verdict) -> Mapping[str, Json]:
-        """The verdict as templates and conditions see it; `again` says whether the agent gets another try."""
-        state, orders, asked = self.state, self.work.orders, is_asked_for(self.work.run, self._step)
-        faults = () if verdict is Verdict.PASSED else state.faults()
-        missing = steprules.UNTESTED if verdict is Verdict.UNTESTED else ""
-        plain = {Verdict.UNCHANGED: UNCHANGED, Verdict.DENIED: NOT_DONE}
-        told = tell_foul(state.judged) if verdict is Verdict.FOUL else plain.get(verdict, missing)
-        return {
-            "passed": verdict is Verdict.PASSED,
-            "verdict": steprules.tell_verdict(orders, state) if verdict is Verdict.PASSED else "fails its checks",
-            "failed": ", ".join([*(ended.command for ended in faults), *([missing] if missing else [])]),
-            "output": "\n".join(ended.output for ended in faults),
-            "feedback": "\n\n".join(part for part in (told, write_feedback(faults)) if part),
-            "again": not asked and steprules.may_fix(orders, state, self.work.run),
-            "heal": self._may_heal(verdict),
-            "fixes": state.fixes,
-            "fixes_left": max(0, orders.retries - state.fixes),
-            "tried": steprules.tell_tries(state, in_all=asked),
-            "first": tell_first(faults),
-        }
-
-    def _may_heal(self, verdict: Verdict) -> bool:
-        """Whether a corrective step may help: its checks fail, and not only together with what landed meanwhile."""
-        fails = verdict is Verdict.FAILED and bool(self.state.failing()) and self.state.find_clash() is None
-        return fails and may_heal(self.work.orders.step, self.work.run, retries=self.work.orders.retries)
 
     async def _land(self) -> Outcome:
         if self.state.landed is None and (refusal := await self._find_refusal()):
             return Outcome(output={"refused": refusal, "again": False})
-        found = await self._follow(lambda: steprules.land(self.work.orders, self.state, self.work.run))
+        found = await self._follow(lambda: landing.land(self.work.orders, self.state, self.work.run))
         if isinstance(found, Verdict):
-            again = steprules.may_integrate(self.state)
-            return Outcome(output={"refused": steprules.tell_integration(self.state), "again": again})
+            again = verdicts.may_integrate(self.state)
+            return Outcome(output={"refused": landing.tell_integration(self.state), "again": again})
         landed = self.state.landed
         return _end(found) or Outcome(output={"commit": landed.commit if landed else ""})
 
@@ -350,26 +322,7 @@ class StepNodes:
     async def _find_refusal(self) -> str:
         """Why the work may not land, whatever the flow says; empty if it may."""
         await self._see_changes()
-        state = self.state
-        if state.joined:  # a driver died while the work was judged on the new head: that goes on
-            return ""
-        match steprules.judge_work(self.work.orders, state, self.work.run):
-            case cmd.RunCheck(check=pending):
-                return f"the check `{pending.command}` has not run since the work was changed last"
-            case cmd.Compare():
-                return "its checks were not compared with the tree before the work; a `check` node does that"
-            case cmd.Mutate():
-                return "mutants of it were not tried; a `check` node does that"
-            case Verdict.PASSED:
-                return ""
-            case Verdict.FAILED:
-                return f"checks fail: {', '.join(ended.command for ended in state.failing())}"
-            case cmd.Finish(reason=reason):
-                return reason
-            case _ if steprules.is_unchanged(self.work.orders, state):
-                return f"{steprules.NOTHING_DONE}; a `check` node asks a person what that means"
-            case _:
-                return tell_foul(state.judged) or (NOT_DONE if is_denied(state) else steprules.UNTESTED)
+        return landing.find_refusal(self.work.orders, self.state, self.work.run)
 
     async def _relay(self, command: RunNode, visit: Visit, *, reader: str) -> Outcome:
         """Let another agent work, and keep what it left; the next node acts once that is recorded."""
