@@ -53,7 +53,7 @@ def test_an_answer_to_no_open_gate_comes_too_late(events: list[ev.Event]) -> Non
 
 
 def test_the_answer_to_the_question_that_blocks_a_step_reopens_it() -> None:
-    asked = gates.judge(step_of("a"), 1, asked=0, foul="It is so.")
+    asked = gates.judge(step_of("a"), 1, foul="It is so.")
     answered = ev.GateAnswered(gate=asked.gate, choice="allow", comment="why", by="me", channel="cli")
     reopened = ev.StepReopened(step=StepId("a"), reason="gate judge-a is answered", by="me")
 

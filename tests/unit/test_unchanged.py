@@ -22,7 +22,7 @@ from drumline.ports.journal import Message
 from drumline.record import replace
 
 STEP = step_of("a")
-GATE = gates.unchanged(STEP, 1, asked=0, told=f"{gates.PASSED}; {NOTHING_DONE}")
+GATE = gates.unchanged(STEP, 1, told=f"{gates.PASSED}; {NOTHING_DONE}")
 IDLE = [
     *prepared(),
     attempt(1),

@@ -38,7 +38,7 @@ TYPO = 0.75
 """How alike a word and an option have to be for the word to be a slip."""
 
 
-def name_gate(kind: GateKind, step: StepId, asked: int) -> GateId:
+def name_gate(kind: GateKind, step: StepId, asked: int = 0) -> GateId:
     """The name of a question about a step of which `asked` of its kind were asked before: the second has a number."""
     return GateId(f"{kind}-{step}" if asked == 0 else f"{kind}-{step}.{asked + 1}")
 
@@ -141,10 +141,10 @@ def approval(step: Step, attempt: int, *, asked: int = 0, verdict: str = PASSED)
     )
 
 
-def judge(step: Step, attempt: int, *, asked: int, foul: str) -> GateOpened:
+def judge(step: Step, attempt: int, *, foul: str) -> GateOpened:
     """Work that passes its checks only because it changed what judges it."""
     return GateOpened(
-        gate=name_gate(GateKind.JUDGE, step.id, asked),
+        gate=name_gate(GateKind.JUDGE, step.id),
         kind=GateKind.JUDGE,
         question=f"{step.id} ({step.title}): {foul} Allow that, let the agent undo it, or reject the step?",
         options=(ALLOW, UNDO, REJECT),
@@ -154,10 +154,10 @@ def judge(step: Step, attempt: int, *, asked: int, foul: str) -> GateOpened:
     )
 
 
-def unchanged(step: Step, attempt: int, *, asked: int, told: str) -> GateOpened:
+def unchanged(step: Step, attempt: int, *, told: str) -> GateOpened:
     """An agent that is done and has changed nothing; `told` is what is known about that."""
     return GateOpened(
-        gate=name_gate(GateKind.UNCHANGED, step.id, asked),
+        gate=name_gate(GateKind.UNCHANGED, step.id),
         kind=GateKind.UNCHANGED,
         question=f"{step.id} ({step.title}) {told}. Was it already done, shall the agent try again, or is the step to "
         "be skipped?",
@@ -186,10 +186,10 @@ def stuck(kind: GateKind, step: Step, current: int, *, asked: int, reason: str) 
     )
 
 
-def denied(step: Step, attempt: int, *, asked: int, denial: str) -> GateOpened:
+def denied(step: Step, attempt: int, *, denial: str) -> GateOpened:
     """An agent says twice that its work is not done, although the checks pass."""
     return GateOpened(
-        gate=name_gate(GateKind.DENIED, step.id, asked),
+        gate=name_gate(GateKind.DENIED, step.id),
         kind=GateKind.DENIED,
         question=f"The agent at {step.id} ({step.title}) says that its work is not done, although its checks pass: "
         f"{denial}\nLand it, let the agent try again, or skip the step?",
@@ -200,10 +200,10 @@ def denied(step: Step, attempt: int, *, asked: int, denial: str) -> GateOpened:
     )
 
 
-def blocked(step: Step, attempt: int, text: str, *, asked: int) -> GateOpened:
+def blocked(step: Step, attempt: int, text: str) -> GateOpened:
     """An agent says that it cannot go on; the answer goes to the next attempt."""
     return GateOpened(
-        gate=name_gate(GateKind.BLOCKED, step.id, asked),
+        gate=name_gate(GateKind.BLOCKED, step.id),
         kind=GateKind.BLOCKED,
         question=f"The agent at {step.id} ({step.title}) reports that it is blocked:\n{text}\nWhat shall it do?",
         asks=text,
@@ -343,10 +343,10 @@ def trust(step: Step, commands: Sequence[Brought]) -> GateOpened:
     )
 
 
-def question(step: Step, attempt: int, text: str, *, asked: int = 0, permissions: tuple[str, ...] = ()) -> GateOpened:
+def question(step: Step, attempt: int, text: str, *, permissions: tuple[str, ...] = ()) -> GateOpened:
     """An agent cannot go on before a person has told it something; one that asks again is answered again."""
     return GateOpened(
-        gate=name_gate(GateKind.QUESTION, step.id, asked),
+        gate=name_gate(GateKind.QUESTION, step.id),
         kind=GateKind.QUESTION,
         question=f"The agent at {step.id} ({step.title}) asks: {text}",
         asks=text,

@@ -7,13 +7,14 @@ where they fail, too, it is an ordinary fix; where they pass, the agent is asked
 from __future__ import annotations
 
 from drumline.core import gates
+from drumline.core.asking import ask, is_asked
 from drumline.core.commands import Finish, Park
-from drumline.core.events import AttemptEnded
+from drumline.core.events import AttemptEnded, GateAnswered
 from drumline.core.examination import Verdict
 from drumline.core.orders import Orders
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.words import GateKind, StepEnd
+from drumline.core.words import StepEnd
 
 NOT_DONE = "the agent itself reports that the work is not done"
 STUCK = "the agent reports that it is blocked"
@@ -36,36 +37,22 @@ def tell_denial(denial: str) -> str:
 
 def follow_denial(orders: Orders, state: StepState, run: RunState, denial: str) -> Park | Finish | Verdict:
     """What follows work that passes its checks while its agent says that it is not done."""
-    step = orders.step
-    asked = run.find_gate(GateKind.DENIED, step.id, state.attempts)
-    if asked is None and not state.doubted:
+    opens = gates.denied(orders.step, state.attempts, denial=denial)
+    if not state.doubted and not is_asked(run, opens):
         return Verdict.DENIED
-    if asked is None:
-        before = run.count_asked(GateKind.DENIED, step.id)
-        reason = f"{NOT_DONE}: {denial[:MOST_TOLD]}"
-        opens = gates.denied(step, state.attempts, asked=before, denial=denial)
-        if orders.autonomy == "autopilot":
-            return Finish(state=StepEnd.BLOCKED, reason=reason, opens=opens)
-        return Park(gate=opens.gate, opens=opens)
-    if asked.answer is None:
-        return Park(gate=asked.opened.gate)
-    match asked.answer.choice:
-        case gates.LAND:
+    match ask(orders, run, opens, blocks=f"{NOT_DONE}: {denial[:MOST_TOLD]}"):
+        case GateAnswered(choice=gates.LAND):
             return Verdict.PASSED
-        case gates.RETRY:
+        case GateAnswered(choice=gates.RETRY):
             return Verdict.DENIED
-        case _:
-            return Finish(state=StepEnd.SKIPPED, reason=asked.answer.comment or NOT_DONE)
+        case GateAnswered(comment=comment):
+            return Finish(state=StepEnd.SKIPPED, reason=comment or NOT_DONE)
+        case waits:
+            return waits
 
 
 def follow_blocker(orders: Orders, run: RunState, last: AttemptEnded) -> Park | Finish | None:
     """What follows an attempt whose agent says that it is blocked; None once a person has answered."""
-    step = orders.step
-    asked = run.find_gate(GateKind.BLOCKED, step.id, last.attempt)
-    if asked is None:
-        before = run.count_asked(GateKind.BLOCKED, step.id)
-        opens = gates.blocked(step, last.attempt, last.question, asked=before)
-        if orders.autonomy == "autopilot":
-            return Finish(state=StepEnd.BLOCKED, reason=f"{STUCK}: {last.question[:MOST_TOLD]}", opens=opens)
-        return Park(gate=opens.gate, opens=opens)
-    return Park(gate=asked.opened.gate) if asked.answer is None else None
+    opens = gates.blocked(orders.step, last.attempt, last.question)
+    found = ask(orders, run, opens, blocks=f"{STUCK}: {last.question[:MOST_TOLD]}")
+    return None if isinstance(found, GateAnswered) else found

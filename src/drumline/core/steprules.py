@@ -10,6 +10,7 @@ each attempt the run's money is looked at.
 from __future__ import annotations
 
 from drumline.core import gates, spending
+from drumline.core.asking import ask
 from drumline.core.attempts import Again, Rest, follow_up
 from drumline.core.blocked import Reply
 from drumline.core.checkfailure import CheckFailure
@@ -22,7 +23,7 @@ from drumline.core.commands import (
     Prepare,
     Release,
 )
-from drumline.core.events import AttemptEnded, Event, WorkLost
+from drumline.core.events import AttemptEnded, Event, GateAnswered, WorkLost
 from drumline.core.examination import find_untried, is_untested
 from drumline.core.foul import tell_foul
 from drumline.core.ids import DriverId
@@ -168,13 +169,9 @@ def _after_question(orders: Orders, state: StepState, run: RunState, last: Attem
     """Wait for the answer, then go on with it. Nothing has failed."""
     if last.stuck:
         return follow_blocker(orders, run, last) or _attempt(orders, state, run)
-    step = orders.step
-    asked = run.find_gate(GateKind.QUESTION, step.id, last.attempt)
-    if asked is None:
-        before = run.count_asked(GateKind.QUESTION, step.id)
-        opens = gates.question(step, last.attempt, last.question, asked=before, permissions=last.permissions)
-        return Park(gate=opens.gate, opens=opens)
-    return Park(gate=asked.opened.gate) if asked.answer is None else _attempt(orders, state, run)
+    opens = gates.question(orders.step, last.attempt, last.question, permissions=last.permissions)
+    found = ask(orders, run, opens)
+    return _attempt(orders, state, run) if isinstance(found, GateAnswered) else found
 
 
 def _after_failure(orders: Orders, state: StepState, run: RunState, last: AttemptEnded) -> Command:

@@ -7,10 +7,11 @@ agent or to a person; it never lands because nobody asked.
 from __future__ import annotations
 
 from drumline.core import gates
+from drumline.core.asking import ask, is_asked
 from drumline.core.baseline import list_inherited
 from drumline.core.checkfailure import explain
 from drumline.core.commands import Compare, Finish, Mutate, Park, RunCheck
-from drumline.core.events import GateOpened
+from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.examination import Verdict, examine
 from drumline.core.foul import tell_foul
 from drumline.core.life import Phase
@@ -60,27 +61,20 @@ def _pass(orders: Orders, state: StepState) -> Mutate | Verdict:
 
 def _after_foul(orders: Orders, state: StepState, run: RunState) -> Judging:
     """What follows work that passes only because it changed its judge: its agent hears it once, then a person."""
-    step = orders.step
-    asked = run.find_gate(GateKind.JUDGE, step.id, state.attempts)
-    if asked is None and not state.warned and state.fixes < orders.retries:
+    foul = tell_foul(state.judged)
+    opens = gates.judge(orders.step, state.attempts, foul=foul)
+    if not state.warned and state.fixes < orders.retries and not is_asked(run, opens):
         return Verdict.FOUL
-    if asked is None:
-        before = run.count_asked(GateKind.JUDGE, step.id)
-        foul = tell_foul(state.judged)
-        opens = gates.judge(step, state.attempts, asked=before, foul=foul)
-        if orders.autonomy == "autopilot":
-            return Finish(state=StepEnd.BLOCKED, reason=foul, opens=opens)
-        return Park(gate=opens.gate, opens=opens)
-    if asked.answer is None:
-        return Park(gate=asked.opened.gate)
-    match asked.answer.choice:
-        case gates.ALLOW:
+    match ask(orders, run, opens, blocks=foul):
+        case GateAnswered(choice=gates.ALLOW):
             found = examine(orders, state, run, allowed=True)
             return _pass(orders, state) if found is Verdict.PASSED else found
-        case gates.UNDO:
+        case GateAnswered(choice=gates.UNDO):
             return Verdict.FOUL
-        case _:
-            return Finish(state=StepEnd.FAILED, reason=explain_rejection(asked.answer.comment), rejected=True)
+        case GateAnswered(comment=comment):
+            return Finish(state=StepEnd.FAILED, reason=explain_rejection(comment), rejected=True)
+        case waits:
+            return waits
 
 
 def is_unchanged(orders: Orders, state: StepState) -> bool:
@@ -91,25 +85,18 @@ def is_unchanged(orders: Orders, state: StepState) -> bool:
 
 def _after_nothing(orders: Orders, state: StepState, run: RunState) -> Park | Finish | Verdict:
     """What follows work that changed nothing, though its checks pass: a person says what that means."""
-    step = orders.step
-    asked = run.find_gate(GateKind.UNCHANGED, step.id, state.attempts)
-    if asked is None:
-        before = run.count_asked(GateKind.UNCHANGED, step.id)
-        ignored = f"; {tell_ignored(state.last.ignored)}" if state.last and state.last.ignored else ""
-        told = f"{tell_verdict(orders, state)}; {NOTHING_DONE}{ignored}"
-        opens = gates.unchanged(step, state.attempts, asked=before, told=told)
-        if orders.autonomy == "autopilot":
-            return Finish(state=StepEnd.BLOCKED, reason=f"{NOTHING_DONE}{ignored}", opens=opens)
-        return Park(gate=opens.gate, opens=opens)
-    if asked.answer is None:
-        return Park(gate=asked.opened.gate)
-    match asked.answer.choice:
-        case gates.ALREADY_DONE:
+    ignored = f"; {tell_ignored(state.last.ignored)}" if state.last and state.last.ignored else ""
+    told = f"{tell_verdict(orders, state)}; {NOTHING_DONE}{ignored}"
+    opens = gates.unchanged(orders.step, state.attempts, told=told)
+    match ask(orders, run, opens, blocks=f"{NOTHING_DONE}{ignored}"):
+        case GateAnswered(choice=gates.ALREADY_DONE):
             return Verdict.PASSED
-        case gates.RETRY:
+        case GateAnswered(choice=gates.RETRY):
             return Verdict.UNCHANGED
-        case _:
-            return Finish(state=StepEnd.SKIPPED, reason=asked.answer.comment or NOTHING_DONE)
+        case GateAnswered(comment=comment):
+            return Finish(state=StepEnd.SKIPPED, reason=comment or NOTHING_DONE)
+        case waits:
+            return waits
 
 
 def may_fix(orders: Orders, state: StepState, run: RunState) -> bool:

@@ -1,0 +1,36 @@
+"""How a rule asks a person about a step: one function for every question that a rule of a step's node has. Pure.
+
+The rule: a question is asked once about each attempt or round. Until a person answers it, the step is parked; in
+autopilot, where a rule names a reason, the step is blocked instead, and the question is left open beside it.
+"""
+
+from __future__ import annotations
+
+from drumline.core.commands import Finish, Park
+from drumline.core.events import GateAnswered, GateOpened
+from drumline.core.gates import name_gate
+from drumline.core.orders import Orders
+from drumline.core.state import RunState
+from drumline.core.words import StepEnd
+from drumline.record import replace
+
+AUTOPILOT = "autopilot"
+
+
+def ask(orders: Orders, run: RunState, opens: GateOpened, *, blocks: str = "") -> Park | Finish | GateAnswered:
+    """The answer to a question, or what the step does without it. `blocks` is the reason it is blocked in autopilot.
+
+    The same question is the one of the same kind about the same attempt or round of the same step.
+    """
+    asked = run.find_gate(opens.kind, opens.step, opens.about)
+    if asked is not None:
+        return Park(gate=asked.opened.gate) if asked.answer is None else asked.answer
+    numbered = replace(opens, gate=name_gate(opens.kind, opens.step, run.count_asked(opens.kind, opens.step)))
+    if blocks and orders.autonomy == AUTOPILOT:
+        return Finish(state=StepEnd.BLOCKED, reason=blocks, opens=numbered)
+    return Park(gate=numbered.gate, opens=numbered)
+
+
+def is_asked(run: RunState, opens: GateOpened) -> bool:
+    """Whether that question was asked already."""
+    return run.find_gate(opens.kind, opens.step, opens.about) is not None
