@@ -21,14 +21,16 @@ from drumline.core.flow.model import Flow
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Commit, RunId, Stream
+from drumline.core.plan import Plan
 from drumline.core.words import Mode
-from drumline.engine.flow.upkeep import open_flow_driver
+from drumline.engine.driver import Driver
 from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.upkeep import Upkeep
 from drumline.expressions.evaluation import SafeExpressions
+from drumline.planfiles.task import TaskFiles
 from drumline.ports.journal import Addition
 from drumline.ports.library import Callee
-from drumline.ports.planfiles import PlanFiles
 from drumline.ports.schemas import Schemas
 from drumline.ports.skills import Skills
 from drumline.ports.workspaces import Workspaces
@@ -72,7 +74,7 @@ class FlowRuns:
 
     async def _walk(self, run: RunId, visits: int, prompt: str) -> Spent:
         acts = IdleNodes(visits)
-        driver = open_flow_driver(self._kit, run, perform=acts.perform)
+        driver = Driver(upkeep=Upkeep(kit=self._kit, perform=acts.perform), run_id=run)
         began = time.perf_counter()
         await self._store.append({Stream(run): Addition(events=pin(self._flow, prompt), expected=0)})
         ended = await driver.drive()
@@ -177,7 +179,7 @@ def idle_flow_kit(store: SqliteStore, flow: Flow) -> Kit:
         roster=FakeRoster(),
         clock=FakeClock(),
         workspaces=cast(Workspaces, nothing),
-        planfiles=cast(PlanFiles, nothing),
+        planfiles=TaskFiles(Plan(name="bench", path="")),
         logs=NOWHERE,
         equip=lambda driver: cast(Tools, nothing),
         open_flows=lambda: services,

@@ -23,8 +23,9 @@ from drumline.core.events import Event
 from drumline.core.ids import Commit, RunId, StepId, Stream, Token
 from drumline.core.state import RunState
 from drumline.core.steprules import recover
+from drumline.engine.driver import Driver
 from drumline.engine.kit import Kit
-from drumline.engine.planupkeep import open_plan_driver
+from drumline.engine.upkeep import Upkeep
 from drumline.errors import StaleToken, StoreError
 from drumline.ports.journal import Addition, Message
 from drumline.ports.workspaces import Landing
@@ -155,11 +156,10 @@ async def drive_rigged(site: Site, store: SqliteStore, rigging: argparse.Namespa
     run = read_run(store, find_run(store))
     started_at = store.read(Stream(run.id), kinds=("RunStarted",))[0].at
     kit = rig(open_kit(site, store, run, started_at=started_at), rigging.strike_at)
-    driver = open_plan_driver(
-        kit,
-        run.id,
+    driver = Driver(
+        upkeep=Upkeep(kit=kit, recover=(lambda state, owner: []) if rigging.no_recovery else recover),
+        run_id=run.id,
         jobs=rigging.jobs,
-        recover=(lambda state, owner: []) if rigging.no_recovery else recover,
     )
     ended = await drive(driver, resuming=not site.roster.drivers(run.id))
     if driver.stopping:

@@ -19,18 +19,19 @@ from drumline.core.flow.model import Flow, Json
 from drumline.core.flow.outcome import Outcome
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import FLOW, Commit, DriverId, Stream
+from drumline.core.plan import Plan
 from drumline.core.state import RunState
 from drumline.core.words import Mode
 from drumline.engine.driver import Driver
-from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.flow.walk import Perform
 from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.upkeep import Upkeep
 from drumline.errors import InvalidInput
+from drumline.planfiles.task import TaskFiles
 from drumline.ports.journal import Addition, Store
 from drumline.ports.library import Callee
 from drumline.ports.models import Models
-from drumline.ports.planfiles import PlanFiles
 from drumline.ports.processes import Ended, Job
 from drumline.ports.roster import Roster
 from drumline.ports.skills import Skills
@@ -116,7 +117,7 @@ class FlowWorld(Mortals):
             roster=cast(Roster, Mortal(self.roster, life)),
             clock=FakeClock(),
             workspaces=cast(Workspaces, None),
-            planfiles=cast(PlanFiles, None),
+            planfiles=TaskFiles(Plan(name="flow", path="")),
             logs=self.folder / "logs",
             equip=equip,
             open_flows=self.services,
@@ -130,7 +131,7 @@ class FlowWorld(Mortals):
 
     def driver(self) -> Driver:
         """A new driver with an act that is counted once it has concluded."""
-        return open_flow_driver(self.kit(), RUN, perform=self.performing())
+        return Driver(upkeep=Upkeep(kit=self.kit(), perform=self.performing()), run_id=RUN)
 
     def performing(self) -> Perform:
         """What nodes do in the process that the last kit is for."""

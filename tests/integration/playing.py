@@ -17,16 +17,18 @@ from drumline.core.events import Event, FlowPinned, RunStarted
 from drumline.core.flow.events import FlowEnded, NodeStarted
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.ids import FLOW, Commit, DriverId, RunId, Stream
+from drumline.core.plan import Plan
 from drumline.core.state import RunState
 from drumline.core.words import Mode
-from drumline.engine.flow.upkeep import open_flow_driver
+from drumline.engine.driver import Driver
 from drumline.engine.kit import FlowServices, Kit, Tools, Worker
+from drumline.engine.upkeep import Upkeep
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary
 from drumline.models import open_models
+from drumline.planfiles.task import TaskFiles
 from drumline.ports.agents import Agent
 from drumline.ports.journal import Addition, Message
-from drumline.ports.planfiles import PlanFiles
 from drumline.ports.workspaces import Workspaces
 from drumline.schemas.checking import JsonSchemas
 from drumline.skills.folders import FolderSkills, search_path
@@ -108,7 +110,7 @@ class Stage:
         anyio.run(self.store.append, {Stream(RUN): Addition(events=[started, pinned], expected=0)})
 
     def _drive(self, *, resuming: bool = False) -> RunState:
-        driver = open_flow_driver(self._kit(), RUN, warn=self.warnings.append)
+        driver = Driver(upkeep=Upkeep(kit=self._kit(), warn=self.warnings.append), run_id=RUN)
 
         async def session() -> RunState:
             return await driver.drive(resuming=resuming)
@@ -121,7 +123,7 @@ class Stage:
             roster=FakeRoster(),
             clock=FakeClock(),
             workspaces=cast(Workspaces, None),
-            planfiles=cast(PlanFiles, None),
+            planfiles=TaskFiles(Plan(name="flow", path="")),
             logs=self.logs,
             equip=self._equip,
             open_flows=self._services,

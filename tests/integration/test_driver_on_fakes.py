@@ -19,7 +19,7 @@ from drumline.core.state import RunState
 from drumline.core.words import StepEnd
 from drumline.engine import wakeup
 from drumline.engine.driver import Driver
-from drumline.engine.planupkeep import open_plan_driver
+from drumline.engine.upkeep import Upkeep
 from drumline.errors import GitError
 from drumline.ports.agents import Assignment, Outcome
 from drumline.ports.journal import Addition, Claim, Message
@@ -154,7 +154,7 @@ async def drive_all(world: World, *drivers: Driver) -> list[RunState]:
 
 def driver_of(world: World, *, jobs: int = 2, complain: Callable[[Sequence[Problem]], None] | None = None) -> Driver:
     """A driver of its own process."""
-    return open_plan_driver(world.kit(), RUN, jobs=jobs, complain=complain or (lambda problems: None))
+    return Driver(upkeep=Upkeep(kit=world.kit(), complain=complain or (lambda problems: None)), run_id=RUN, jobs=jobs)
 
 
 # --- what people say --------------------------------------------------------------------------------------------
@@ -855,7 +855,7 @@ def test_a_driver_that_only_waits_says_once_what_for(tmp_path: Path) -> None:
             told.append(reason)
             heard.set()
 
-        driver = open_plan_driver(world.kit(), RUN, jobs=1, wait_told=hear)
+        driver = Driver(upkeep=Upkeep(kit=world.kit()), run_id=RUN, wait_told=hear)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(driver.drive)
             with anyio.fail_after(30):
@@ -1154,7 +1154,7 @@ def test_a_run_says_that_it_waits_for_what_a_dead_driver_started_and_that_cannot
         dead = world.roster.join(RUN)
         world.store.take(RUN, StepId("a"), dead)
         world.roster.die(dead)
-        return await open_plan_driver(world.kit(), RUN, jobs=1, wait_told=told.append).drive()
+        return await Driver(upkeep=Upkeep(kit=world.kit()), run_id=RUN, wait_told=told.append).drive()
 
     run = anyio.run(session)
 

@@ -21,10 +21,10 @@ from drumline.core.ids import FLOW, Stream
 from drumline.core.state import RunState
 from drumline.engine.driver import Driver
 from drumline.engine.flow.performer import NodePerformer
-from drumline.engine.flow.upkeep import open_flow_driver
 from drumline.engine.flow.walk import Perform
 from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.upkeep import Upkeep
 from drumline.errors import InvalidInput
 from drumline.ports.agents import Assignment, Happening
 from drumline.ports.agents import Outcome as Concluded
@@ -58,7 +58,7 @@ class Crew(FlowWorld):
             agent_timeout=self.agent_timeout,
         )
         tools = Tools(processes=FakeProcesses(refuse_job), open_models=refuse_models, open_agent=self._open)
-        return open_flow_driver(kit, RUN, perform=self._performing(kit, tools))
+        return Driver(upkeep=Upkeep(kit=kit, perform=self._performing(kit, tools)), run_id=RUN)
 
     def services(self) -> FlowServices:
         """With the agents that take over."""

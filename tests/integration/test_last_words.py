@@ -22,8 +22,8 @@ from drumline.core.ids import Stream
 from drumline.core.runfold import fold_run
 from drumline.core.state import RunState
 from drumline.engine import wakeup
-from drumline.engine.flow.upkeep import open_flow_driver
-from drumline.engine.planupkeep import open_plan_driver
+from drumline.engine.driver import Driver
+from drumline.engine.upkeep import Upkeep
 from drumline.ports.journal import Message, Store
 from drumline.ports.roster import Roster
 from drumline.record import replace
@@ -122,7 +122,7 @@ def plan_case(folder: Path, message: Message, heard: type[ev.Event], *, autonomy
             store, roster = Overheard(world.store, bystander), Overheard(world.roster, bystander)
             kit = replace(world.kit(), store=cast(Store, store), roster=cast(Roster, roster))
             with anyio.fail_after(PATIENCE):
-                return await open_plan_driver(kit, RUN, jobs=1).drive()
+                return await Driver(upkeep=Upkeep(kit=kit), run_id=RUN).drive()
 
         return anyio.run(session)
 
@@ -140,7 +140,7 @@ def flow_case(folder: Path) -> Case:
             store, roster = Overheard(world.store, bystander), Overheard(world.roster, bystander)
             kit = replace(world.kit(), store=cast(Store, store), roster=cast(Roster, roster))
             with anyio.fail_after(PATIENCE):
-                return await open_flow_driver(kit, RUN, perform=world.performing()).drive()
+                return await Driver(upkeep=Upkeep(kit=kit, perform=world.performing()), run_id=RUN).drive()
 
         return anyio.run(session)
 

@@ -13,10 +13,9 @@ from drumline.core.plan import Marks, Status
 from drumline.core.runfold import fold_run
 from drumline.core.schedule import assignee
 from drumline.core.state import RunState
-from drumline.core.steprules import recover
 from drumline.core.words import Mode, StepEnd
 from drumline.engine.outbox import Outbox
-from drumline.engine.planupkeep import PlanUpkeep
+from drumline.engine.upkeep import Upkeep
 
 A = StepId("a")
 STARTED = RunStarted(
@@ -97,7 +96,7 @@ def test_a_step_that_another_driver_claims_while_a_mark_waits_stays_claimed(tmp_
     run = fold_run(RunState(id=RUN), [STARTED, pinned, *began, *left])
     for event in left:
         world.planfiles.write(world.plan.by_id[event.step], event.marks)
-    upkeep = PlanUpkeep(kit=world.kit(), complain=lambda problems: None, recover=recover)
+    upkeep = Upkeep(kit=world.kit())
     live = claim("b", "2024-01-01T00:00:09Z")
 
     async def mirror() -> list[str]:

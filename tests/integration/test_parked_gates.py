@@ -27,8 +27,9 @@ from drumline.core.flow.walk import RunNode
 from drumline.core.ids import Commit, RunId
 from drumline.core.words import Mode
 from drumline.engine import wakeup
-from drumline.engine.flow.upkeep import open_flow_driver
+from drumline.engine.driver import Driver
 from drumline.engine.nodes.visit import Visit
+from drumline.engine.upkeep import Upkeep
 from drumline.ports.journal import Message, Store
 from drumline.record import replace
 from drumline.store.sqlite import SqliteStore
@@ -102,7 +103,7 @@ async def park(site: Site, store: SqliteStore, count: int) -> list[RunId]:
     services = replace(kit.open_flows(), library=library)
     kit = replace(kit, open_flows=lambda: services)
     for run in runs:
-        state = await open_flow_driver(replace(kit, logs=site.logs(run)), run).drive()
+        state = await Driver(upkeep=Upkeep(kit=replace(kit, logs=site.logs(run))), run_id=run).drive()
         assert state.parked
     return runs
 
@@ -192,7 +193,7 @@ class Watched(FlowWorld):
         async def session() -> None:
             await self.begin()
             kit = replace(own, store=cast(Store, counted))
-            run = await open_flow_driver(kit, RUN, perform=perform).drive()
+            run = await Driver(upkeep=Upkeep(kit=kit, perform=perform), run_id=RUN).drive()
             assert run.ended is not None
 
         anyio.run(session)

@@ -21,7 +21,8 @@ from drumline.core.plan import RUN_WALKS, Marks, Plan, Problem, Reading, Status,
 from drumline.core.state import RunState
 from drumline.core.trust import Brought
 from drumline.engine import wakeup
-from drumline.engine.planupkeep import open_plan_driver
+from drumline.engine.driver import Driver
+from drumline.engine.upkeep import Upkeep
 from drumline.errors import InvalidInput, SystemRefused
 from drumline.ports.agents import Assignment, Outcome
 from drumline.store.trustfile import FileTrust
@@ -146,7 +147,7 @@ def test_a_mark_that_cannot_be_written_is_told_once_and_written_when_it_can(tmp_
 
     async def session() -> RunState:
         await world.begin()
-        return await open_plan_driver(world.kit(), RUN, jobs=1, complain=told.extend).drive()
+        return await Driver(upkeep=Upkeep(kit=world.kit(), complain=told.extend), run_id=RUN).drive()
 
     run = anyio.run(session)
     files.closed = frozenset()

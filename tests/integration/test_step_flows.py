@@ -6,15 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.integration.test_crash_enumeration import assert_as_if_nothing_happened
 from tests.integration.worlds import RUN, World, WritingAgent, small_plan, step
 
 from drumline.core.events import AttemptStarted, StepFinished, StepLanded
 from drumline.core.flow.events import FlowStarted
-from drumline.core.ids import StepId, Stream
-from drumline.core.plan import Plan
+from drumline.core.ids import DriverId, StepId, Stream, Token
+from drumline.core.plan import Plan, Problem
 from drumline.core.state import RunState
+from drumline.engine.loading import load_run
+from drumline.engine.upkeep import Upkeep
 from drumline.ports.agents import Outcome
 from drumline.ports.journal import Message
 from drumline.ports.processes import Ended, Job
@@ -72,6 +75,18 @@ def test_a_step_that_names_the_shipped_flow_ends_as_one_that_names_none(tmp_path
     ended = [answer_all(world, choice) for world in (usual, walked)]
 
     assert summarize(walked, ended[1]) == summarize(usual, ended[0])
+
+
+def test_a_warning_of_a_walk_is_not_told_as_an_edit_of_the_plan(tmp_path: Path) -> None:
+    world, told, problems = build(tmp_path, ""), list[str](), list[Problem]()
+    anyio.run(world.begin)
+    run = load_run(world.store, RUN).state
+    upkeep = Upkeep(kit=world.kit(), complain=problems.extend, warn=told.append)
+    upkeep.equip(DriverId("d-1"))
+
+    upkeep.open_walk(run, run.define(A), Token(1)).warn("a check has left files")
+
+    assert (told, problems) == (["a check has left files"], [])
 
 
 def count_appends(folder: Path, **options: Any) -> int:

@@ -18,8 +18,9 @@ from drumline.core.state import RunState
 from drumline.core.steprules import recover
 from drumline.core.words import Mode, Mutants
 from drumline.engine.closing import Recover
+from drumline.engine.driver import Driver
 from drumline.engine.kit import FlowServices, Kit, Tools, Worker
-from drumline.engine.planupkeep import open_plan_driver
+from drumline.engine.upkeep import Upkeep
 from drumline.errors import InvalidInput
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary
@@ -272,7 +273,7 @@ class World(Mortals):
 
     async def _session(self) -> RunState:
         await self.begin()
-        driver = open_plan_driver(self.kit(), RUN, jobs=self.jobs, recover=self.recover)
+        driver = Driver(upkeep=Upkeep(kit=self.kit(), recover=self.recover), run_id=RUN, jobs=self.jobs)
         return await driver.drive(resuming=bool(self.joined))
 
     def drive(self) -> RunState:

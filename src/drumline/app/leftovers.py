@@ -189,14 +189,14 @@ async def _clear_released(cleanup: Cleanup, state: RunState, paths: Sequence[Pat
 
 def _explain_need(cleanup: Cleanup, state: RunState, step: StepId) -> str:
     """Why the workspace of a step that nobody works on stays; empty if it may go."""
-    failed = state.flow is not None and state.ended is not None and state.ended.state == "failed"
+    failed = not state.lands and state.ended is not None and state.ended.state == "failed"
     if not needs_workspace(state, step) or (failed and cleanup.thorough):
         return ""
     if failed:
         return "its flow has failed: look at what it has made, then drumline gc"
     finished = state.finished.get(step)
     how = f"its step is {finished.state}" if finished else "its step is not finished"
-    if state.flow is not None:
+    if not state.lands:
         how = f"its flow is {state.ended.state if state.ended else 'not finished'}"
     return f"{how}: drumline resume {state.id}, or drumline cancel {state.id} if it is not wanted"
 

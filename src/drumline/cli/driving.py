@@ -1,4 +1,4 @@
-"""Opens a driver for a run: of a plan with the plan's files and workspaces, of a flow with models and a library."""
+"""Opens the driver of a run for this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from drumline.core.plan import Problem
 from drumline.core.recorded import Recorded
 from drumline.core.state import RunState
 from drumline.engine.driver import Driver
-from drumline.engine.planupkeep import open_plan_driver
+from drumline.engine.upkeep import Upkeep
 from drumline.ports.trust import Trust
 from drumline.record import Record
 from drumline.store.sqlite import SqliteStore
@@ -43,23 +43,11 @@ def open_driver(
     """A driver for this process."""
     kit = open_kit(site, store, run, started_at=started_at, trust=trust)
     kit = kit if recorder is None else recorder.attach(kit)
-    if run.flow is None:
-        return open_plan_driver(
-            kit,
-            run.id,
-            jobs=site.settings.jobs,
-            observe=ears.observe,
-            complain=ears.complain,
-            wait_told=ears.wait_told,
-            joined=ears.joined,
-        )
-    from drumline.engine.flow.upkeep import open_flow_driver
-
-    return open_flow_driver(
-        kit,
-        run.id,
+    return Driver(
+        upkeep=Upkeep(kit=kit, complain=ears.complain, warn=ears.warn),
+        run_id=run.id,
+        jobs=site.settings.jobs,
         observe=ears.observe,
-        warn=ears.warn,
         wait_told=ears.wait_told,
         joined=ears.joined,
     )

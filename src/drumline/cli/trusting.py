@@ -101,12 +101,13 @@ def ask_again(site: Site, run: RunState, *, as_json: bool) -> None:
     Flows are as they were, their scripts as they are now. Steps that nobody can be asked about here, or that were
     refused, are left to the driver: they wait at gates.
     """
-    if run.flow is not None:
+    if not run.lands:
         from drumline.wiring.flows import list_flows, open_library
 
-        library = open_library(site, site.logs(run.id) / "flows", override=run.flow.agent)
-        flows = list_flows(library, library.recall(run.flow.path, run.flow.digest))
-        ask_flow_trust(site, flows, agent=run.flow.agent, model=run.flow.model, as_json=as_json)
+        agent = run.begun.agent
+        library = open_library(site, site.logs(run.id) / "flows", override=agent)
+        flows = list_flows(library, library.recall(run.plan.path, run.begun.plan_digest))
+        ask_flow_trust(site, flows, agent=agent, model=run.model, as_json=as_json)
         return
     trust = site.open_trust(asks=is_terminal() and not as_json)
     Vetting(trust=trust, base=site.repository.top).look(run)  # remembers what was answered at gates

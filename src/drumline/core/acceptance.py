@@ -25,9 +25,9 @@ def find_required(run: RunState, step: Step) -> Require:
 def list_doubts(run: RunState) -> tuple[Doubt, ...]:
     """The steps that landed below their level, or whose checks fail on the head, and that nobody has accepted.
 
-    In plan order. A flow has none.
+    In plan order. A run that lands nothing has none.
     """
-    if run.flow is not None:
+    if not run.lands:
         return ()
     accepted = _collect_accepted(run)
     found = []

@@ -91,7 +91,7 @@ def _paused(run: RunState, pause: PauseRequested) -> ParkRun:
 def resume(run: RunState, driver: DriverId) -> list[Event]:
     """What a driver records that resumes a run; nothing for one whose walk came to its end."""
     reopened = take_up(run)
-    over = run.ended is not None and run.flow is not None and run.finished and not reopened
+    over = run.ended is not None and not run.lands and run.finished and not reopened
     return [] if over else [RunResumed(driver=driver), *reopened]
 
 
@@ -332,5 +332,5 @@ def _accept(run: RunState) -> Command | None:
 
 def _end_with(run: RunState, state: RunEnd, finished: StepFinished) -> EndRun:
     """The end of a run for the reason of a step, which is named where a run has several."""
-    reason = finished.reason if run.flow is not None else f"{finished.step}: {finished.reason}"
+    reason = f"{finished.step}: {finished.reason}" if run.lands else finished.reason
     return EndRun(state=state, reason=reason, step=finished.step)

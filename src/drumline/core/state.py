@@ -94,6 +94,21 @@ class RunState:
         return self.started
 
     @property
+    def lands(self) -> bool:
+        """Whether its steps land on a branch one by one; a run that is one flow delivers at its end, if at all."""
+        return self.flow is None
+
+    @property
+    def folder(self) -> str:
+        """The folder that the run works in, if it is not in places of its own."""
+        return self.flow.folder if self.flow is not None else ""
+
+    @property
+    def model(self) -> str:
+        """The model that answers for every node, if one was named."""
+        return self.flow.model if self.flow is not None else ""
+
+    @property
     def open_gates(self) -> list[Gate]:
         """Gates without an answer, oldest first."""
         return list(self.unanswered.values())

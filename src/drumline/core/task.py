@@ -6,7 +6,7 @@ import hashlib
 import unicodedata
 from collections.abc import Sequence
 
-from drumline.core.ids import StepId
+from drumline.core.ids import FLOW, StepId
 from drumline.core.plan import Check, Plan, Step
 from drumline.patterns import compile_late
 
@@ -51,6 +51,11 @@ def _printable(line: str) -> str:
 def is_task(plan: Plan) -> bool:
     """Whether a plan is a task: it has no files that anybody could edit or run again."""
     return plan.format == FORMAT
+
+
+def has_files(plan: Plan) -> bool:
+    """Whether a plan has files of its own that people can read, edit and mark; a task and a flow have none."""
+    return plan.format not in (FORMAT, FLOW)
 
 
 def _first_line(text: str) -> str:

@@ -36,8 +36,8 @@ class BranchWatch:
         return self.branch is not None and self.branch.is_sound
 
     async def look(self, run: RunState) -> None:
-        """Look at the branch if that is due, or if something was wrong with it."""
-        if not self.due and self.is_sound:
+        """Look at the branch if that is due, or if something was wrong with it; if nothing lands on it, never."""
+        if not run.lands or (not self.due and self.is_sound):
             return
         first = self.branch is None
         was_sound = self.is_sound

@@ -27,12 +27,13 @@ from drumline.core.words import Mode, RunEnd
 from drumline.engine.branchwatch import record_adoption
 from drumline.engine.figures import complete
 from drumline.engine.finishing import write_closed, write_healed
+from drumline.engine.flow.walk import FlowWalk
 from drumline.engine.kit import Observer
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import calls_back, outcome_of
 from drumline.engine.refusals import explain_stuck, find_sole, telling_refusals
 from drumline.engine.trials import Afterwards, Trials
-from drumline.engine.upkeep import StepWalk, Upkeep
+from drumline.engine.upkeep import Upkeep
 from drumline.engine.wakeup import POLL, Wakeup
 from drumline.errors import Conflict, GitError, StaleToken
 from drumline.ports.journal import Addition, Recorded
@@ -57,7 +58,7 @@ class Driver:
         self.stopping = False
         self._seen = self._checked = 0
         self._store, self._roster = self.upkeep.store, self.upkeep.roster
-        self._walks: dict[StepId, tuple[StepWalk, anyio.CancelScope]] = {}
+        self._walks: dict[StepId, tuple[FlowWalk, anyio.CancelScope]] = {}
         self._wakeup = Wakeup(clock=self.upkeep.clock, position=lambda: self._store.position())
         self._waiting = ""
         self._stuck: list[DriverId] = []
@@ -315,7 +316,7 @@ class Driver:
         if token is None:
             return False
         self._sync()
-        around = self.upkeep.look_again(definition, around)
+        around = self.upkeep.look_again(self.run, definition, around)
         late = not is_claimable(self.run, definition, around)
         try:
             opening = None if late else await self.upkeep.claim(self.run, definition, around)
@@ -338,7 +339,7 @@ class Driver:
         known = self.run.working.get(step.id) == number and not left
         return [] if known else [ev.StepStarted(step=step.id, round=number)]
 
-    async def _walk(self, walk: StepWalk, opening: list[ev.Event], tasks: TaskGroup) -> None:
+    async def _walk(self, walk: FlowWalk, opening: list[ev.Event], tasks: TaskGroup) -> None:
         try:
             with self._walks[walk.step][1]:
                 await walk.go(opening)
@@ -353,7 +354,7 @@ class Driver:
             else:
                 self._trials.start(tasks, walk.step, partial(self._finish_up, walk, walk.afterwards))
 
-    async def _finish_up(self, walk: StepWalk, work: Afterwards) -> None:
+    async def _finish_up(self, walk: FlowWalk, work: Afterwards) -> None:
         try:
             await work(lambda event: self._append([event], any_version=True))
         finally:

@@ -37,7 +37,7 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return [] if idle else [ev.PauseRequested(by=message.by, reason=message.comment)]
         case "mode" if message.value in MODES and message.value != run.mode and not run.plan.express:
             return [ev.ModeChanged(mode=Mode(message.value))]
-        case "retry" if run.flow is not None:
+        case "retry" if not run.lands:
             return None if is_open(run, FLOW) else []  # which visits wait is known to the walk only
         case "retry" if _is_known(run, step) and (step not in run.working or _rests(run, step, claimed)):
             reopened = ev.StepReopened(step=step, reason=message.comment, by=message.by)
@@ -102,7 +102,7 @@ def take_answer(run: RunState, message: Message) -> ev.GateAnswered | None:
 
 def calls_back(run: RunState, message: Message, claimed: Collection[StepId]) -> bool:
     """Whether a run that is left has to be driven on because of a message: it leads to something, or to a walk."""
-    waits = message.kind == "retry" and run.flow is not None and FLOW not in claimed
+    waits = message.kind == "retry" and not run.lands and FLOW not in claimed
     return waits or outcome_of(run, message, claimed) is not None
 
 

@@ -11,7 +11,7 @@ from drumline.core.ids import StepId
 from drumline.core.needs import settled
 from drumline.core.plan import Marks, Problem, Reading, Status
 from drumline.core.state import RunState
-from drumline.core.task import is_task
+from drumline.core.task import has_files
 from drumline.engine.loading import load_run
 from drumline.engine.refusals import explain_refusal
 from drumline.ports.journal import Claim, Store
@@ -38,9 +38,9 @@ class PlanWatch:
     def look(self, run: RunState, claimed: Mapping[StepId, Claim], *, now: float) -> Sequence[ev.Event]:
         """Read what has changed; the events that follow from it. Nothing follows from a plan that is gone.
 
-        A task has no files: what the journal says of it is always the last word.
+        Of a plan without files, what the journal says is always the last word.
         """
-        if is_task(run.plan):
+        if not has_files(run.plan):
             return ()
         try:
             reading = self.planfiles.read(self.known(run))

@@ -22,8 +22,16 @@ OVER = frozenset({"done", SKIPPED})
 async def tidy_up(kit: Kit, run: RunState, driver: DriverId) -> None:
     """Remove the workspaces of steps that are skipped or cancelled with the run, and those that no step has.
 
-    Another driver of the run makes new ones. Dead drivers are taken off.
+    Another driver of the run makes new ones. A flow by itself has delivered its own, or leaves it to be looked at.
+    Dead drivers are taken off.
     """
+    if run.lands:
+        await _retire_places(kit, run, driver)
+    # A dead driver's supervisors may need a moment to end.
+    await anyio.to_thread.run_sync(kit.roster.clear_dead)
+
+
+async def _retire_places(kit: Kit, run: RunState, driver: DriverId) -> None:
     for step in [step for step in {*run.finished, *run.working} if not needs_workspace(run, step)]:
         token = kit.store.take(run.id, step, driver) if kit.workspaces.has_place(step) else None
         if token is None:
@@ -35,8 +43,6 @@ async def tidy_up(kit: Kit, run: RunState, driver: DriverId) -> None:
             kit.store.release(run.id, step, token)
     with contextlib.suppress(GitError, OSError):
         await kit.workspaces.drop_released()
-    # A dead driver's supervisors may need a moment to end.
-    await anyio.to_thread.run_sync(kit.roster.clear_dead)
 
 
 def needs_workspace(run: RunState, step: StepId) -> bool:
@@ -47,7 +53,6 @@ def needs_workspace(run: RunState, step: StepId) -> bool:
 
 
 def choose_label(run: RunState, step: StepId) -> str:
-    """The label under which what is in the workspace of a closed step, or of a flow, is kept."""
-    if run.flow is not None and run.ended is not None:
-        return run.ended.state
-    return SKIPPED if step in run.finished else CANCELLED
+    """The label under which what is in the workspace of a closed step is kept: how the step ended, or the run."""
+    finished = run.finished.get(step)
+    return CANCELLED if finished is None else finished.state.value

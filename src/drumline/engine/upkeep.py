@@ -1,130 +1,214 @@
-"""What a driver does for a run beside its steps, which differs by kind: a plan has files and a branch, a flow has none.
+"""What a driver does for a run beside its steps: it watches the plan's files and the run's branch, and brings the files
+up to date.
 
-The rule: what is decided is the same for every kind of run; here is only what there is to look at and to bring up to
-date, and how a step that was claimed is walked.
+The rule: a run without files or without landings is not another kind of run; there is only less to look at.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from typing import Protocol
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from drumline.core import events as ev
 from drumline.core.commands import SettleBranch
 from drumline.core.ids import DriverId, RunId, StepId, Token
-from drumline.core.plan import Step
+from drumline.core.orders import orders_for
+from drumline.core.plan import RUN_WALKS, Marks, Problem, Step
 from drumline.core.schedule import Surroundings
 from drumline.core.state import RunState
-from drumline.engine.trials import Afterwards
-from drumline.ports.clock import Clock
-from drumline.ports.journal import Claim, Recorded, Store
-from drumline.ports.roster import Roster
+from drumline.core.steprules import recover
+from drumline.core.task import has_files
+from drumline.core.taxonomy import WAITS
+from drumline.core.words import StepEnd
+from drumline.engine.books import Books
+from drumline.engine.branchwatch import BranchWatch
+from drumline.engine.closing import Recover
+from drumline.engine.flow.course import Course, find_course
+from drumline.engine.flow.performer import NodePerformer
+from drumline.engine.flow.runwalks import RunWalks
+from drumline.engine.flow.stepflow import USUAL_FLOW, open_step_walk
+from drumline.engine.flow.walk import FlowWalk, Perform
+from drumline.engine.kills import repeat_killed
+from drumline.engine.kit import FlowServices, Kit, Tools
+from drumline.engine.nodes.plan import file_correction
+from drumline.engine.nodes.stepwork import StepWork
+from drumline.engine.outbox import Outbox, block_unmarked
+from drumline.engine.planwatch import OtherRuns, PlanWatch
+from drumline.engine.tidying import tidy_up
+from drumline.engine.vetting import Vetting
+from drumline.errors import GitError
+from drumline.ports.journal import Claim, Recorded
+from drumline.walltimes import parse_iso
+
+Complain = Callable[[Sequence[Problem]], None]
 
 
-class StepWalk(Protocol):
-    """One driver's hold on one step, under the token of its claim."""
+@dataclass(kw_only=True)
+class Upkeep:
+    """What one driver knows and does beside the walks of its run.
 
-    @property
-    def step(self) -> StepId:
-        """The step."""
-        ...
+    `perform` stands in for the acts of nodes where a run is one flow.
+    """
 
-    @property
-    def token(self) -> Token:
-        """The claim's token."""
-        ...
+    kit: Kit
+    complain: Complain = lambda problems: None
+    warn: Callable[[str], None] = lambda text: None
+    recover: Recover = recover
+    perform: Perform | None = None
 
-    @property
-    def afterwards(self) -> Afterwards | None:
-        """What is left to do once the step is done; None if there is nothing, or if it is not done."""
-        ...
-
-    @property
-    def was_refused(self) -> bool:
-        """Whether a landing was refused."""
-        ...
-
-    async def go(self, opening: list[ev.Event]) -> None:
-        """Walk until the step is finished or given back. `opening` are events for the run's stream."""
-        ...
-
-    async def conclude_landing(self) -> None:
-        """Record the landing that a dead driver made and did not record."""
-        ...
-
-    def stir(self) -> None:
-        """Something was recorded about the run, or said to it, that the walk may wait for."""
-        ...
-
-
-class Upkeep(Protocol):
-    """One kind of run as its driver sees it."""
-
-    store: Store
-    roster: Roster
-    clock: Clock
-    keeps_books: bool
+    def __post_init__(self) -> None:
+        kit = self.kit
+        self.store, self.roster, self.clock = kit.store, kit.roster, kit.clock
+        self.keeps_books = kit.planfiles.keeps_books
+        self._plan = PlanWatch(planfiles=kit.planfiles, complain=self.complain)
+        self._others = OtherRuns(store=kit.store, roster=kit.roster, workspaces=kit.workspaces)
+        self._outbox = Outbox(kit=kit, tell=self.complain)
+        self._books, self._vetting = Books(), Vetting(trust=kit.trust, base=kit.base)
+        self._branch = BranchWatch(workspaces=kit.workspaces)
+        self._booked = 0
+        self._flows: FlowServices | None = None
+        self._run_walks = RunWalks(open_flows=self._open_flows)
+        self._me: DriverId
+        self._tools: Tools
 
     def equip(self, driver: DriverId) -> None:
-        """Open what belongs to a driver that has just joined."""
-        ...
+        """Open agents and processes for this driver."""
+        self._me = driver
+        self._tools = self.kit.equip(driver)
 
-    def open_walk(self, run: RunState, step: Step, token: Token) -> StepWalk:
-        """What walks a step that was claimed under this token."""
-        ...
+    def open_walk(self, run: RunState, step: Step, token: Token) -> FlowWalk:
+        """The walk of the flow that a step names, or of the shipped one; that of a run which is one flow is pinned."""
+        course = find_course(run)
+        if course is not None:
+            return self._open_pinned(run, course, token)
+        work = StepWork(kit=self.kit, tools=self._tools, orders=orders_for(run, step), run=run)
+        flows, name = self._open_flows(), run.flow_of(step) or USUAL_FLOW
+        return open_step_walk(work, flows, name, driver=self._me, token=token, warn=self.warn, recover=self.recover)
+
+    def _open_pinned(self, run: RunState, course: Course, token: Token) -> FlowWalk:
+        flows = self._open_flows()
+        performer = NodePerformer(kit=self.kit, flows=flows, tools=self._tools, warn=self.warn)
+        act = self.perform or performer.perform
+        return FlowWalk(
+            kit=self.kit, flows=flows, run=run, driver=self._me, token=token, act=act, course=course, warn=self.warn
+        )
+
+    def _open_flows(self) -> FlowServices:
+        self._flows = self._flows or self.kit.open_flows()
+        return self._flows
 
     def note(self, recorded: Sequence[Recorded]) -> None:
-        """Take in what happened."""
-        ...
+        """Keep books, where the plan has some."""
+        if self.keeps_books:
+            self._books.note(recorded)
 
     def watch(self, run: RunState, held: Mapping[StepId, Claim]) -> Sequence[ev.Event]:
-        """What changed outside since the last look, as events."""
-        ...
+        """What edits of the plan lead to."""
+        return self._plan.look(run, held, now=self.clock.now())
 
-    def mirror(self, run: RunState, held: Mapping[StepId, Claim], walks: Iterable[StepId]) -> AsyncGenerator[ev.Event]:
-        """Bring files up to date; each event says what was written and is recorded before the next is asked for."""
-        ...
+    async def mirror(
+        self, run: RunState, held: Mapping[StepId, Claim], walks: Iterable[StepId]
+    ) -> AsyncGenerator[ev.Event]:
+        """Bring the files of all steps up to date that no other driver is working on, unless the plan is gone."""
+        if self._plan.gone is not None:
+            return
+        for planned in [run.corrections[name] for name in sorted(run.unfiled)]:
+            if planned.origin not in held:  # who planned it has died, or was let go, before it was written
+                yield await file_correction(self.kit.planfiles, run, planned)
+        for wanted in list(run.unwritten.values()):
+            if (delivered := await self._outbox.deliver(run, wanted)) is not None:
+                yield delivered
+        overdue = self._outbox.overdue(run, self._plan.known(run).marks, held) if has_files(run.plan) else ()
+        for step in overdue:
+            held = self.store.held(run.id)  # the write before may have waited seconds for a git of the user's
+            if step.id in held and not (step.id in walks and self._outbox.is_claimed(run, step.id)):
+                continue  # another driver's, or just claimed: its walk records the mark together with the claim
+            written = await self._outbox.mirror(run, step, claimed=step.id in held)
+            if written is not None:
+                yield written
+        if self.keeps_books and self._booked != run.version:
+            self._booked = run.version
+            await self._outbox.account(self._books.account(run, self.clock.now()))
 
     async def look(self, run: RunState, claimed: frozenset[StepId]) -> Surroundings:
-        """What the world says at this moment."""
-        ...
+        """Files, branch, other runs, and the time."""
+        await repeat_killed(partial(self._branch.look, run), self.clock)
+        reading = self._plan.known(run)
+        unmerged = await repeat_killed(partial(self._others.find_unmerged, run, reading), self.clock)
+        now = self.clock.now()
+        return Surroundings(
+            claimed=claimed,
+            marks=reading.marks,
+            now=now,
+            stale_after=self.kit.stale_claim,
+            claim_times={step: parse_iso(m.claimed_at) for step, m in reading.marks.items() if m.claimed_at},
+            patience=max(self.kit.quota_wait, *WAITS),
+            gone=None if self._plan.gone is None else now - self._plan.gone,
+            untrusted=self._vetting.look(run),
+            unmerged=unmerged,
+            branch=self._branch.branch,
+            quiet=self._branch.quiet,
+            pending=self._run_walks.find_pending(run) if run.lands else frozenset(),
+            called=self._find_called(run),
+        )
 
-    def look_again(self, step: Step, around: Surroundings) -> Surroundings:
-        """The same surroundings with what can have changed about a step since it was found ready."""
-        ...
+    def _find_called(self, run: RunState) -> frozenset[StepId]:
+        """The steps whose walks a person wants to try a visit that waits: which one is known to the walk only."""
+        if run.lands or not any(message.kind == "retry" for _, message in self.store.unread(run.id)):
+            return frozenset()
+        return frozenset(run.plan.by_id)
+
+    def look_again(self, run: RunState, step: Step, around: Surroundings) -> Surroundings:
+        """The same surroundings with what the step's file says now."""
+        return self._outbox.look(step, around) if _is_marked(run, step) else around
 
     async def claim(self, run: RunState, step: Step, around: Surroundings) -> list[ev.Event] | None:
-        """Say in the files that a step is ours; None if somebody else's mark is there. OSError if that is refused."""
-        ...
+        """Mark the step as ours in its file; somebody else's mark in it wins. Without a file, the claim is enough."""
+        if not _is_marked(run, step):
+            return []
+        mirrored = await self._outbox.claim(run, step, replacing=around.marks.get(step.id, Marks()))
+        return None if mirrored is None else [mirrored]
 
     async def block(self, run: RunId, step: StepId, token: Token, error: OSError) -> None:
-        """Block a claimed step that could not be marked as ours, and give its claim back."""
-        ...
+        """Block a step whose file cannot be marked."""
+        await block_unmarked(self.kit, run, step, token=token, error=error)
 
     async def settle_branch(self, run: RunState, command: SettleBranch) -> str:
-        """Carry out a decision about the run's branch; why that is refused, if it is."""
-        ...
+        """Carry out a decision about the branch, and look at it again."""
+        refusal = await self._branch.settle(command)
+        await self._branch.look(run)
+        return refusal if not self._branch.is_sound else ""
 
     def describe_branch(self, command: SettleBranch) -> ev.Event:
-        """The decision as an event."""
-        ...
+        """The decision about the branch as an event."""
+        return self._branch.describe(command)
 
     async def confirm_end(self, run: RunState, state: str) -> bool:
-        """Whether the run may end or park so: what has landed is looked for once more."""
-        ...
+        """Whether what landed is on the branch, looked at once more."""
+        return state == "cancelled" or await self._branch.confirm(run, self.clock)
 
     def is_quiet(self) -> bool:
-        """Whether what is committed on the run's branch from here on is a person's."""
-        ...
+        """Whether the branch is where we left it, and nothing that this driver started runs any more."""
+        return self._branch.is_sound and self.roster.is_alone(self._me)
 
-    def end_walk(self, walk: StepWalk) -> None:
-        """A walk has ended."""
-        ...
+    def end_walk(self, walk: FlowWalk) -> None:
+        """Look at the branch if a landing was refused."""
+        self._branch.due = self._branch.due or walk.was_refused
 
     async def clear_away(self, run: RunState, step: StepId) -> None:
-        """Remove what a dead driver left of a step that is done."""
-        ...
+        """Leave the workspace of a step that is done to the next one."""
+        finished = run.finished.get(step)
+        if run.lands and finished is not None and finished.state is StepEnd.DONE:
+            with contextlib.suppress(GitError, OSError):
+                await self.kit.workspaces.release(step)
 
     async def leave(self, run: RunState, driver: DriverId) -> None:
-        """Clear up before a driver leaves."""
-        ...
+        """Remove workspaces that nobody needs any more."""
+        await tidy_up(self.kit, run, driver)
+
+
+def _is_marked(run: RunState, step: Step) -> bool:
+    """Whether a step has a file that says who works on it; a walk of the run itself has none."""
+    return has_files(run.plan) and step.id not in RUN_WALKS

@@ -92,8 +92,8 @@ def _header(snapshot: Snapshot, wide: int) -> list[Row]:
     right = f"{state} {duration(elapsed(snapshot))}"
     title = fit(flatten(run.plan.title or run.begun.plan_name), wide - width(right) - 1)
     facts = [f"run {run.id}", run.mode, flatten(run.begun.agent)]
-    if run.flow is not None:
-        facts = [facts[0], flatten(run.begun.plan), f"in {flatten(run.flow.folder)}"]
+    if run.folder:
+        facts = [facts[0], flatten(run.begun.plan), f"in {flatten(run.folder)}"]
     return [[(title, "title"), (" ", ""), (right, state)], [(cut(" · ".join(facts), wide), "dim")]]
 
 

@@ -110,7 +110,7 @@ def open_library(site: Site, keep: Path, *, override: str = "") -> FlowLibrary:
 
 def open_flow_services(site: Site, run: RunState) -> FlowServices:
     """What a walk of a flow in this run works with, beside what every run has."""
-    pinned = run.flow.agent if run.flow is not None else ""
+    pinned = "" if run.lands else run.begun.agent
     profiles = read_profiles(site.config)
     registry = _open_registry(site, run.begun.profiles, agent=pinned or site.settings.agent)
     return FlowServices(

@@ -114,15 +114,13 @@ def _equip(site: Site, driver: DriverId, run: RunState) -> Tools:
         tables=configured.agents,
         redaction=site.redaction,
         ask_tool=site.settings.questions == TOOL,
-        watched=run.flow is not None,
+        watched=not run.lands,
         sandbox=site.settings.sandbox,
         hidden=_list_held_out(site),
     )
     open_models = partial(_open_models, site, run, processes=processes, registry=registry)
-    open_with = (
-        registry.open_spec if run.flow is not None else registry.open
-    )  # a flow's library has looked up the names
-    if run.flow is None:
+    open_with = registry.open if run.lands else registry.open_spec  # a flow's library has looked up the names
+    if run.lands:
         registry.open(run.begun.agent)  # an agent that cannot be opened is refused before anything is claimed
     return Tools(
         processes=processes,

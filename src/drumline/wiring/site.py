@@ -18,11 +18,11 @@ from drumline.app.say import check_speaker
 from drumline.configfiles import has_own_flow, read_config, read_own_config
 from drumline.core.checkenv import CheckEnv, choose_environment
 from drumline.core.flow.model import Flow
-from drumline.core.ids import FLOW, NO_DRIVER, RunId, StepId
+from drumline.core.ids import NO_DRIVER, RunId, StepId
 from drumline.core.plan import Check, Plan, Step
 from drumline.core.redaction import Redaction, read_redaction
 from drumline.core.state import RunState
-from drumline.core.task import is_task
+from drumline.core.task import has_files
 from drumline.core.trust import Brought
 from drumline.errors import InvalidInput
 from drumline.planfiles import open_plan
@@ -214,7 +214,7 @@ class Site:
 
     def plan_of(self, run: RunState) -> PlanFiles:
         """The plan a run was started with; a task and a flow have no plan files."""
-        if is_task(run.plan) or run.plan.format == FLOW:
+        if not has_files(run.plan):
             from drumline.planfiles.task import TaskFiles
 
             return TaskFiles(run.plan)
