@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 import anyio
@@ -27,13 +28,15 @@ from drumline.core.words import Mode
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.stepflow import USUAL_FLOW
 from drumline.engine.flow.stepwalk import StepFlowWalk
-from drumline.engine.kit import FlowServices, Kit, Tools
+from drumline.engine.kit import FlowServices, Kit, Tools, Worker
 from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.stepwork import Note, StepWork
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.performer import StepPerformer
 from drumline.expressions.evaluation import SafeExpressions
 from drumline.flowfiles.library import FlowLibrary
+from drumline.ports.models import Models
+from drumline.ports.processes import Processes
 from drumline.ports.schemas import Schemas
 from drumline.ports.skills import Skills
 from drumline.record import replace
@@ -47,6 +50,8 @@ TREE = Tree("d" * 40)
 BEFORE = Tree("b" * 40)
 """What is there before the work: an attempt that changes nothing is asked about."""
 CHECKS = 11
+SAID: Mapping[str, Json] = MappingProxyType({"autonomy": "autopilot", "rigor": "quick", "heal": False, "heals": 0})
+"""What conditions of the shipped flow ask of a step."""
 NOWHERE = Path(tempfile.gettempdir()) / "no-such-folder-of-the-bench"
 """No act of an idle walk touches a file; if one did, it would fail here."""
 
@@ -115,6 +120,16 @@ def idle_kit(store: SqliteStore) -> Kit:
     )
 
 
+def idle_tools() -> Tools:
+    """The tools of a driver that starts nothing; it knows the seals of the journals it has read."""
+    nothing: object = None
+    return Tools(
+        processes=cast(Processes, nothing),
+        open_agent=lambda spec: cast(Worker, nothing),
+        open_models=lambda: cast(Models, nothing),
+    )
+
+
 def idle_flows() -> FlowServices:
     """What the shipped flow needs to be walked."""
     nothing: object = None
@@ -164,7 +179,7 @@ Opening = Callable[[Step], list[ev.Event]]
 
 
 def claim_walks(
-    store: SqliteStore, run: RunState, steps: Iterable[Step], opening: Opening = lambda step: []
+    store: SqliteStore, run: RunState, steps: Iterable[Step], opening: Opening = lambda step: [], *, tools: Tools
 ) -> list[tuple[StepFlowWalk, list[ev.Event]]]:
     """A claimed walk for each step, with the events that open it in the run's stream."""
     kit, flows = idle_kit(store), idle_flows()
@@ -174,8 +189,8 @@ def claim_walks(
         token = store.take(run.id, step.id, DRIVER)
         if token is None:
             raise AssertionError(f"{step.id} is claimed although nobody else is here")
-        work = StepWork(kit=kit, tools=cast(Tools, None), orders=orders_for(run, step), run=run)
-        values: dict[str, Json] = {"step": {"id": step.id, "title": step.title, "autonomy": "autopilot"}}
+        work = StepWork(kit=kit, tools=tools, orders=orders_for(run, step), run=run)
+        values: dict[str, Json] = {"step": {"id": step.id, "title": step.title, **SAID}}
         course = Course(path=flow.path, digest=flow.digest, folder=NOWHERE, values=values)
         walk = StepFlowWalk(
             kit=kit,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 
-from bench.idle import RUN, begun, claim_walks, walk_together
+from bench.idle import RUN, begun, claim_walks, idle_tools, walk_together
 from drumline.core.events import Event, PlanMirrored, PlanPinned, StepStarted
 from drumline.core.ids import RunId, Stream
 from drumline.core.plan import Marks, Reading, Status, Step
@@ -138,7 +138,7 @@ async def _land_all(store: SqliteStore, run: RunState, steps: Sequence[Step], re
         mirrored = PlanMirrored(step=step.id, marks=claimed, path=step.path, digest="0" * 32)
         return [mirrored, StepStarted(step=step.id)]
 
-    walks = claim_walks(store, run, steps, opening)
+    walks = claim_walks(store, run, steps, opening, tools=idle_tools())
     await walk_together(walks)
     for walk, _ in walks:
         store.release(RUN, walk.step, walk.token)

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from bench.figures import MILLISECOND, Figure, in_rounds, take_turns
-from bench.idle import CHECKS, RUN, begun, claim_walks, idle_run, idle_step, walk_together
+from bench.idle import CHECKS, RUN, begun, claim_walks, idle_run, idle_step, idle_tools, walk_together
 from drumline.core import codec
 from drumline.core.ids import Stream
 from drumline.core.plan import Plan, Step
@@ -72,6 +72,7 @@ class Chains:
         self._store = SqliteStore.open(path)
         self._numbers = count(1)
         self._steps = 0
+        self._tools = idle_tools()
         plan = Plan(name="bench", path="plans/bench", title="Bench")
         self._run = idle_run(plan)
         self._loop = asyncio.Runner()
@@ -92,7 +93,7 @@ class Chains:
         for first in range(0, len(steps), at_once):
             group = steps[first : first + at_once]
             before = self._store.commits
-            walks = claim_walks(self._store, self._run, group)
+            walks = claim_walks(self._store, self._run, group, tools=self._tools)
             claims = self._store.commits - before
             began = time.perf_counter()
             if at_once == 1:
@@ -101,7 +102,9 @@ class Chains:
                 await walk_together(walks)
             spent += time.perf_counter() - began
             if at_once == 1 and self._store.commits - before - claims != TRANSITIONS:
-                raise AssertionError("a walk has another number of transitions than it is divided by")
+                raise AssertionError(
+                    f"a walk has {self._store.commits - before - claims} transitions, not {TRANSITIONS}"
+                )
             for walk, _ in walks:
                 self._store.release(RUN, walk.step, walk.token)
         return spent
