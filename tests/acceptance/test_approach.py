@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.acceptance.flowland import write_files
 from tests.acceptance.userland import Rule, User, gates_of, make_user, states_of, step_text
 
@@ -128,6 +129,25 @@ def test_in_full_a_step_is_analysed_and_inspected_and_what_is_found_is_one_of_it
     assert (user.step("step-1")["attempts"], user.step("step-1")["fixes"]) == (2, 1)
     assert "## The approach\n\nWrite it." in user.prompt("step-1", 3)
     assert "step-1.txt:1 lacks the word two" in user.prompt("step-1", 5)
+
+
+def test_an_agent_without_answers_for_readers_pays_nothing_and_counts_its_own_attempts(tmp_path: Path) -> None:
+    asks = {"match": {"node": "implement", "attempt": 1}, "say": '{"blocked": "Which colour?"}'}
+    writes = {**REPORTED, "match": {"node": "implement", "attempt": 2}}
+    user = open_user(tmp_path, asks, writes, {"say": "I do not know what to say."}, rigor="full")
+    played = tmp_path / "played.yaml"
+
+    parked = user.run("--record", str(played))
+    asked = gates_of(user.status())
+    done = user.drumline("answer", "question-step-1", "blue", "--resume")
+
+    assert (parked.code, asked) == (2, ["question-step-1"]), parked.text
+    assert "analyse gave no usable answer" in parked.text
+    assert "fix 1" not in parked.text + done.text
+    assert done.code == 0, done.text
+    assert user.step("step-1")["fixes"] == 0
+    matches = [rule["match"] for rule in yaml.safe_load(played.read_text())["rules"]]
+    assert {"step": "step-1", "node": "implement", "attempt": 1} in matches
 
 
 @pytest.mark.long

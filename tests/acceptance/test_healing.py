@@ -106,7 +106,7 @@ def test_after_two_ways_a_person_hears_what_was_tried_and_can_ask_for_another(tm
 
 
 def test_a_plan_that_is_wrong_is_for_people(tmp_path: Path) -> None:
-    right = {"match": {"step": "step-1", "attempt": 5}, "write": {"step-1.txt": "right\n"}}
+    right = {"match": {"step": "step-1", "attempt": 4}, "write": {"step-1.txt": "right\n"}}
     user = open_user(tmp_path, answer(verdict="plan", cause="step-0 does it already", evidence="src/a.py:3"), right)
 
     ran = user.run()

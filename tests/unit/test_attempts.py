@@ -8,7 +8,7 @@ import pytest
 from tests.unit.builders import begun_attempt, waiting_attempt
 
 from drumline.core import events as ev
-from drumline.core.attempts import Again, Attempts, Over, Rest, follow_up
+from drumline.core.attempts import Again, Attempts, Over, Rest, count_for_agent, follow_up
 from drumline.core.flow.model import NodeId
 from drumline.core.flow.relay import Relay, begin_attempt, end_attempt
 from drumline.core.ids import Commit, DriverId, Tree
@@ -107,3 +107,10 @@ def test_another_agent_begins_with_counts_of_its_own(
     tried = play([("crash", None), ("crash", None), ("crash", None)], BOTH)
 
     assert (tried.agent, tried.crashes, tried.waits) == ("bob", 1, 1)
+
+
+def test_an_agent_counts_the_attempts_at_the_work_and_who_reads_those_of_its_node() -> None:
+    readings = {1: "orient", 2: "analyse", 4: "inspect", 6: "orient"}
+
+    assert [count_for_agent(readings, number, node="implement") for number in (3, 5, 7)] == [1, 2, 3]
+    assert [count_for_agent(readings, number, node=node) for number, node in readings.items()] == [1, 1, 1, 2]

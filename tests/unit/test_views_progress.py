@@ -131,6 +131,31 @@ def test_an_agent_that_says_it_failed_is_given_a_fix() -> None:
     assert [line.text for line in lines] == ["step-1: fix 1 of 2 (cannot find it)"]
 
 
+def test_who_only_reads_and_gives_no_usable_answer_costs_no_fix() -> None:
+    reading = ev.AttemptStarted(node="analyse", attempt=1, tree=TREE, relayed=True, reads=True)
+    void = ev.AttemptEnded(node="analyse", attempt=1, tree=TREE, failure="validation", message="not JSON")
+
+    lines = tell_step([*prepared(), reading, void, *attempted(2), *checked(exit_code=1), attempt(3)])
+
+    assert [line.text for line in lines] == [
+        "step-1: analyse started; it only reads",
+        "step-1: analyse gave no usable answer (not JSON)",
+        "step-1: check 1 failed with exit code 1: check 1",
+        "step-1: fix 1 of 2 (failing: check 1)",
+    ]
+
+
+def test_what_a_self_check_finds_is_a_fix_and_a_doubt_is_not() -> None:
+    told = ev.AttemptStarted(node="improve", attempt=2, tree=TREE, complaint="a test is missing")
+    asked = ev.AttemptStarted(node="implement", attempt=2, tree=TREE, complaint="the report is missing", doubts=True)
+
+    fixed = tell_step([*prepared(), *attempted(1), told])
+    doubted = tell_step([*prepared(), *attempted(1), asked])
+
+    assert [line.text for line in fixed] == ["step-1: fix 1 of 2 (a test is missing)"]
+    assert doubted == []
+
+
 def test_a_failure_that_passes_is_waited_for_and_is_no_fix() -> None:
     lines = tell_step([*prepared(), *attempted(1, failure="transient", message="429"), attempt(2, delay=2.0)])
 

@@ -18,6 +18,7 @@ import anyio
 from drumline.app.desks import Desks
 from drumline.app.edits import Edits, read_edits
 from drumline.app.recording import Concluded, Recording
+from drumline.core.attempts import count_for_agent
 from drumline.core.events import AttemptEnded, AttemptStarted, StepRestarted
 from drumline.core.flow.events import NodeEnded, NodeUsed
 from drumline.core.ids import FLOW, DriverId, RunId, Stream
@@ -49,6 +50,7 @@ class Recorder:
         self._git = Git(common_dir=common_dir)
         self._desks = Desks(room=room, recording=recording.path, redaction=recording.redaction)
         self._begun: dict[Stream, AttemptStarted] = {}
+        self._readings: dict[Stream, dict[int, str]] = {}
         self._failed: dict[Stream, tuple[str, AttemptEnded]] = {}
         self._seen = 0
         self._turn = anyio.Lock()
@@ -133,6 +135,8 @@ class Recorder:
                 self._failed.pop(entry.stream, None)
             case AttemptStarted() as started if started.tree:
                 self._begun[entry.stream] = started
+                if started.reads:
+                    self._readings.setdefault(entry.stream, {})[started.attempt] = started.node
                 self._go_on(entry.stream, started)
             case AttemptEnded() as ended if entry.stream in self._begun:
                 begun = self._begun.pop(entry.stream)
@@ -142,15 +146,21 @@ class Recorder:
 
     async def _record(self, stream: Stream, begun: AttemptStarted, ended: AttemptEnded) -> None:
         """Take in an attempt, unless an earlier driver of this run has recorded it."""
-        if not self.recording.holds(_name(stream, ended)):
+        match = self._name(stream, ended)
+        if not self.recording.holds(match):
             edits = await read_edits(self._git, begun.tree, ended.tree, redaction=self.recording.redaction)
-            self.recording.add(_conclude(stream, ended, edits))
+            self.recording.add(_conclude(match, ended, edits))
+
+    def _name(self, stream: Stream, ended: AttemptEnded) -> Match:
+        """The place of an attempt at a step, as its agent knows it."""
+        number = count_for_agent(self._readings.get(stream, {}), ended.attempt, node=ended.node)
+        return {"step": stream.step, "node": ended.node, "attempt": number}
 
     def _go_on(self, stream: Stream, started: AttemptStarted) -> None:
         """An agent that could not go on was relieved by another, or by itself once there was quota."""
         agent, failed = self._failed.pop(stream, ("", None))
         if failed is not None and (agent != started.agent or hands_over(Failure(failed.failure))):
-            self.recording.relieve(_name(stream, failed), failed.failure)
+            self.recording.relieve(self._name(stream, failed), failed.failure)
 
 
 def _is_unseen(entry: Entry) -> bool:
@@ -158,13 +168,9 @@ def _is_unseen(entry: Entry) -> bool:
     return isinstance(entry.event, NodeUsed) or (isinstance(entry.event, NodeEnded) and entry.stream.step == FLOW)
 
 
-def _name(stream: Stream, ended: AttemptEnded) -> dict[str, str | int]:
-    return {"step": stream.step, "node": ended.node, "attempt": ended.attempt}
-
-
-def _conclude(stream: Stream, ended: AttemptEnded, edits: Edits) -> Concluded:
+def _conclude(match: Match, ended: AttemptEnded, edits: Edits) -> Concluded:
     return Concluded(
-        match=_name(stream, ended),
+        match=match,
         edits=edits,
         said=ended.message,
         failure=ended.failure,

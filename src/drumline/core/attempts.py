@@ -7,12 +7,23 @@ decided here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from drumline.core.routing import Candidate, find_rest, has_other
 from drumline.core.taxonomy import MOST_CRASHES, RULES, WAITS, Failure, consumes_fix, hands_over, waits
 from drumline.record import Record
+
+
+def count_for_agent(readings: Mapping[int, str], attempt: int, *, node: str) -> int:
+    """The number under which an agent knows an attempt at a step: the journal counts those that only read, too.
+
+    Who works on the step counts the attempts at the work; who only reads counts the readings of its node. So a script,
+    or a program that looks at the number, does the same with any `rigor`. `readings` are nodes by those numbers.
+    """
+    if attempt in readings:
+        return sum(1 for number, name in readings.items() if name == node and number <= attempt)
+    return attempt - sum(1 for number in readings if number < attempt)
 
 
 @dataclass(kw_only=True, slots=True)

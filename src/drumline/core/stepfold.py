@@ -106,7 +106,7 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
     if event.reads:
         state.asked, state.metered, state.read_in = event, None, before
         state.reached = max(state.reached, event.attempt)
-        state.readings.add(event.attempt)
+        state.readings[event.attempt] = event.node
         return
     if before is Phase.WORKED and event.doubts:
         state.complaint, state.feedback, state.doubted = event.complaint, (), True

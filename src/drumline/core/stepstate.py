@@ -44,10 +44,10 @@ class StepState(Attempts):
     ignores and that were there before them, `fingerprints` of those that the plan names.
 
     Figures of all rounds never shrink: `reached` is the highest number of an attempt that began, `readings` are those
-    that could change nothing and do not count (`read_in` is the phase before the last of them), `lost` counts those
-    that were cut short, `usage` and `spent` (by agent) what all of them used; `fixes` are of this round, `fixes_before`
-    of those before. `kills` counts work lost in a row because something was killed, `killed` says what that was last.
-    `metered` is what the attempt under way has used so far.
+    that could change nothing and do not count, with their nodes (`read_in` is the phase before the last of them),
+    `lost` counts those that were cut short, `usage` and `spent` (by agent) what all of them used; `fixes` are of this
+    round, `fixes_before` of those before. `kills` counts work lost in a row because something was killed, `killed` says
+    what that was last. `metered` is what the attempt under way has used so far.
 
     `touched` are the files of the judge that the work has changed, `warned` says that its agent was told so,
     `doubted` that it was asked why it reports that the work is not done, and
@@ -75,7 +75,7 @@ class StepState(Attempts):
     fresh: bool = True
     attempts: int = 0
     reached: int = 0
-    readings: set[int] = field(default_factory=set)
+    readings: dict[int, str] = field(default_factory=dict)
     read_in: Phase = Phase.WORKED
     lost: int = 0
     fixes: int = 0

@@ -276,6 +276,7 @@ def _reopened(scene: _Scene, event: ev.StepReopened) -> Told:
 
 def _attempt_started(scene: _Scene, event: ev.AttemptStarted) -> Told | None:
     track = scene.track
+    track.reading = event.node if event.reads else ""
     if event.reads:
         text = f"{scene.step}: {event.node} started; it only reads"
         return Told(event="reading", text=text, data={"step": scene.step, "node": event.node})
@@ -289,11 +290,12 @@ def _attempt_started(scene: _Scene, event: ev.AttemptStarted) -> Told | None:
         means = RULES[Failure(failure)].means if failure else "the last try failed"
         text = f"{scene.step}: {means}; attempt {event.attempt} in {duration(event.delay)}"
         return Told(event="retry_wait", text=text, data={**data, "seconds": event.delay, "message": message})
-    if not failing and not (failure and consumes_fix(Failure(failure))):
+    told = "" if event.doubts else flatten(event.complaint, 200)
+    if not failing and not told and not (failure and consumes_fix(Failure(failure))):
         return None
     track.fixes += 1
     retries = scene.run.begun.retries
-    because = f"failing: {name_some(failing)}" if failing else (message or "the agent said it failed")
+    because = f"failing: {name_some(failing)}" if failing else (told or message or "the agent said it failed")
     text = f"{scene.step}: fix {track.fixes} of {retries} ({because})"
     return Told(event="fix", text=text, data={**data, "fix": track.fixes, "of": retries, "checks": failing})
 
@@ -305,9 +307,14 @@ def _handed_over(scene: _Scene, event: ev.AttemptStarted, data: dict[str, object
 
 
 def _attempt_ended(scene: _Scene, event: ev.AttemptEnded) -> Told | None:
-    scene.track.failure = event.failure
-    scene.track.message = event.message
-    notices = event.told
+    track, notices = scene.track, event.told
+    if track.reading and event.failure:
+        why = flatten(event.message, 200)
+        text = f"{scene.step}: {track.reading} gave no usable answer ({why})"
+        about = {"step": scene.step, "node": track.reading, "failure": event.failure, "message": event.message}
+        return Told(event="unread", text=text, data=about)
+    if not track.reading:
+        track.failure, track.message = event.failure, event.message
     if not notices:
         return None
     more = len(notices) - MOST_NOTICES

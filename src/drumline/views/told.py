@@ -36,10 +36,11 @@ def tell_notices(notices: Sequence[str]) -> str:
 
 @dataclass(kw_only=True, slots=True)
 class Track:
-    """What has to be remembered of a step to name its next attempt."""
+    """What has to be remembered of a step to name its next attempt; `reading` is the node that only reads now."""
 
     fixes: int = 0
     failing: list[str] = dataclasses.field(default_factory=list)
     failure: str = ""
     message: str = ""
     agent: str = ""
+    reading: str = ""

@@ -16,6 +16,7 @@ import anyio
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import landing, steprules, verdicts
+from drumline.core.attempts import count_for_agent
 from drumline.core.corrections import find_planned
 from drumline.core.described import describe
 from drumline.core.examination import Verdict
@@ -331,7 +332,10 @@ class StepNodes:
             await self._see_changes()
             attempt = RelayedAttempt(work=self.work, state=self.state, reader=reader)
             number, tree = self.state.reached + 1, known(self.state.tree)
-            outcome = await self.perform(command, visit._replace(attempt=number, tree=tree, settle=attempt.settle))
+            readings = {**self.state.readings, **({number: visit.key.node} if reader else {})}
+            told = count_for_agent(readings, number, node=visit.key.node)
+            begun = visit._replace(attempt=number, told=told, tree=tree, settle=attempt.settle)
+            outcome = await self.perform(command, begun)
         except DrumlineError:
             closed = await close_open(self.work, self.state, self.driver, self.recover)
             await self._append(self.count_lost(closed))

@@ -252,7 +252,7 @@ class _AgentVisit:
             run=visit.run,
             step=visit.step,
             node=self.node.id,
-            attempt=visit.attempt + self.sent - 1 if visit.attempt else visit.key.visit + number - 1,
+            attempt=visit.told + self.sent - 1 if visit.told else visit.key.visit + number - 1,
             scope=visit.key.scope,
             visit=visit.key.visit,
             prompt=prompt,

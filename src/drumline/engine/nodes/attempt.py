@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
+from drumline.core.attempts import count_for_agent
 from drumline.core.ids import Tree
 from drumline.core.judge import Touched
 from drumline.core.plan import Step
@@ -191,7 +192,7 @@ class _Attempt(Record):
             run=self.work.run.id,
             step=step.id,
             node=command.node,
-            attempt=command.attempt,
+            attempt=count_for_agent(state.readings, command.attempt, node=command.node),
             prompt=prompt,
             prompt_file=prompt_file,
             workspace=self.work.kit.workspaces.path(step.id),

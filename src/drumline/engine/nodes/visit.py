@@ -39,8 +39,8 @@ class Visit(NamedTuple):
     `relay` says what came before in this visit, `kept` is the session that its node goes on with, `answers` are what
     people said to its questions, `budget` is how many dollars are left; `note` records what is known before it is over.
     `watch` sees what checks do to the folder, if no other node can act meanwhile. `step` is the step that is walked. If
-    that is one of a plan, `attempt` is the number of the attempt at it, `tree` the work before it, and `settle` keeps
-    what the agent left.
+    that is one of a plan, `attempt` is the number of the attempt at it, `told` the one that its agent is told, `tree`
+    the work before it, and `settle` keeps what the agent left.
     """
 
     run: RunId
@@ -61,6 +61,7 @@ class Visit(NamedTuple):
     watch: Watch = NO_WATCH
     step: StepId = FLOW
     attempt: int = 0
+    told: int = 0
     tree: Tree = NO_TREE
     settle: Settle | None = None
 
