@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from drumline.core.proof import Require
 from drumline.core.subject import PLACES
-from drumline.core.words import FULL, QUICK, STANDARD, Mutants
+from drumline.core.words import FULL, QUICK, STANDARD, Mutants, Ownership
 from drumline.protection import AUTO, PROTECTIVE
 from drumline.record import Record
 from drumline.settingvalues import (
@@ -261,6 +261,20 @@ TABLE: tuple[Setting, ...] = (
         default=Mutants.SHOW.value,
         help="Whether small changes to the lines of a step's work are tried against its checks: never, once it has "
         "landed, or before, so that a step whose checks do not notice one is kept and not proved.",
+    ),
+    Setting(
+        key="ownership",
+        parse=choose(*(choice.value for choice in Ownership)),
+        legal="foreign, strict or warn",
+        default=Ownership.FOREIGN.value,
+        help="What becomes of changes to files that a step does not own: foreign sends back those to files of other "
+        "unfinished steps and to what the step calls out of scope, strict all that are not its own; warn only tells.",
+    ),
+    Setting(
+        key="shared",
+        parse=parse_globs,
+        legal="a list of paths or globs inside the repository (one per line in the variable)",
+        help="Files that every step may change, beside lock files of package managers and snapshots of tests.",
     ),
     Setting(
         key="held_out",

@@ -17,7 +17,7 @@ from drumline.core.nearest import did_you_mean
 from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
 from drumline.core.proof import Require
 from drumline.core.schedule import next_step
-from drumline.core.words import Mode, Mutants
+from drumline.core.words import Mode, Mutants, Ownership
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
 from drumline.ports.roster import Roster
@@ -59,6 +59,8 @@ class Terms(Record):
     require: str = Require.KEPT.value
     judge: tuple[str, ...] = ()
     mutants: Mutants = Mutants.SHOW
+    ownership: Ownership = Ownership.FOREIGN
+    shared: tuple[str, ...] = ()
     held_out: tuple[str, ...] = ()
     jailed: tuple[str, ...] = ()
     kinds: tuple[Check, ...] = ()
@@ -86,6 +88,8 @@ def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str
         require=settings.require,
         judge=settings.judge,
         mutants=Mutants(settings.mutants),
+        ownership=Ownership(settings.ownership),
+        shared=settings.shared,
         held_out=present.held_out,
         jailed=present.jailed,
         kinds=settings.kinds,

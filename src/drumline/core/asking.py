@@ -20,9 +20,12 @@ AUTOPILOT = "autopilot"
 def ask(orders: Orders, run: RunState, opens: GateOpened, *, blocks: str = "") -> Park | Finish | GateAnswered:
     """The answer to a question, or what the step does without it. `blocks` is the reason it is blocked in autopilot.
 
-    The same question is the one of the same kind about the same attempt or round of the same step.
+    The same question is the one of the same kind about the same attempt or round of the same step, and about no
+    further files.
     """
     asked = run.find_gate(opens.kind, opens.step, opens.about)
+    if asked is not None and asked.answer is not None and not {*opens.paths} <= {*asked.opened.paths}:
+        asked = None
     if asked is not None:
         return Park(gate=asked.opened.gate) if asked.answer is None else asked.answer
     numbered = replace(opens, gate=name_gate(opens.kind, opens.step, run.count_asked(opens.kind, opens.step)))

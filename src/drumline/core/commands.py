@@ -44,7 +44,7 @@ class Attempt(Command):
     `session` is the one to go on with, `budget` how many dollars are left. `answers` are what a person said to the
     questions asked so far, `complaint` what is wrong with the work where no check says so; `revises` says that
     a person asks for a change of work that passes;
-    with `doubts` only the agent itself says that something is wrong.
+    with `doubts` only the agent itself says that something is wrong, with `oversteps` the work changes files of others.
     """
 
     node: str
@@ -61,6 +61,7 @@ class Attempt(Command):
     complaint: str = ""
     revises: bool = False
     doubts: bool = False
+    oversteps: bool = False
 
 
 class RunCheck(Command):
@@ -76,6 +77,12 @@ class Compare(Command):
 
     against: Against
     checks: tuple[int, ...]
+
+
+class Undo(Command):
+    """Put these files of the work back as they were before it: a person does not want them changed."""
+
+    paths: tuple[str, ...]
 
 
 class Mutate(Command):

@@ -11,6 +11,7 @@ from drumline.core.flow.model import Json
 from drumline.core.foul import tell_foul
 from drumline.core.landing import tell_tries
 from drumline.core.orders import Orders
+from drumline.core.overstep import tell_stray
 from drumline.core.ownword import NOT_DONE
 from drumline.core.prompt import write_feedback
 from drumline.core.state import RunState
@@ -24,12 +25,13 @@ def describe(verdict: Verdict, orders: Orders, state: StepState, run: RunState) 
     asked = is_asked_for(run, orders.step.id)
     faults = () if verdict is Verdict.PASSED else state.faults()
     missing = UNTESTED if verdict is Verdict.UNTESTED else ""
-    plain = {Verdict.UNCHANGED: UNCHANGED, Verdict.DENIED: NOT_DONE}
+    stray = tell_stray(orders, state, run) if verdict is Verdict.FOREIGN else ""
+    plain = {Verdict.UNCHANGED: UNCHANGED, Verdict.DENIED: NOT_DONE, Verdict.FOREIGN: stray}
     told = tell_foul(state.judged) if verdict is Verdict.FOUL else plain.get(verdict, missing)
     return {
         "passed": verdict is Verdict.PASSED,
-        "verdict": tell_verdict(orders, state) if verdict is Verdict.PASSED else "fails its checks",
-        "failed": ", ".join([*(ended.command for ended in faults), *([missing] if missing else [])]),
+        "verdict": tell_verdict(orders, state) if verdict is Verdict.PASSED else stray or "fails its checks",
+        "failed": ", ".join([*(ended.command for ended in faults), *filter(None, (missing, stray))]),
         "output": "\n".join(ended.output for ended in faults),
         "feedback": "\n\n".join(part for part in (told, write_feedback(faults)) if part),
         "again": not asked and may_fix(orders, state, run),

@@ -32,6 +32,7 @@ class Verdict(Enum):
     """What the checks say about the work: it broke nothing, it fails, it passes only with the judge it changed.
 
     Or they pass, and there is no work, or no test although tests are part of it, or its agent says that it is not done.
+    Or nobody has asked them yet, because the work changes files of others.
     """
 
     PASSED = "passed"
@@ -40,6 +41,7 @@ class Verdict(Enum):
     UNCHANGED = "unchanged"
     UNTESTED = "untested"
     DENIED = "denied"
+    FOREIGN = "foreign"
 
 
 def examine(orders: Orders, state: StepState, run: RunState, *, allowed: bool = False) -> RunCheck | Compare | Verdict:

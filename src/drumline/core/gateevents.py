@@ -37,7 +37,7 @@ class GateOpened(Event):
     With `free` any text is an answer, if it keeps the `rule` on its length; an empty one stands for the `default`.
     `about` is the attempt or the round of the step that it asks about, `asks` what an agent asks in its own words,
     `permissions` what it asks leave for, `items` what a person has to verify, `doubts` the steps that a person is to
-    accept.
+    accept, `paths` the files that it is about.
     """
 
     gate: GateId
@@ -55,6 +55,7 @@ class GateOpened(Event):
     permissions: tuple[str, ...] = ()
     items: tuple[ManualItem, ...] = ()
     doubts: tuple[Doubt, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 class GateAnswered(Event):

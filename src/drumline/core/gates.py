@@ -154,6 +154,20 @@ def judge(step: Step, attempt: int, *, foul: str) -> GateOpened:
     )
 
 
+def ownership(step: Step, attempt: int, *, told: str, paths: Sequence[str]) -> GateOpened:
+    """Work that changes files of others, although its agent was told once."""
+    return GateOpened(
+        gate=name_gate(GateKind.OWNERSHIP, step.id),
+        kind=GateKind.OWNERSHIP,
+        question=f"{step.id} ({step.title}): {told}. Allow that, undo these changes, or reject the step?",
+        options=(ALLOW, UNDO, REJECT),
+        step=step.id,
+        person_only=True,
+        about=attempt,
+        paths=tuple(paths),
+    )
+
+
 def unchanged(step: Step, attempt: int, *, told: str) -> GateOpened:
     """An agent that is done and has changed nothing; `told` is what is known about that."""
     return GateOpened(

@@ -10,6 +10,7 @@ from drumline.core.examination import Verdict
 from drumline.core.foul import tell_foul
 from drumline.core.life import Phase
 from drumline.core.orders import Orders
+from drumline.core.overstep import tell_stray
 from drumline.core.ownword import NOT_DONE, is_denied
 from drumline.core.plaintext import count_noun
 from drumline.core.state import RunState
@@ -41,6 +42,9 @@ def land(orders: Orders, state: StepState, run: RunState) -> Command | Verdict |
 
 def find_refusal(orders: Orders, state: StepState, run: RunState) -> str:
     """Why the work may not land, whatever the flow says; empty if it may."""
+    stray = tell_stray(orders, state, run)
+    if stray:
+        return stray
     if state.joined:  # a driver died while the work was judged on the new head: that goes on
         return ""
     match judge_work(orders, state, run):

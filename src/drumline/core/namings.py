@@ -9,6 +9,8 @@ import re
 import sys
 from collections.abc import Iterator
 
+from drumline.core.proselines import read_lines
+
 _CODE = re.compile(r"`([^`\n]{3,120})`")
 _SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 _TELLING = re.compile(r"_[a-z0-9]|[a-z0-9][A-Z]")
@@ -25,6 +27,12 @@ _TARGET = re.compile(r"\b(?:to|into|with|as|by|from|for)\b", re.IGNORECASE)
 _REACH = 80
 """How many letters before a name a verb may stand that is about it."""
 _SPAN = re.compile(r"`[^`]*`")
+OUTSIDE = frozenset(
+    {"out of scope", "what we re not doing", "what is not done", "what we are not doing", "non-goals", "not in scope"}
+)
+"""Headings of what a step rules out."""
+_WORD = re.compile(r"`([^`\s]+)`")
+_ENTRY = re.compile(r"[\w@.+*?\[\]-]+(?:/[\w@.+*?\[\]-]*)+|[\w@+*-][\w@.+*-]*\.[A-Za-z*]\w{0,9}")
 
 
 def is_created(name: str, text: str) -> bool:
@@ -70,3 +78,10 @@ def _find_verb(name: str, text: str) -> re.Match[str] | None:
     place = text.find(name)
     before = text[max(0, place - _REACH) : max(0, place)].rpartition("\n")[2]
     return next(reversed([*_VERB.finditer(_SPAN.sub(lambda code: " " * len(code[0]), before))]), None)
+
+
+def list_ruled_out(text: str) -> tuple[str, ...]:
+    """The paths and globs in backticks below the headings of a step's text that say what is not its task."""
+    lines = (line.text for line in read_lines(text) if line.paragraph >= 0 and not OUTSIDE.isdisjoint(line.path))
+    found = (word for line in lines for word in _WORD.findall(line))
+    return tuple(dict.fromkeys(word.removeprefix("./") for word in found if _ENTRY.fullmatch(word.removeprefix("./"))))

@@ -10,6 +10,7 @@ from drumline.core.claims import ASKED
 from drumline.core.events import CheckEnded
 from drumline.core.handoffs import Handoff, tell_handoffs
 from drumline.core.heldout import is_named, list_seen
+from drumline.core.namings import OUTSIDE
 from drumline.core.plan import Check, Step
 from drumline.core.proselines import read_lines
 from drumline.core.taskreport import ASK
@@ -136,9 +137,6 @@ def _shift(text: str) -> str:
 
 
 _CRITERIA = frozenset({"acceptance criteria", "success criteria", "acceptance", "definition of done"})
-_OUTSIDE = frozenset(
-    {"out of scope", "what we re not doing", "what is not done", "what we are not doing", "non-goals", "not in scope"}
-)
 
 
 def _tell_duties(brief: Brief) -> str:
@@ -152,7 +150,7 @@ def _tell_bans(brief: Brief) -> str:
     named = {
         name for line in read_lines(f"{brief.preamble}\n\n{brief.text}") if line.paragraph < 0 for name in line.path
     }
-    bans = ["Do what the plan or the step calls out of scope."] if named & _OUTSIDE else []
+    bans = ["Do what the plan or the step calls out of scope."] if named & OUTSIDE else []
     if brief.others:
         listed = "; ".join(brief.others[:MOST_OTHERS])
         more = f"; and {len(brief.others) - MOST_OTHERS} more" if len(brief.others) > MOST_OTHERS else ""

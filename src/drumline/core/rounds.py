@@ -38,10 +38,16 @@ def find_answer(run: RunState, kind: str, step: Step, state: StepState) -> str:
     return asked.answer.choice if asked is not None and asked.answer is not None else ""
 
 
+def explain_rejection(comment: str) -> str:
+    """The reason of a step that a person rejects."""
+    return f"rejected: {comment}" if comment else "rejected by a person"
+
+
 def _is_decided(state: StepState, step: Step, run: RunState) -> bool:
-    """Whether a person has said what is to become of work that changed its judge, or nothing."""
+    """Whether a person has said what is to become of work that changed its judge, files of others, or nothing."""
     if state.refused is not None:
         return False
     judged = bool(find_answer(run, GateKind.JUDGE, step, state)) and bool(tell_foul(state.judged))
+    judged |= bool(find_answer(run, GateKind.OWNERSHIP, step, state)) and bool(state.strayed.refused)
     judged |= any(find_answer(run, kind, step, state) for kind in (GateKind.BLOCKED, GateKind.DENIED))
     return judged or (bool(find_answer(run, GateKind.UNCHANGED, step, state)) and state.tree == state.ready)

@@ -10,7 +10,7 @@ from drumline.core.mutants import Mutation
 from drumline.core.plan import RUN_WALKS, Check
 from drumline.core.proof import Facts, Level, Proof, Reason, Require, settle
 from drumline.core.tally import Tally
-from drumline.core.words import Mode, Mutants, Resettled, RunEnd, StepEnd
+from drumline.core.words import Mode, Mutants, Ownership, Resettled, RunEnd, StepEnd
 from drumline.record import field
 
 
@@ -24,6 +24,7 @@ class RunStarted(Event):
     `typed` are the settings that do not come from the configuration: they are never repinned.
     `flow` is the flow that steps walk which name none; empty for the shipped one. `require` is the level that steps
     must reach which name none, `judge` are globs of files that are tests, too; `mutants` says whether such are tried.
+    `ownership` says what becomes of changes to files of other steps, `shared` are globs of files that belong to all.
     `held_out` are files outside of the repository that judge every step and that agents do not see, as far as they are
     of the kinds in `jailed`. `kinds` are commands for kinds of checks, named for all steps.
     `flaky` are digests of commands of checks that have changed their verdict on one tree in earlier runs.
@@ -58,6 +59,8 @@ class RunStarted(Event):
     judge: tuple[str, ...] = ()
     provide: tuple[str, ...] = ()
     mutants: Mutants = Mutants.SHOW
+    ownership: Ownership = Ownership.FOREIGN
+    shared: tuple[str, ...] = ()
     held_out: tuple[str, ...] = ()
     jailed: tuple[str, ...] = ()
     timeouts: Mapping[str, float] = field(default_factory=dict)
@@ -87,6 +90,8 @@ class ConfigRepinned(Event):
     judge: tuple[str, ...] = ()
     provide: tuple[str, ...] = ()
     mutants: Mutants = Mutants.SHOW
+    ownership: Ownership = Ownership.FOREIGN
+    shared: tuple[str, ...] = ()
     held_out: tuple[str, ...] = ()
     jailed: tuple[str, ...] = ()
     kinds: tuple[Check, ...] = ()

@@ -10,6 +10,7 @@ from drumline.core.judge import Touched
 from drumline.core.mutants import Mutation
 from drumline.core.products import tell_ignored
 from drumline.core.proof import Against, Compared
+from drumline.core.strays import NOTHING, Strayed
 from drumline.core.testids import Report
 from drumline.record import field
 
@@ -76,7 +77,8 @@ class AttemptStarted(Event):
     With `relayed` the visit decides who is asked and counts what that costs, else the step does. `complaint` is what is
     wrong with the work before it, where no check says so. Who only `reads` changes nothing: what was judged stays so.
     One that `revises` work as a person asks has fresh budgets.
-    With `doubts` the complaint is that the agent's word and the checks disagree, which uses up no fix.
+    With `doubts` the complaint is that the agent's word and the checks disagree, with `oversteps` that the work changes
+    files of others: neither uses up a fix.
     """
 
     node: str
@@ -95,6 +97,7 @@ class AttemptStarted(Event):
     reads: bool = False
     revises: bool = False
     doubts: bool = False
+    oversteps: bool = False
 
 
 class SessionOpened(Event):
@@ -126,7 +129,8 @@ class AttemptEnded(Event):
     nobody is logged in.
 
     With `stuck` the question is the agent's own report that it is blocked. `denial` is what it says against its work,
-    which is not a failure: the checks are heard beside it. `report` has the fields of the report that it ended with.
+    which is not a failure: the checks are heard beside it. `report` has the fields of the report that it ended with,
+    `strayed` what the work changes by now beside the files of its step.
 
     With `waits` the visit is not over: it goes on at once, at the time `until`, or when there is an answer, and another
     agent may act in it. `ran_dry` says that the agent had spent the money it was given, `spent` is the working time of
@@ -159,11 +163,13 @@ class AttemptEnded(Event):
     stuck: bool = False
     denial: str = ""
     report: Mapping[str, str] = field(default_factory=dict)
+    strayed: Strayed = NOTHING
 
     @property
     def told(self) -> tuple[str, ...]:
         """Everything that was remarkable about it."""
-        return (*self.notices, tell_ignored(self.ignored)) if self.ignored else self.notices
+        ignored = (tell_ignored(self.ignored),) if self.ignored else ()
+        return (*self.notices, *ignored, *self.strayed.told)
 
 
 ATTEMPTS: tuple[type[Event], ...] = (AttemptStarted, SessionOpened, AttemptUsed, AttemptEnded)
@@ -302,10 +308,15 @@ class WorkRebased(Event):
 
 
 class WorkChanged(Event):
-    """Something else than an attempt, such as a script of the flow that the step walks, changed the work."""
+    """Something else than an attempt, such as a script of the flow that the step walks, changed the work.
+
+    `undone` are files that were put back as they were before it, because a person wants them so.
+    """
 
     tree: Tree
     node: str = ""
+    strayed: Strayed = NOTHING
+    undone: tuple[str, ...] = ()
 
 
 class WorkLost(Event):

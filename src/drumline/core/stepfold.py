@@ -15,6 +15,7 @@ from drumline.core.life import WALKING, Phase, step_forward
 from drumline.core.proof import Against
 from drumline.core.spending import add_up, count_attempt
 from drumline.core.stepstate import StepState, Verdict
+from drumline.core.strays import NOTHING
 from drumline.core.tally import Tally, digest_command
 from drumline.core.taxonomy import Failure, consumes_fix
 
@@ -56,6 +57,7 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     state.feedback = state.faults() or state.feedback
     _begin_round(state, event.round)
     state.moved, state.joined, state.shown, state.clash = None, False, {}, None
+    state.strayed = NOTHING
     state.base = state.tree = None  # a landing is looked for from the first head on, in every round
     state.refresh()
     state.last = state.asked = state.refused = None
@@ -79,7 +81,7 @@ def _begin_round(state: StepState, number: int) -> None:
 def _refresh(state: StepState) -> None:
     state.fixes_before = state.all_fixes
     state.fixes = state.waits = state.crashes = state.rests = state.integrations = state.timeouts = 0
-    state.warned = state.doubted = False
+    state.warned = state.doubted = state.overstepped = False
 
 
 def _assigned(state: StepState, event: ev.WorkspaceAssigned, _: Phase) -> None:
@@ -108,8 +110,9 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
         state.reached = max(state.reached, event.attempt)
         state.readings[event.attempt] = event.node
         return
-    if before is Phase.WORKED and event.doubts:
-        state.complaint, state.feedback, state.doubted = event.complaint, (), True
+    if before is Phase.WORKED and (event.doubts or event.oversteps):
+        state.complaint, state.feedback = event.complaint, ()
+        state.doubted, state.overstepped = state.doubted or event.doubts, state.overstepped or event.oversteps
     elif before is Phase.WORKED:
         _spend(state, event.complaint)
     if event.revises:
@@ -168,6 +171,7 @@ def _attempt_ended(state: StepState, event: ev.AttemptEnded, _: Phase) -> None:
     state.fresh = False
     state.tree = event.tree
     state.touched = event.touched
+    state.strayed = event.strayed
     state.notices = tuple(dict.fromkeys((*state.notices, *event.told)))[-MOST_NOTICES:]
     _charge(state, event.usage, event.seconds)
     if state.asked is not None and state.asked.relayed:
@@ -200,6 +204,9 @@ def _attempt_used(state: StepState, event: ev.AttemptUsed, _: Phase) -> None:
 
 def _work_changed(state: StepState, event: ev.WorkChanged, _: Phase) -> None:
     state.tree = event.tree
+    state.strayed = event.strayed
+    undone = [f"put back as they were before the work: {', '.join(event.undone)}"] if event.undone else []
+    state.notices = tuple(dict.fromkeys((*state.notices, *undone)))[-MOST_NOTICES:]
     state.mutants = None
     state.fresh = False
     state.verdicts = {}

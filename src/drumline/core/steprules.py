@@ -29,6 +29,7 @@ from drumline.core.foul import tell_foul
 from drumline.core.ids import DriverId
 from drumline.core.life import OPEN, Phase
 from drumline.core.orders import Orders
+from drumline.core.overstep import complain
 from drumline.core.ownword import follow_blocker, tell_denial
 from drumline.core.plaintext import count_noun
 from drumline.core.plan import Step
@@ -133,6 +134,8 @@ def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 
         complaint=UNTESTED if fixing and not state.faults() and is_untested(orders, state) else "",
         revises=revises,
     )
+    if state.phase is Phase.WORKED and (told := complain(orders, state, run)) and not revises:
+        return replace(attempt, complaint=told, oversteps=True)
     if last is None or not last.denial or fixing or state.phase is not Phase.WORKED or state.find_clash() is not None:
         return attempt
     return replace(attempt, complaint=tell_denial(last.denial), doubts=True)

@@ -15,6 +15,7 @@ from drumline.core.life import Phase
 from drumline.core.mutants import Mutation
 from drumline.core.proof import Against, Compared
 from drumline.core.spending import COST
+from drumline.core.strays import NOTHING, Strayed
 from drumline.core.tally import Tally
 from drumline.core.taxonomy import Failure
 from drumline.record import Record
@@ -50,7 +51,8 @@ class StepState(Attempts):
     what that was last. `metered` is what the attempt under way has used so far.
 
     `touched` are the files of the judge that the work has changed, `warned` says that its agent was told so,
-    `doubted` that it was asked why it reports that the work is not done, and
+    `doubted` that it was asked why it reports that the work is not done, `strayed` what the work changes beside the
+    files of its step, `overstepped` that its agent was told so, and
     `compared` is what checks, by their numbers, say about other trees; `shown` what they said about the tree that the
     work began with, where it stands on another base by now. `mutants` are those of the work that were tried.
 
@@ -90,6 +92,8 @@ class StepState(Attempts):
     touched: tuple[Touched, ...] = ()
     warned: bool = False
     doubted: bool = False
+    strayed: Strayed = NOTHING
+    overstepped: bool = False
     compared: dict[Against, dict[int, Compared]] = field(default_factory=dict)
     shown: dict[int, Compared] = field(default_factory=dict)
     mutants: Mutation | None = None

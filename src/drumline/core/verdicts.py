@@ -10,16 +10,17 @@ from drumline.core import gates
 from drumline.core.asking import ask, is_asked
 from drumline.core.baseline import list_inherited
 from drumline.core.checkfailure import explain
-from drumline.core.commands import Compare, Finish, Mutate, Park, RunCheck
+from drumline.core.commands import Compare, Finish, Mutate, Park, RunCheck, Undo
 from drumline.core.events import GateAnswered, GateOpened
 from drumline.core.examination import Verdict, examine
 from drumline.core.foul import tell_foul
 from drumline.core.life import Phase
 from drumline.core.orders import Orders
+from drumline.core.overstep import complain, follow_stray
 from drumline.core.ownword import follow_denial, is_denied
 from drumline.core.products import tell_ignored
 from drumline.core.roles import only_reads
-from drumline.core.rounds import find_answer
+from drumline.core.rounds import explain_rejection, find_answer
 from drumline.core.state import Gate, RunState
 from drumline.core.stepstate import StepState
 from drumline.core.words import GateKind, Mutants, StepEnd
@@ -30,12 +31,15 @@ MOST_INTEGRATIONS = 2
 NOTHING_DONE = "its agent said that it was done, but no file had changed"
 
 
-Judging = RunCheck | Compare | Mutate | Park | Finish | Verdict
+Judging = RunCheck | Compare | Mutate | Undo | Park | Finish | Verdict
 """What a node that judges the work comes to, or does next."""
 
 
 def judge_work(orders: Orders, state: StepState, run: RunState) -> Judging:
     """The node `check` without commands of its own: what is to be run, who is asked, or the verdict."""
+    strayed = follow_stray(orders, state, run)
+    if strayed is not None:
+        return strayed
     match examine(orders, state, run):
         case Verdict.FAILED if state.hindered is not None:
             hindered = state.hindered
@@ -101,7 +105,7 @@ def _after_nothing(orders: Orders, state: StepState, run: RunState) -> Park | Fi
 
 def may_fix(orders: Orders, state: StepState, run: RunState) -> bool:
     """Whether the agent gets another try at work that failed; also if a person wants it to try once more."""
-    if is_denied(state) and not state.doubted and not state.faults():
+    if (is_denied(state) and not state.doubted and not state.faults()) or complain(orders, state, run):
         return True
     wanted = {GateKind.JUDGE: gates.UNDO, GateKind.UNCHANGED: gates.RETRY, GateKind.DENIED: gates.RETRY}
     left = may_integrate(state) if state.find_clash() is not None else state.fixes < orders.retries
@@ -132,10 +136,6 @@ def tell_verdict(orders: Orders, state: StepState) -> str:
         return f"breaks nothing, but fails what failed before ({inherited})"
     void = state.void()
     return f"is not proved: its check {void[0].tell_void()}" if void else gates.PASSED
-
-
-def explain_rejection(comment: str) -> str:
-    return f"rejected: {comment}" if comment else "rejected by a person"
 
 
 def may_integrate(state: StepState) -> bool:

@@ -110,6 +110,17 @@ class Mutants(StrEnum):
     GATE = "gate"
 
 
+class Ownership(StrEnum):
+    """What becomes of changes to files that a step does not own.
+
+    `foreign`: those of other unfinished steps go back. `strict`: so do all that are not its own. `warn`: all are told.
+    """
+
+    FOREIGN = "foreign"
+    STRICT = "strict"
+    WARN = "warn"
+
+
 class Resettled(StrEnum):
     """What became of a run branch that was not where we left it."""
 
@@ -136,6 +147,7 @@ class GateKind(StrEnum):
     FAILURE = "failure"
     INPUT = "input"
     JUDGE = "judge"
+    OWNERSHIP = "ownership"
     PLAN = "plan"
     PROCEED = "proceed"
     QUESTION = "question"

@@ -52,7 +52,7 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return []
 
 
-REOPENING = (GateKind.JUDGE, GateKind.UNCHANGED, GateKind.BLOCKED, GateKind.DENIED)
+REOPENING = (GateKind.JUDGE, GateKind.OWNERSHIP, GateKind.UNCHANGED, GateKind.BLOCKED, GateKind.DENIED)
 """Questions with which autopilot leaves a step blocked."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drumline.core import commands as cmd
 from drumline.core.stepstate import StepState
-from drumline.engine.nodes import attempt, check, compare, land, mutate, workspace
+from drumline.engine.nodes import attempt, check, compare, land, mutate, strays, workspace
 from drumline.engine.nodes.stepwork import Note, StepWork
 from drumline.record import Record
 
@@ -34,8 +34,8 @@ class StepPerformer(Record):
                 return mutate.intend(state)
             case cmd.Land():
                 return await land.intend(self.work, state)
-            case cmd.Rebase():
-                return Note()  # until it is recorded, a takeover brings the workspace back to the former base
+            case cmd.Rebase() | cmd.Undo():
+                return Note()  # until it is recorded, a takeover brings the workspace back to what it was
             case _:
                 raise AssertionError(f"{command!r} is not an act of a step")
 
@@ -52,6 +52,8 @@ class StepPerformer(Record):
                 return await compare.act(self.work, command, state)
             case cmd.Mutate():
                 return await mutate.act(self.work, state)
+            case cmd.Undo(paths=paths):
+                return await strays.undo(self.work, state, paths)
             case cmd.Land():
                 return await land.act(self.work, state)
             case cmd.Rebase(onto=onto):

@@ -17,6 +17,7 @@ from drumline.core.proof import Require
 from drumline.core.roles import Role, find_role
 from drumline.core.validation import normal_path
 from drumline.planfiles.frontmatter import Frontmatter, read_frontmatter
+from drumline.planfiles.hints import read_hints
 from drumline.planfiles.markdown import BUCKETS, Body, Bucket, Item, read_body
 from drumline.planfiles.source import digest
 from drumline.record import Record, replace
@@ -243,11 +244,14 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
     checks = step_checks(body)
     runnable = {check.line for check in checks}
     role = fields.role()
+    files = tuple(normal_path(path) or path for path in fields.texts("files"))
+    hints = () if "files" in front.entries else read_hints(text[front.body :])
     return Step(
         id=StepId(step_id),
         title=" ".join(fields.text("name").split()) or body.title or step_id,
         needs=tuple(StepId(need) for need in fields.texts("depends_on")),
-        files=tuple(normal_path(path) or path for path in fields.texts("files")),
+        files=files or hints,
+        binding=bool(files) or not hints,
         checks=(*_add_listed(checks, fields.texts("checks"), fields.texts("red_first")), *fields.kinds("step")),
         not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         manual=manual_items(body),

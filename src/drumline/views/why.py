@@ -17,6 +17,7 @@ from drumline.record import replace
 from drumline.views.attempts import note_step
 from drumline.views.causes import BLOCKER, FINISHED, OWNER, Cause, cause
 from drumline.views.cells import flatten, name_some
+from drumline.views.culprits import note_culprits
 from drumline.views.evidence import evidence_json, list_evidence
 from drumline.views.gates import answer_command, list_choices
 from drumline.views.mutants import mutants_json
@@ -96,7 +97,7 @@ def _explain_step(snapshot: Snapshot, definition: Step) -> Why:
         until=root.until,
         hint=root.hint,
         chain=(step, *chain) if chain else (),
-        notes=note_step(snapshot.run, step, snapshot.steps.get(step)),
+        notes=(*note_culprits(snapshot, definition), *note_step(snapshot.run, step, snapshot.steps.get(step))),
         proof=find_proof(snapshot.run, step),
         checks=() if _is_healed(snapshot, step) else list_evidence(snapshot.run, definition, snapshot.steps.get(step)),
         mutants=finished.mutants if (finished := snapshot.run.finished.get(step)) is not None else Mutation(),

@@ -44,6 +44,7 @@ class RelayedAttempt(Record):
             notices=cut_notices(notices),
             touched=kept.touched,
             ignored=kept.ignored,
+            strayed=kept.strayed,
         )
         fold_step(self.state, [ended])
         return ended, replace(outcome, unchanged=idle)

@@ -50,6 +50,7 @@ from drumline.engine.nodes.ground import leave_ground
 from drumline.engine.nodes.plan import file_correction, plan_correction
 from drumline.engine.nodes.stepprompts import read_complaint, write_node_prompt
 from drumline.engine.nodes.stepwork import Note, StepWork, known
+from drumline.engine.nodes.strays import look_for_strays
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.orienting import tell_missing
 from drumline.engine.performer import StepPerformer
@@ -59,7 +60,7 @@ from drumline.profiles import DEFAULT
 from drumline.record import replace
 
 Perform = Callable[[RunNode, Visit], Awaitable[Outcome]]
-Act = cmd.Prepare | cmd.Attempt | cmd.RunCheck | cmd.Compare | cmd.Mutate | cmd.Land | cmd.Rebase
+Act = cmd.Prepare | cmd.Attempt | cmd.RunCheck | cmd.Compare | cmd.Mutate | cmd.Undo | cmd.Land | cmd.Rebase
 
 
 class Ledger(Protocol):
@@ -271,7 +272,8 @@ class StepNodes:
         found = await read_work(self.work.kit.workspaces, self._step, base=known(self.state.base))
         self.meddled = False
         if found.tree != self.state.tree:
-            await self._note(ev.WorkChanged(tree=found.tree))
+            strayed = await look_for_strays(self.work, found.tree, self.state)
+            await self._note(ev.WorkChanged(tree=found.tree, strayed=strayed))
 
     async def _check(self) -> Outcome:
         """Run every check that judges the step, and on other trees what has to be compared."""

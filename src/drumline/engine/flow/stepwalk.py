@@ -23,12 +23,12 @@ from drumline.core.flow.model import ApprovalNode, EndNode, LandNode, Node
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import GateId
 from drumline.core.life import WALKING, Phase
-from drumline.core.rounds import begin_round
+from drumline.core.rounds import begin_round, explain_rejection
 from drumline.core.stepfold import fold_step
 from drumline.core.steprules import KILLED, explain_kills, recover
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
-from drumline.core.verdicts import explain_rejection, find_approval, open_approval
+from drumline.core.verdicts import find_approval, open_approval
 from drumline.core.words import GateKind, PlanCause, StepEnd, WalkEnd
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.closing import Recover, close_open, restore_workspace

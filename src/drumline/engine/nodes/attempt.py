@@ -17,6 +17,7 @@ from drumline.core.routing import plan_rest, spell_agent
 from drumline.core.spending import add_up, count_attempt, count_usage
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
+from drumline.core.strays import NOTHING, Strayed
 from drumline.core.taskreport import read_report
 from drumline.core.taxonomy import Failure
 from drumline.core.waves import list_remarks
@@ -26,6 +27,7 @@ from drumline.engine.kit import Worker
 from drumline.engine.nodes.beside import work_beside
 from drumline.engine.nodes.compare import look_for_judges
 from drumline.engine.nodes.stepwork import Note, StepWork, known
+from drumline.engine.nodes.strays import look_for_strays
 from drumline.engine.products import find_present, list_ignored
 from drumline.engine.salvage import explain_unreadable, read_work
 from drumline.errors import ChildKilled
@@ -51,6 +53,7 @@ def intend(command: cmd.Attempt, state: StepState) -> Note:
         complaint=command.complaint,
         revises=command.revises,
         doubts=command.doubts,
+        oversteps=command.oversteps,
         scope=command.scope,
         visit=command.visit,
     )
@@ -77,6 +80,7 @@ class Kept(Record):
     left: str = ""
     touched: tuple[Touched, ...] = ()
     ignored: tuple[str, ...] = ()
+    strayed: Strayed = NOTHING
 
 
 async def keep_work(work: StepWork, state: StepState, attempt: int, *, reader: str = "") -> Kept:
@@ -97,6 +101,7 @@ async def keep_work(work: StepWork, state: StepState, attempt: int, *, reader: s
         left=left if found.tree != before and not found.unreadable else "",
         touched=await look_for_judges(work.orders, workspaces, base=base, tree=tree, ready=known(state.ready)),
         ignored=await list_ignored(workspaces, work.orders.step, present=find_present(state)),
+        strayed=await look_for_strays(work, tree, state),
     )
 
 
@@ -148,6 +153,7 @@ class _Attempt(Record):
             notices=cut_notices(outcome.notices),
             touched=kept.touched,
             ignored=kept.ignored,
+            strayed=kept.strayed,
             stuck=outcome.stuck and not outcome.failure,
             denial="" if outcome.failure else outcome.denial[:MOST_MESSAGE],
             report={} if outcome.failure else read_report(outcome.message),
