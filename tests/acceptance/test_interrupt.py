@@ -181,3 +181,14 @@ def test_a_ctrl_c_after_the_run_is_over_does_not_change_how_it_ended(tmp_path: P
 
         assert "struck after RunEnded" in ran.err
         assert ran.code == code, ran.text
+
+
+def test_a_driver_that_is_killed_as_soon_as_the_end_is_recorded_leaves_no_workspace(tmp_path: Path) -> None:
+    run = ("run", PLAN, "--agent", SCRIPTED, "--autonomy", "autopilot", "--jobs", "2")
+    with leaving_nothing(tmp_path):
+        user = make_user(tmp_path, step_text("step-1"), step_text("step-2"))
+
+        died = user.rigged(*run, env={"STRIKE": "SIGKILL", "STRIKE_EVENT": "RunEnded"})
+
+        assert died.code == -signal.SIGKILL, died.text
+        assert user.git("worktree", "list").count("\n") == 0

@@ -37,7 +37,7 @@ def test_validating_a_step_costs_the_same_in_a_plan_ten_times_as_large(tmp_path:
 
 @pytest.mark.long
 def test_the_version_is_told_nearly_as_fast_as_an_interpreter_starts(tmp_path: Path) -> None:
-    version, _ = measure_startup(tmp_path, rounds=5)
+    version, *_ = measure_startup(tmp_path, rounds=5)
 
     assert min(version.ratios) <= 2.5
 

@@ -32,6 +32,7 @@ from drumline.engine.kit import Observer
 from drumline.engine.loading import keep_checkpoint, load_run
 from drumline.engine.messages import calls_back, outcome_of
 from drumline.engine.refusals import explain_stuck, find_sole, telling_refusals
+from drumline.engine.tidying import CLOSING
 from drumline.engine.trials import Afterwards, Trials
 from drumline.engine.upkeep import Upkeep
 from drumline.engine.wakeup import POLL, Wakeup
@@ -282,11 +283,8 @@ class Driver:
                 await self._append([record_adoption(command)])
             case cmd.SettleBranch():
                 await self._settle_branch(command)
-            case cmd.EndRun(state=state, reason=reason, step=step):
-                if await self.upkeep.confirm_end(self.run, state):
-                    # Before a cancelled run ends, the branch is not looked at once more.
-                    quiet = self.upkeep.is_quiet() and state is not RunEnd.CANCELLED
-                    await self._append([ev.RunEnded(state=state, reason=reason, quiet=quiet, step=step)])
+            case cmd.EndRun():
+                await self._end_run(command)
             case cmd.Wait(reason=reason, until=until):
                 self._tell_waiting(explain_stuck(self._stuck) or reason)
                 self._wakeup.alarm = until
@@ -294,6 +292,17 @@ class Driver:
             case _:
                 return False
         return True
+
+    async def _end_run(self, command: cmd.EndRun) -> None:
+        if not await self.upkeep.confirm_end(self.run, command.state):
+            return
+        if command.state in CLOSING:
+            # No driver takes the run up again: one that dies once the end is recorded must have left nothing.
+            await self.upkeep.leave(self.run, self._me, command.state)
+        # Before a cancelled run ends, the branch is not looked at once more.
+        quiet = self.upkeep.is_quiet() and command.state is not RunEnd.CANCELLED
+        ended = ev.RunEnded(state=command.state, reason=command.reason, quiet=quiet, step=command.step)
+        await self._append([ended])
 
     async def _settle_branch(self, command: cmd.SettleBranch) -> None:
         await self._append([self.upkeep.describe_branch(command)])

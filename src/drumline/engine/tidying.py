@@ -12,27 +12,30 @@ import anyio
 
 from drumline.core.ids import DriverId, StepId
 from drumline.core.state import RunState
+from drumline.core.words import RunEnd
 from drumline.engine.kit import Kit
 from drumline.errors import GitError
 
 SKIPPED, CANCELLED = "skipped", "cancelled"
 OVER = frozenset({"done", SKIPPED})
+CLOSING = frozenset({RunEnd.DONE, RunEnd.CANCELLED})
+"""The ends of runs that no driver takes up again, so that no driver would remove what is left."""
 
 
-async def tidy_up(kit: Kit, run: RunState, driver: DriverId) -> None:
+async def tidy_up(kit: Kit, run: RunState, driver: DriverId, ending: RunEnd | None = None) -> None:
     """Remove the workspaces of steps that are skipped or cancelled with the run, and those that no step has.
 
     Another driver of the run makes new ones. A flow by itself has delivered its own, or leaves it to be looked at.
-    Dead drivers are taken off.
+    Dead drivers are taken off. `ending` is how the run is about to end.
     """
     if run.lands:
-        await _retire_places(kit, run, driver)
+        await _retire_places(kit, run, driver, ending)
     # A dead driver's supervisors may need a moment to end.
     await anyio.to_thread.run_sync(kit.roster.clear_dead)
 
 
-async def _retire_places(kit: Kit, run: RunState, driver: DriverId) -> None:
-    for step in [step for step in {*run.finished, *run.working} if not needs_workspace(run, step)]:
+async def _retire_places(kit: Kit, run: RunState, driver: DriverId, ending: RunEnd | None) -> None:
+    for step in [step for step in {*run.finished, *run.working} if not needs_workspace(run, step, ending)]:
         token = kit.store.take(run.id, step, driver) if kit.workspaces.has_place(step) else None
         if token is None:
             continue
@@ -45,10 +48,10 @@ async def _retire_places(kit: Kit, run: RunState, driver: DriverId) -> None:
         await kit.workspaces.drop_released()
 
 
-def needs_workspace(run: RunState, step: StepId) -> bool:
+def needs_workspace(run: RunState, step: StepId, ending: RunEnd | None = None) -> bool:
     """Whether work on the step may go on in its workspace: not once it is done or skipped, or the run is over."""
     finished = run.finished.get(step)
-    over = run.ended is not None and run.ended.state in ("done", CANCELLED)
+    over = (ending if run.ended is None else run.ended.state) in CLOSING
     return not over and (finished is None or finished.state not in OVER)
 
 

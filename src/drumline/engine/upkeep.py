@@ -21,7 +21,7 @@ from drumline.core.state import RunState
 from drumline.core.steprules import recover
 from drumline.core.task import has_files
 from drumline.core.taxonomy import WAITS
-from drumline.core.words import StepEnd
+from drumline.core.words import RunEnd, StepEnd
 from drumline.engine.books import Books
 from drumline.engine.branchwatch import BranchWatch
 from drumline.engine.closing import Recover
@@ -204,9 +204,9 @@ class Upkeep:
             with contextlib.suppress(GitError, OSError):
                 await self.kit.workspaces.release(step)
 
-    async def leave(self, run: RunState, driver: DriverId) -> None:
-        """Remove workspaces that nobody needs any more."""
-        await tidy_up(self.kit, run, driver)
+    async def leave(self, run: RunState, driver: DriverId, ending: RunEnd | None = None) -> None:
+        """Remove workspaces that nobody needs any more, or will need once the run has ended so."""
+        await tidy_up(self.kit, run, driver, ending)
 
 
 def _is_marked(run: RunState, step: Step) -> bool:
