@@ -17,6 +17,8 @@ from drumline.record import Record
 TRAILER = "Drumline-Journal"
 _TEXT = re.compile(r"([0-9]{1,18}):([0-9a-f]{64})", re.ASCII)
 
+_LINES = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))
+
 SealedRow = tuple[int, StepId, int, float, str, int, str]
 """Sequence number, step, version, time, kind, version of the kind, and body of an event."""
 
@@ -33,10 +35,10 @@ class Seal(Record):
 
 def extend(seal: Seal, rows: Iterable[SealedRow]) -> Seal:
     """The seal over the rows that follow, in order."""
+    seq, digest = seal.seq, seal.digest
     for row in rows:
-        line = json.dumps([seal.digest, *row], ensure_ascii=True, separators=(",", ":"))
-        seal = Seal(seq=row[0], digest=hashlib.sha256(line.encode("ascii")).hexdigest())
-    return seal
+        seq, digest = row[0], hashlib.sha256(_LINES.encode([digest, *row]).encode("ascii")).hexdigest()
+    return Seal(seq=seq, digest=digest)
 
 
 def read_seal(text: str) -> Seal | None:

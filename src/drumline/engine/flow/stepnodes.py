@@ -112,7 +112,7 @@ class StepNodes:
     def __post_init__(self) -> None:
         self.work = replace(self.work, note=self._note)
         self._performer = self.open_performer(self.work)
-        self._turn = anyio.Semaphore(1)
+        self._turn = anyio.Semaphore(1, fast_acquire=True)
         self._seen: Tree
 
     async def act(self, command: RunNode, visit: Visit) -> Outcome:

@@ -32,7 +32,7 @@ class WalkJournal:
     version: int = 0
     meter: FlowMeter = field(default_factory=FlowMeter)
     _kept: Note = field(default_factory=Note)
-    _writing: anyio.Lock = field(default_factory=anyio.Lock)
+    _writing: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
 
     @property
     def stream(self) -> Stream:
