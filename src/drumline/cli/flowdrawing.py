@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import click
 
 from drumline.cli.options import json_option
 from drumline.cli.output import SCHEMA_VERSION, print_json, show_problems
+from drumline.core.flow.model import Flow
 from drumline.errors import InvalidInput
 from drumline.flowfiles import read_flow
 from drumline.flowfiles.library import locate_flow
 from drumline.views.flowgraph import flow_dot, flow_mermaid
+from drumline.views.flowtable import flow_table
 from drumline.workspace.repository import find_repository
 
 
 @click.command("graph")
 @click.argument("flow", type=click.Path(path_type=Path))
-@click.option("--as", "shape", type=click.Choice(["mermaid", "dot"]), default="mermaid", help="What to draw it with.")
+@click.option(
+    "--as",
+    "shape",
+    type=click.Choice(["table", "mermaid", "dot"]),
+    help="A table of the nodes on a terminal, mermaid otherwise.",
+)
 @json_option
-def command(flow: Path, shape: str, as_json: bool) -> None:
+def command(flow: Path, shape: str | None, as_json: bool) -> None:
     """Draw FLOW (a file, a folder with one, or a name)."""
     file = locate_flow(flow, top=_find_top())
     reading = read_flow(file)
     if reading.flow is None:
         show_problems(reading.problems)
         raise InvalidInput(f"{file} cannot be drawn", hint=f"drumline flow validate {file}")
-    draw = flow_dot if shape == "dot" else flow_mermaid
-    drawing = draw(reading.flow)
+    shape = shape or ("table" if sys.stdout.isatty() and not as_json else "mermaid")
+    drawing = _draw(reading.flow, shape)
     if as_json:
         print_json({"schema_version": SCHEMA_VERSION, "flow": reading.flow.name, "as": shape, "drawing": drawing})
     else:
         click.echo(drawing, nl=False)
+
+
+def _draw(flow: Flow, shape: str) -> str:
+    if shape == "table":
+        return flow_table(flow, columns=shutil.get_terminal_size((100, 24)).columns)
+    return flow_dot(flow) if shape == "dot" else flow_mermaid(flow)
 
 
 def _find_top() -> Path:
