@@ -241,6 +241,25 @@ def test_a_look_at_the_tree_before_the_work_removes_nothing_that_the_work_ignore
     assert "dropped" not in names
 
 
+def test_a_workspace_has_what_a_checkout_of_its_tree_gives(site: Site) -> None:
+    async def body() -> dict[str, bytes]:
+        spaces = site.open()
+        await spaces.prepare(A, site.base)
+        place = spaces.path(A)
+        (place / ".gitattributes").write_text("*.id ident\n*.lf text eol=lf\n")
+        (place / "told.id").write_text("$Id: whatever $\n")
+        (place / "told.lf").write_bytes(b"a\r\n")
+        (place / "other.txt").write_bytes(b"$Id: whatever $\r\n")
+        tree = await spaces.snapshot(A, base=site.base, tidy=True)
+        assert tree == await spaces.snapshot(A, base=site.base)
+        return {name: (place / name).read_bytes() for name in ("told.id", "told.lf", "other.txt")}
+
+    found = anyio.run(body)
+
+    assert b"whatever" not in found.pop("told.id")
+    assert found == {"told.lf": b"a\n", "other.txt": b"$Id: whatever $\r\n"}
+
+
 def test_commits_are_dated_by_the_start_of_the_run(site: Site) -> None:
     started = 4_000_000_000
 

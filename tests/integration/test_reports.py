@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from drumline.engine.reporters import lead_reporters
+from drumline.engine.reporters import keep_reachable, lead_reporters
 from drumline.engine.reports import Outcomes, find_outcomes, keep_outcomes, read_outcomes
 
 TESTS = """import unittest
@@ -62,6 +62,7 @@ def test_a_runner_tells_which_tests_ran(project: Path, runner: str) -> None:
     assert found.complete
     names = {name.replace("::", ".").rpartition(".")[2]: outcome for name, outcome in found.tests.items()}
     assert names == {"test_good": "passed", "test_bad": "failed", "test_left_out": "skipped", "test_parts": "failed"}
+    assert found.patched == ()
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
@@ -73,6 +74,58 @@ def test_a_runner_that_the_work_ends_does_not_come_to_its_end(project: Path, run
     assert code == 0
     assert found is not None
     assert not found.complete
+
+
+REGISTERS = """import gc
+from _pytest.config import PytestPluginManager
+
+
+class Forger:
+    pass
+
+
+[one.register(Forger()) for one in gc.get_objects() if isinstance(one, PytestPluginManager)]
+"""
+REPLACES = """import test_some
+
+
+def add():
+    test_some.Some.test_bad.__code__ = (lambda self: None).__code__
+"""
+
+
+@pytest.mark.parametrize(
+    ("runner", "calc", "patched"),
+    [
+        (
+            "unittest",
+            "from unittest import case\ncase.TestCase.failureException = case._ShouldStop",
+            "unittest.case.TestCase.failureException",
+        ),
+        ("unittest", "from unittest import case\ncase.safe_repr = repr", "unittest.case.safe_repr"),
+        (
+            "unittest",
+            "from unittest import runner\nrunner.TextTestResult.addFailure = print",
+            "unittest.runner.TextTestResult.addFailure",
+        ),
+        ("unittest", REPLACES, "test_some.Some.test_bad"),
+        ("pytest", REPLACES, "test_some.py::Some::test_bad"),
+        ("pytest", REGISTERS, "plugin calc.py"),
+        ("pytest", "from _pytest import main\nmain.wrap_session = None", "_pytest.main.wrap_session"),
+    ],
+)
+def test_what_the_work_replaces_of_runners_and_tests_is_told(
+    project: Path, runner: str, calc: str, patched: str
+) -> None:
+    (project / "work" / "calc.py").write_text(f"{calc}\n", encoding="utf-8")
+    calls = "    def test_aaa(self):\n        import calc\n\n        getattr(calc, 'add', int)()\n\n    def test_good"
+    tests = TESTS.replace("    def test_good", calls)
+    (project / "work" / "test_some.py").write_text(tests, encoding="utf-8")
+
+    _, found = run(project, *RUNNERS[runner])
+
+    assert found is not None
+    assert found.patched == (patched,)
 
 
 def test_what_a_test_starts_does_not_report(project: Path) -> None:
@@ -94,6 +147,33 @@ def test_the_sitecustomize_of_the_user_is_read_as_well(project: Path) -> None:
     code, found = run(project, "-c", "assert theirs == 1", PYTHONPATH=str(project / "theirs"))
 
     assert (code, found) == (0, None)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "PYTHONPATH=. python3 -m unittest -q test_some",
+        "A=1 PYTHONPATH='lib' python3 -m unittest -q test_some",
+        "export PYTHONPATH=lib:$PYTHONPATH && python3 -m unittest -q test_some",
+        'cd . && env B=2 PYTHONPATH="$PWD" python3 -m unittest -q test_some',
+    ],
+)
+def test_a_runner_with_a_path_of_its_own_is_reached(project: Path, command: str) -> None:
+    told = lead_reporters(project / "reports", {}, root=project / "work")
+    line = ["bash", "-c", keep_reachable(command)]
+    subprocess.run(line, cwd=project / "work", env={**os.environ, **told}, capture_output=True, check=False)
+
+    found = read_outcomes(project / "reports")
+
+    assert found is not None
+    assert len(found.tests) == 4
+
+
+@pytest.mark.parametrize(
+    "command", ["grep -q 'PYTHONPATH=src' a", "echo PYTHONPATH=src", "PYTHONPATH= pytest", "pytest"]
+)
+def test_a_command_that_sets_no_path_stays_as_it_is(command: str) -> None:
+    assert keep_reachable(command) == command
 
 
 def test_a_list_of_tests_is_kept_beside_its_log(tmp_path: Path) -> None:

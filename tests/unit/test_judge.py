@@ -15,9 +15,9 @@ from drumline.core.judge import (
     is_mixed,
     list_judging,
     list_reverted,
-    may_reach,
     names_new_test,
 )
+from drumline.core.reaching import may_reach
 from drumline.core.recipes import list_executed, name_sources
 
 T, C, S = JudgeKind.TEST, JudgeKind.CONFIG, JudgeKind.SCRIPT
@@ -78,6 +78,13 @@ def classify(path: str, *commands: str, parts: str | None = None, files: tuple[s
         ("openspec/changes/a/specs/login/spec.md", None),
         ("spec/support/login.rb", T),
         ("attest/a.py", None),
+        ("expected.txt", T),
+        ("docs/cli.golden", T),
+        ("golden/sum.json", T),
+        ("src/unexpected.txt", None),
+        ("src/setupTests.ts", C),
+        ("vitest.workspace.ts", C),
+        ("__mocks__/chai.js", C),
         ("Makefile", None),
     ],
 )
@@ -102,6 +109,9 @@ def test_a_file_is_judge_or_work_by_its_name(path: str, kind: JudgeKind | None) 
         ("tests/test_a.py", "pytest tests/test_a.py::test_x", T),
         ("calc.py", "make test", None),
         ("test.sh", "sh test.sh", S),
+        ("sub/Makefile", "sh -c 'make -C sub test'", S),
+        ("sub/Makefile", "env A=1 bash -lc 'cd sub; make test'", S),
+        ("scripts/check.sh", 'bash -c "sh scripts/check.sh"', S),
     ],
 )
 def test_a_script_that_a_check_names_is_judge(path: str, command: str, kind: JudgeKind | None) -> None:
@@ -110,6 +120,7 @@ def test_a_script_that_a_check_names_is_judge(path: str, command: str, kind: Jud
 
 MADE = (
     "PY = python3\n\ntest: lint\n\t@sh scripts/check.sh --all\n\t$(PY) app.py && bash build.sh\n"
+    "\tsh ci/all.sh; python3 tools/all.py; ./runtests\n"
     "lint:\n\t-$(MAKE) types\n\ntypes:\n\tpython3 verify.py\n\nrelease:\n\t./release_check.sh\n"
 )
 PACKAGED = '{"scripts": {"test": "npm run -s lint && node ci.js", "pretest": "sh suite.sh", "lint": "node lint.js"}}'
@@ -125,6 +136,10 @@ SOURCES = {"Makefile": MADE, "package.json": PACKAGED}
         ("release_check.sh", "make release", S),
         ("app.py", "make test", None),
         ("build.sh", "make test", None),
+        ("ci/all.sh", "make test", T),
+        ("tools/all.py", "make test", T),
+        ("runtests", "make test", S),
+        ("ci/all.sh", "make types", None),
         ("verify.py", "make -C sub test", None),
         ("verify.py", "pytest", None),
         ("ci.js", "CI=1 npm test", S),
@@ -198,6 +213,8 @@ TWO = "test: build\n\tpytest\nbuild:\n\ttrue\n"
         ("Makefile", TWO, TWO.replace("pytest", "true"), "modified"),
         ("Makefile", TWO, TWO.replace("\ttrue", "\tfalse"), "modified"),
         ("Makefile", TWO, "SHELL = /bin/true\n" + TWO, "modified"),
+        ("Makefile", TWO, ".IGNORE:\n" + TWO, "modified"),
+        ("Makefile", TWO, ".PHONY: lint\n" + TWO, ""),
         ("Makefile", ".PHONY: test\n" + TWO, TWO, "modified"),
         ("Makefile", "build:\n\ttrue\n", TWO, "created"),
         ("Makefile", None, TWO, "created"),
@@ -269,10 +286,25 @@ def test_a_new_module_in_the_place_of_one_of_the_runner_is_configuration(path: s
         ("import calc from './calc.js';\nvi.spyOn(calc, 'add');\n", True),
         ("class A(TestCase):\n    def setUp(self):\n        self.x = 1\n        assert self.x == 1\n", False),
         ("def test_a():\n    total = add(1, 2)\n    assert total == 3\n", False),
+        ("import calc; calc.add = print\n", True),
+        ("import calc\ncalc.add, _ = print, 0\n", True),
+        ("import calc\nfor calc.add in [print]:\n    pass\n", True),
+        ("import calc\ncalc.__setattr__('add', print)\n", True),
+        ("import calc\ngetattr(calc, '__di' + 'ct__')['add'] = print\n", True),
+        ("import calc\ncalc.add.__globals__.update(add=print)\n", True),
+        ("from pathlib import Path\nPath('calc.py').write_text('')\n", True),
+        ("open('calc.py', 'w').close()\n", True),
+        ("pytest_plugins = ['forge']\n", True),
+        ("def pytest_collection_modifyitems(items):\n    items.clear()\n", True),
+        ("def test_a(:\n", True),
+        ("def test_a():\n    found = {}\n    found['a'] = 1\n    assert open('a').read() == found['a']\n", False),
+        ("def test_a():\n    assert getattr(a, 'b') == a.__name__\n", False),
+        ("class A(TestCase):\n    def test_a(self):\n        self.found['a'] = 1\n", False),
     ],
 )
 def test_a_new_test_that_replaces_what_it_imports_may_take_something_away(text: str, reaches: bool) -> None:
-    new = Touched(path="tests/test_a.py", kind=T, change="created", reaches=may_reach(text))
+    path = "tests/a.test.js" if "'./" in text else "tests/test_a.py"
+    new = Touched(path=path, kind=T, change="created", reaches=may_reach(path, text))
 
     assert (is_doubtful([new]), is_grave([new])) == (reaches, False)
 

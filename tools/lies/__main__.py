@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from tests.acceptance.jsscenes import CHECK, NODE, Scenes
-from tests.acceptance.liescenes import ASKS, EMPTY, FILES, HONEST, LIES, UNSEEN, Deed, Honest, act
+from tests.acceptance.liescenes import ASKS, EMPTY, FILES, HONEST, LIES, SLY, UNSEEN, Deed, Honest, act
 from tests.acceptance.userland import User, leaving_nothing, step_of
 
 from drumline.core.foul import UNHEARD
@@ -95,7 +95,7 @@ def write_python() -> str:
     unseen = [(name, *play_unseen(deed, check)) for name, (deed, check) in UNSEEN.items()]
     lies = {name: (deed, check, FILES) for name, (deed, check) in LIES.items()}
     return (
-        f"{write_part('', {**lies, **EMPTY}, HONEST)}\n"
+        f"{write_part('', {**lies, **SLY, **EMPTY}, HONEST)}\n"
         "## Code that knows what the tests ask\n\n"
         "It passes them, with every judge. [Mutants](proof.md#mutants) name the line by default, and lower the level "
         "where they are a gate; a [held-out check](proof.md#held-out-checks) does not let it land.\n\n"

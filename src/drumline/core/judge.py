@@ -52,16 +52,25 @@ _CALLED = compile_late(
     r"|.*\.bats|.*_spec\.(?:lua|cr)|.*Tests?\.(?:swift|php|groovy|cpp)"
 )
 """Names that people give to tests where no runner looks for them: a target, a script or a loop names them."""
-_TEST_FOLDERS = frozenset({"tests", "test", "__tests__", "__snapshots__", "testdata", "fixtures"})
+_GOLDEN = compile_late(
+    r"(?:.*[._-])?(?:expected|golden|snapshot)(?:[._-].*)?\.(?:txt|json|ya?ml|toml|csv|tsv|xml|html?|out|md|sql|svg|dat|bin)"
+    r"|.*\.(?:expected|golden|approved)(?:\.\w+)?"
+)
+"""Names of files that have what is expected."""
+_TEST_FOLDERS = frozenset(
+    {"tests", "test", "__tests__", "__snapshots__", "__fixtures__", "testdata", "fixtures", "golden", "goldens"}
+)
 _SPEC_FOLDERS = frozenset({"spec", "specs"})
 """Folders of test runners, and of documents that say what is wanted."""
 _CODE = (".rb", ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".exs")
 _CONFIGS = compile_late(
     r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|setup\.cfg|noxfile\.py|\.coveragerc|sitecustomize\.py"
-    r"|usercustomize\.py|[^/]*\.pth|\.mocharc[^/]*|\.?(?:jest|vitest|karma|playwright|cypress|ava|nyc)\.(?:config|conf|setup)"
-    r"\.[^/]*|\.nycrc[^/]*|\.rspec|phpunit\.xml[^/]*|\.npmrc|\.yarnrc(?:\.yml)?|\.?bunfig\.toml|maven\.config"
+    r"|usercustomize\.py|[^/]*\.pth|\.mocharc[^/]*|\.?(?:jest|vitest|karma|playwright|cypress|ava|nyc)[.-](?:config|conf|setup|workspace|preset)"
+    r"\.[^/]*|setup-?[Tt]ests?\.[cm]?[jt]sx?|\.babelrc[^/]*|babel\.config\.[^/]*|\.nycrc[^/]*|\.rspec|phpunit\.xml[^/]*|\.npmrc|\.yarnrc(?:\.yml)?|\.?bunfig\.toml|maven\.config"
 )
-_CONFIG_PATHS = compile_late(r"(?:.*/)?(?:\.mvn/.*|\.cargo/config(?:\.toml)?|\.config/nextest\.toml)|.*\.runsettings")
+_CONFIG_PATHS = compile_late(
+    r"(?:.*/)?(?:\.mvn/.*|__mocks__/.*|\.cargo/config(?:\.toml)?|\.config/nextest\.toml)|.*\.runsettings"
+)
 """Files of runners that are known by their folder, or by their ending."""
 _STAND_INS = frozenset(
     {
@@ -84,12 +93,6 @@ _STAND_INS = frozenset(
     }
 )
 """Modules of Python's test runners, and what they import: a file of this name at the top is loaded in their place."""
-_REACHES = compile_late(
-    r"\b(?:setattr|monkeypatch|patch|mock|modules|__dict__|__class__|vars|globals|exec|eval|importlib|import_module|ctypes)\b"
-    r"|\b(?:spyOn|stub|prototype|defineProperty|assign|Reflect|cache|register|module)\b"
-    r"|^[^\S\n]*(?!self\.|cls\.|this\.)[A-Za-z_][\w.\[\]'\"]*\.\w+\s*=(?!=)",
-    re.MULTILINE,
-)
 _MODULES = ("py", "pyc", "so", "pyd")
 _RUNNERS: Mapping[str, re.Pattern[str]] = {
     "make": compile_late(r"GNUmakefile|[Mm]akefile|[^/]*\.mk"),
@@ -101,8 +104,10 @@ _RUNNERS: Mapping[str, re.Pattern[str]] = {
 }
 """The scripts that a program takes its targets from."""
 _SAYS_JUDGE = compile_late(
-    r"(?:^|[._-])(?:check|test|spec|verif|valid|lint|ci|suite|smoke|e2e|assert)|(?:test|check)s?\."
+    r"(?:^|[._-]|^run)(?:check|test|spec|verif|valid|lint|ci|suite|smoke|e2e|assert)|(?:test|check)s?\."
 )
+_SCRIPT_FOLDERS = frozenset({"scripts", "script", "tools", "ci", ".ci", "hack", "dev"})
+_MAKES_WORK = compile_late(r"(?:^|[._-])(?:build|compile|gen|install|setup|deploy|start|serve|release|pack|format|fmt)")
 _JUDGING = compile_late(rf"{_SAYS_JUDGE.pattern}|\.(?:ba|z|k)?sh$")
 """Names of scripts that judge, whatever is done with what they print."""
 
@@ -140,15 +145,16 @@ def find_touched(
     runners = [_RUNNERS[basename(word)] for part in parts_of for word in part.words if basename(word) in _RUNNERS]
     named = {script for part in parts_of for script in _find_judges(part, files)}
     called = {script for line in executed for part in split_command(line) for script in find_scripts(part.words)}
+    passed = {*filter(_may_run_tests, called)} if _asks_tests(parts_of) else set()
     found = []
     for path, change in sorted(changed.items()):
         how = parts.get(path, change)
         stands_in = path in standing_in or (change == CREATED and _takes_place(path))
         kind = JudgeKind.CONFIG if stands_in else _classify(path, named, runners)
-        if kind is None and any(owns(entry, path) for entry in more):
-            kind = JudgeKind.TEST
         if kind is None and (path in sourced or (path in called and may_judge(path))):
             kind = JudgeKind.SCRIPT
+        if kind is None and (path in passed or any(owns(entry, path) for entry in more)):
+            kind = JudgeKind.TEST
         if kind is None and how and has_parts(path) and path in parts:
             kind = JudgeKind.CONFIG
         if kind is not None and how:
@@ -166,6 +172,18 @@ def _takes_place(path: str) -> bool:
 def may_judge(path: str) -> bool:
     """Whether the name of a script says that it judges; only such a one does where a target executes it."""
     return _SAYS_JUDGE.search(basename(path)) is not None
+
+
+def _asks_tests(parts: Sequence[Part]) -> bool:
+    """Whether a command says by a word of it, such as a target, that it judges."""
+    return any(_SAYS_JUDGE.search(word) for part in parts for word in part.words)
+
+
+def _may_run_tests(path: str) -> bool:
+    """Whether a script may run the tests of the target that executes it, though its name does not say so."""
+    *folders, name = path.split("/")
+    scripted = "." not in name or name.endswith((".sh", ".bash")) or not _SCRIPT_FOLDERS.isdisjoint(folders)
+    return scripted and not _MAKES_WORK.search(name)
 
 
 def compare_judges(path: str, before: str | None, after: str | None, commands: Sequence[str]) -> str:
@@ -243,11 +261,6 @@ def _list_changed(touched: Sequence[Touched]) -> list[Touched]:
     return [file for file in takes if not file.work]
 
 
-def may_reach(text: str) -> bool:
-    """Whether a test replaces what it imports, as far as its text tells: then others may pass because of it."""
-    return _REACHES.search(text) is not None
-
-
 def _is_program(file: Touched) -> bool:
     name = basename(file.path)
     ruled = _JUDGING.search(name) or any(runner.fullmatch(name) for runner in _RUNNERS.values())
@@ -272,7 +285,7 @@ def _classify(path: str, named: set[str], scripts: Sequence[re.Pattern[str]]) ->
         return JudgeKind.TEST
     if path in named or any(script.fullmatch(name) for script in scripts):
         return JudgeKind.SCRIPT
-    return JudgeKind.TEST if _CALLED.fullmatch(name) else None
+    return JudgeKind.TEST if _CALLED.fullmatch(name) or _GOLDEN.fullmatch(name) else None
 
 
 def _find_judges(part: Part, files: Sequence[str]) -> list[str]:

@@ -21,7 +21,9 @@ PACKAGE = "package.json"
 _MAKES = compile_late(r"\bg?make\b")
 _ITSELF = compile_late(r"\$\(MAKE\)|\$\{MAKE\}")
 _TARGETS = compile_late(r"^([\w./ -]+?)\s*::?(?!=)", re.MULTILINE)
-_SOURCES = compile_late(r"(?:^|[;&|]|\bthen\b|\bdo\b)[ \t]*(?:\.|source)[ \t]+([^\n;&|]+)", re.MULTILINE)
+_SOURCES = compile_late(
+    r"(?:^|[;&|]|\bthen\b|\bdo\b)[ \t]*(?:\.|source)[ \t]+([^\n;&|]+)|^[ \t]*[-s]?include[ \t]+([^\n#]+)", re.MULTILINE
+)
 _WORD = compile_late(r"[\w.-]+")
 _PACKAGERS = compile_late(r"\b(?:npm|pnpm|yarn|bun)\b")
 _PACKAGER = compile_late(r"npm|pnpm|yarn|bun")
@@ -52,8 +54,8 @@ def list_standing_in(changed: Mapping[str, str], commands: Sequence[str], texts:
 
 
 def list_sourced(text: str, paths: Iterable[str]) -> list[str]:
-    """Those of the paths that a shell script reads as a part of itself, as far as their names tell."""
-    names = {word for line in _SOURCES.findall(text) for word in _WORD.findall(line)}
+    """Those of the paths that a shell script or a makefile reads as a part of itself, as far as their names tell."""
+    names = {word for found in _SOURCES.findall(text) for line in found for word in _WORD.findall(line)}
     return [path for path in paths if basename(path) in names]
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 from posixpath import basename, normpath
 
 from drumline.patterns import compile_late
-from drumline.record import Record
+from drumline.record import Record, replace
 
 MAKES = ("make", "gmake")
 _ASSIGNMENT = compile_late(r"[A-Za-z_]\w*=")
+_SHELL = compile_late(r"(?:ba|da|k|z)?sh")
+_TAKES_TEXT = compile_late(r"-[a-z]*c")
 _INTERPRETER = compile_late(r"(?:ba|da|k|z)?sh|python[\d.]*|node|ruby|perl|php|deno|bun|env|timeout|nice|source|\.")
 
 
@@ -23,7 +26,10 @@ class Part(Record):
 
 
 def split_command(command: str) -> list[Part]:
-    """The commands that stand between shell operators; of the node ids of pytest only the file."""
+    """The commands that stand between shell operators, those that a shell gets as a text (`sh -c '…'`) included.
+
+    Of the node ids of pytest only the file is left.
+    """
     lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
@@ -35,10 +41,18 @@ def split_command(command: str) -> list[Part]:
     for word in [*words, ";"]:
         if set(word) <= set("();<>|&"):
             parts += [Part(words=tuple(here), piped=word in ("|", "|&"))] if here else []
+            parts += split_command(inner) if (inner := _find_text(here)) else []
             here = []
         else:
-            here.append(word.partition("::")[0])
-    return parts
+            here.append(word)
+    return [replace(part, words=tuple(word.partition("::")[0] for word in part.words)) for part in parts]
+
+
+def _find_text(words: Sequence[str]) -> str:
+    """The text that a shell among the words is to execute; empty if there is none."""
+    shells = [place for place, word in enumerate(words) if _SHELL.fullmatch(basename(word))]
+    behind = list(words[shells[0] + 1 :]) if shells else []
+    return next((text for option, text in pairwise(behind) if _TAKES_TEXT.fullmatch(option)), "")
 
 
 def find_scripts(part: Sequence[str]) -> list[str]:

@@ -12,6 +12,8 @@ from drumline.record import Record
 
 _RULE = compile_late(r"(?P<names>[^\s:#=][^:#=]*)::?(?!=)(?P<needs>[^=]*?)(?:;.*)?$")
 _SPECIAL = ".PHONY"
+_SETS = compile_late(r"\.[A-Z_]+")
+"""Names of targets that say how all others are made, such as `.IGNORE`."""
 
 
 class Makefile(Record):
@@ -35,7 +37,7 @@ def read_makefile(text: str) -> Makefile:
                 lines[name] += (line.rstrip(),)
             continue
         rule = _RULE.fullmatch(line.rstrip())
-        here = rule["names"].split() if rule and "%" not in rule["names"] else []
+        here = rule["names"].split() if rule and _has_targets(rule["names"]) else []
         for name in here:
             needs[name] = (*needs.get(name, ()), *rule["needs"].split()) if rule else ()
             lines[name] = (*lines.get(name, ()), line.rstrip())
@@ -43,6 +45,12 @@ def read_makefile(text: str) -> Makefile:
             loose.append(line.rstrip())
     first = next((name for name in needs if not name.startswith(".")), "")
     return Makefile(needs=needs, lines=lines, loose=tuple(loose), first=first)
+
+
+def _has_targets(names: str) -> bool:
+    """Whether a rule has targets of its own, and is not about those of others."""
+    special = {name for name in names.split() if _SETS.fullmatch(name)} - {_SPECIAL}
+    return "%" not in names and not special
 
 
 def cut_targets(text: str, goals: Sequence[str]) -> tuple[str, ...] | None:

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from secrets import token_hex
 
+from drumline.patterns import compile_late
+
 REPORTER = Path(__file__).with_name("reporter")
 FOLDER = "DRUMLINE_REPORT"
 GO_TEST = """#!/bin/sh
@@ -26,6 +28,19 @@ case "$*" in
 esac
 """
 """Runs what `go test` and `go run` have built: a test binary with our reporter around it, anything else as it is."""
+
+
+_SETS_PATH = compile_late(
+    r"((?:^|[;&|(\n]|\b(?:env|export|then|do|else|time|exec)[ \t])[ \t]*"
+    r"(?:[A-Za-z_]\w*=(?:'[^']*'|\"[^\"]*\"|[^\s;&|'\"])*[ \t]+)*PYTHONPATH=)([\"']?)(?=[^\s\"';&|])"
+)
+_PLAIN = compile_late(r"[\w/.@+-]+")
+
+
+def keep_reachable(command: str) -> str:
+    """The command with our folder before what it sets `PYTHONPATH` to, where that stands for a variable of a shell."""
+    place = str(REPORTER)
+    return _SETS_PATH.sub(rf"\g<1>\g<2>{place}{os.pathsep}", command) if _PLAIN.fullmatch(place) else command
 
 
 def lead_reporters(reports: Path, env: Mapping[str, str], *, root: Path) -> dict[str, str]:

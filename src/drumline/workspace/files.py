@@ -22,11 +22,12 @@ from drumline.core.leftovers import find_droppings
 from drumline.errors import GitError
 from drumline.workspace.commits import find_tree
 from drumline.workspace.compiled import COMPILED, drop_compiled
+from drumline.workspace.conversions import ATTRIBUTES, restore_converted
 from drumline.workspace.git import Git, Result
 from drumline.workspace.ignored import find_ignored
 from drumline.workspace.readable import clear_pipes, open_up, refuse_any_pipe, refuse_pipes
 from drumline.workspace.repository import exclude_path, exclude_pattern
-from drumline.workspace.trees import LINK, is_plain, note_plain
+from drumline.workspace.trees import LINK, compare_trees, is_plain, note_plain
 
 
 class WorkFiles:
@@ -134,6 +135,9 @@ class WorkFiles:
         if tidy:
             self._remove(left_out)
         tree = Tree((await self._run("write-tree")).line)
+        if tidy and ATTRIBUTES.encode() in self._index.read_bytes():
+            changed = await compare_trees(self._git, base, tree)
+            await restore_converted(self._git, self.path, changed)
         self._remember(tree)
         return tree
 

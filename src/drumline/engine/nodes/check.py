@@ -38,7 +38,7 @@ from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.visit import Visit
 from drumline.engine.nodes.workspace import set_up
 from drumline.engine.products import spell_path
-from drumline.engine.reporters import lead_reporters
+from drumline.engine.reporters import keep_reachable, lead_reporters
 from drumline.engine.reports import (
     Outcomes,
     keep_outcomes,
@@ -112,7 +112,7 @@ async def run_check(
     with open_scratch(log.with_name(f"{log.stem}-ids.tmp")) as reports:
         watched = {**watch_lines(reports, lines), **watch_outside(reports, outside)}
         told = lead_reporters(reports, {**env, **watched}, root=folder)
-        job = Job(argv=["bash", "-c", command], cwd=folder, log=log, timeout=timeout, env=told)
+        job = Job(argv=["bash", "-c", keep_reachable(command)], cwd=folder, log=log, timeout=timeout, env=told)
         with hold.hold(job, scratch=reports, shown=shown) as held:
             ended, environment = await processes.run(held), digest_environment(held)
         outcomes, executed = read_outcomes(reports), read_lines(reports, lines)

@@ -6,7 +6,7 @@ leaves its colour unknown; it fails no step.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -29,14 +29,15 @@ from drumline.core.judge import (
     list_judging,
     list_reverted,
     may_judge,
-    may_reach,
 )
 from drumline.core.orders import Orders
 from drumline.core.proof import Against, Colour, Compared
+from drumline.core.reaching import may_reach
 from drumline.core.recipes import MAKEFILES, list_executed, list_sourced, list_standing_in, name_sources
 from drumline.core.shellwords import find_scripts, split_command
 from drumline.core.stepstate import StepState
 from drumline.core.testids import Difference, compare
+from drumline.engine.borrowed import find_borrowed
 from drumline.engine.checkslots import Urgency
 from drumline.engine.nodes.beside import UNCOMPILED, find_run
 from drumline.engine.nodes.check import Checked, explain_setup, run_check, show_held_out
@@ -53,6 +54,8 @@ _SHELL = (".sh", ".bash", ".inc")
 """How names of shell scripts end."""
 SCRIPTS = (".py", ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".rb", ".php")
 """Tests in languages in which one can replace what another one tests."""
+COMPILED = (".so", ".pyd", ".pyc")
+"""How names of compiled modules of Python end."""
 MOST_READ = 200_000
 """How many bytes of a new test are looked at."""
 _WITHOUT = (Against.BASE, Against.BASE_SOURCE)
@@ -145,7 +148,10 @@ class Comparison(Record):
         checked = await find_run(work, tree, number, log) or await self._check(number, tree, log)
         here = self._find_tests(number)
         explains = number in self.passed and against in _WITHOUT
+        borrowed = self._find_borrowed(number) if explains and here is None else ""
         colour, evidence = await self._paint(checked, here, explains=explains)
+        if borrowed and colour is Colour.RED:
+            colour, evidence = Colour.UNKNOWN, f"{borrowed}, which git ignores, tells nothing about tests"
         difference = _differ(checked, here)
         absent = colour is Colour.RED and finds_nothing(checked.output)
         return Compared(
@@ -194,6 +200,12 @@ class Comparison(Record):
         changed = await self.work.kit.workspaces.changed(self.base, self.after)
         return paint(shown, [path for path, change in changed.items() if change == CREATED])
 
+    def _find_borrowed(self, number: int) -> str:
+        """A program of the check that may be the agent's own, and does not land."""
+        work = self.work
+        folder = work.kit.workspaces.path(work.orders.step.id)
+        return "" if has_stage(work) else find_borrowed(work.orders.checks[number].command, folder)
+
     def _find_tests(self, number: int) -> Tests | None:
         """The tests of the work that the check ran, where they are known."""
         log = self.logs.get(number)
@@ -221,17 +233,21 @@ async def look_for_judges(
             parts[path] = compare_judges(path, before, after, commands)
     find = partial(find_touched, changed, commands, parts, orders.step.files, more=orders.judge)
     touched = find()
-    if any(map(_may_lead, {*changed} - {file.path for file in touched} | {*filter(_may_lead, parts)})):
+    workspace = workspaces.path(orders.step.id)
+    others = {*changed} - {file.path for file in touched}
+    if any(map(_may_lead, others | {*filter(_may_lead, parts)})) or _are_mentioned(others, workspace, commands):
         sources = await _read_all(workspaces, base, name_sources(commands))
         executed = list_executed(commands, sources)
         scripts = await _read_all(workspaces, base, _list_scripts([*commands, *executed]))
         touched = find(
             executed=executed,
             standing_in=list_standing_in(changed, commands, sources),
-            sourced=list_sourced("\n".join(scripts.values()), changed),
+            sourced=list_sourced(
+                "\n".join([*scripts.values(), *(sources[name] for name in MAKEFILES if name in sources)]), changed
+            ),
         )
     work = orders.step.tests
-    reaching = _list_reaching(workspaces.path(orders.step.id), touched)
+    reaching = _list_reaching(workspace, touched)
     return tuple(
         replace(file, work=work and file.kind is JudgeKind.TEST, reaches=file.path in reaching) for file in touched
     )
@@ -240,8 +256,22 @@ async def look_for_judges(
 def _list_reaching(workspace: Path, touched: Sequence[Touched]) -> set[str]:
     """The new tests that may replace what others test."""
     new = [file.path for file in touched if file.kind is JudgeKind.TEST and file.change == CREATED]
-    places = {path: workspace / path for path in new if path.endswith(SCRIPTS)}
-    return {path for path, place in places.items() if may_reach(_read_start(place))}
+    shadowing = {path for path in new if _shadows(workspace / path)}
+    scripts = {path for path in new if path.endswith(SCRIPTS)}
+    return shadowing | {path for path in scripts if may_reach(path, _read_start(workspace / path))}
+
+
+def _shadows(place: Path) -> bool:
+    """Whether Python finds a new file in place of a module beside it: a package, or a compiled one."""
+    if place.name == "__init__.py":
+        return place.parent.with_suffix(".py").is_file()
+    return place.suffix in COMPILED and place.with_name(f"{place.name.partition('.')[0]}.py").is_file()
+
+
+def _are_mentioned(paths: Collection[str], workspace: Path, commands: Sequence[str]) -> bool:
+    """Whether one of the files is named by what the commands execute, as it is in the workspace."""
+    texts = [_read_start(workspace / name) for name in (*name_sources(commands), *_list_scripts(commands))]
+    return any(path.rpartition("/")[2] in text for path in paths for text in texts)
 
 
 def _read_start(place: Path) -> str:

@@ -6,22 +6,37 @@ run. It has to work with every Python from 3.8 on and without Drumline.
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
-_WATCHED: dict[str, tuple[str, ...]] = {
-    "unittest.case": ("TestCase", "_Outcome", "_AssertRaisesContext"),
-    "unittest.result": ("TestResult",),
-    "unittest.suite": ("TestSuite", "BaseTestSuite"),
-    "_pytest.unittest": ("TestCaseFunction",),
-    "_pytest.python": ("Function", "pytest_pyfunc_call"),
-    "_pytest.runner": ("CallInfo", "call_and_report", "pytest_runtest_call", "pytest_runtest_makereport"),
-    "_pytest.reports": ("TestReport",),
-    "_pytest.python_api": ("raises", "approx"),
-    "_pytest.raises": ("raises",),
-}
-MODULES = tuple(_WATCHED)
+MODULES = (
+    "unittest.case",
+    "unittest.result",
+    "unittest.suite",
+    "unittest.runner",
+    "unittest.loader",
+    "unittest.main",
+    "unittest.util",
+    "unittest.async_case",
+    "_pytest.unittest",
+    "_pytest.python",
+    "_pytest.runner",
+    "_pytest.reports",
+    "_pytest.python_api",
+    "_pytest.raises",
+    "_pytest.main",
+    "_pytest.nodes",
+    "_pytest.skipping",
+    "_pytest.outcomes",
+    "_pytest.terminal",
+    "_pytest.assertion.rewrite",
+    "_pytest.assertion.util",
+)
+_INSTALLED = ("site-packages", "dist-packages", os.path.dirname(os.__file__))
 _known: dict[tuple[str, str], Any] = {}
+_tests: list[tuple[str, Any, str, Any, Any]] = []
+_plugins: set[int] = set()
 
 
 def remember(module: Any) -> None:
@@ -37,22 +52,53 @@ def list_replaced() -> list[str]:
         module = sys.modules.get(name)
         if module is not None:
             present.update({(name, path): _identify(found) for path, found in _list_functions(name, module)})
-    return sorted(f"{name}.{path}" for (name, path), found in _known.items() if present.get((name, path)) != found)
+    others = [f"{name}.{path}" for (name, path), found in _known.items() if present.get((name, path)) != found]
+    return sorted([*others, *(name for name, *test in _tests if _find_code(*test[:2]) != tuple(test[2:]))])
+
+
+def watch_test(name: str, owner: Any, attribute: str) -> None:
+    """Keep the code of a test before any test is executed."""
+    _tests.append((name, owner, attribute, *_find_code(owner, attribute)))
+
+
+def _find_code(owner: Any, attribute: str) -> tuple[Any, Any]:
+    found = getattr(owner, attribute, None)
+    function = getattr(found, "__func__", found)
+    return function, getattr(function, "__code__", None)
+
+
+def watch_plugins(manager: Any) -> None:
+    """Keep the plugins that there are when a session begins."""
+    _plugins.update(map(id, manager.get_plugins()))
+
+
+def list_plugins(manager: Any) -> list[str]:
+    """The plugins of the project that the code under test has registered meanwhile."""
+    fresh = [plugin for plugin in manager.get_plugins() if id(plugin) not in _plugins]
+    modules = [sys.modules.get(_name_module(plugin)) for plugin in fresh]
+    files = [str(getattr(module, "__file__", None) or "") for module in modules]
+    own = {file for file in files if file and not any(place in file for place in _INSTALLED)}
+    return sorted(f"plugin {os.path.basename(file)}" for file in own if os.path.basename(file) != "conftest.py")
+
+
+def _name_module(plugin: Any) -> str:
+    return str(plugin.__name__ if isinstance(plugin, type(sys)) else type(plugin).__module__)
 
 
 def _list_functions(name: str, module: Any) -> list[tuple[str, Any]]:
+    """The functions of a module, and the functions and classes that its own classes have."""
     found: list[tuple[str, Any]] = []
-    for word in _WATCHED.get(name, ()):
-        thing = vars(module).get(word)
-        if isinstance(thing, type):
-            found += [(f"{word}.{key}", value) for key, value in vars(thing).items() if _identify(value)]
-        elif thing is not None:
-            found.append((word, thing))
-    return found
+    for word, thing in list(vars(module).items()):
+        if isinstance(thing, type) and thing.__module__ == name:
+            found += [(f"{word}.{key}", value) for key, value in list(vars(thing).items())]
+        found.append((word, thing))
+    return [(path, thing) for path, thing in found if _identify(thing)]
 
 
 def _identify(thing: Any) -> tuple[int, int] | None:
     """What tells a function from another, also from itself with other code; None for what cannot be called."""
-    function = getattr(thing, "__func__", thing)
+    if isinstance(thing, type):
+        return (id(thing), 0)
+    function = getattr(thing, "__func__", None) or getattr(thing, "fget", None) or thing
     code = getattr(function, "__code__", None)
     return (id(function), id(code)) if code is not None else None

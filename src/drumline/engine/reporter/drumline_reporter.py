@@ -34,9 +34,9 @@ class Report:
         if os.getpid() == self._pid:
             os.write(self._fd, (json.dumps(line) + "\n").encode("utf-8", "backslashreplace"))
 
-    def end(self) -> None:
+    def end(self, more: Sequence[str] = ()) -> None:
         """Add what became of the runner meanwhile, and the last line."""
-        for name in drumline_patches.list_replaced():
+        for name in (*drumline_patches.list_replaced(), *more):
             self.write("patched", name)
         self.write("end")
 
@@ -67,6 +67,12 @@ class PytestPlugin:
         """A session begins, before anything is collected."""
         if not hasattr(session.config, "workerinput"):
             self._report = begin("pytest")
+            _try(lambda: drumline_patches.watch_plugins(session.config.pluginmanager))
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        """All tests are known, and none was executed."""
+        if self._report is not None:
+            _try(lambda: _watch_items(session.items))
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         """A phase of a test is over."""
@@ -74,11 +80,26 @@ class PytestPlugin:
             outcome = report.outcome if report.outcome in (PASSED, SKIPPED) else FAILED
             self._report.write("test", report.nodeid, outcome)
 
-    def pytest_sessionfinish(self) -> None:
+    def pytest_sessionfinish(self, session: Any) -> None:
         """The session is over."""
         _tell_outside()
         if self._report is not None:
-            self._report.end()
+            self._report.end(_try(lambda: drumline_patches.list_plugins(session.config.pluginmanager)) or ())
+
+
+def _watch_items(items: Sequence[Any]) -> None:
+    """Keep the code of tests of pytest."""
+    for item in items:
+        name = getattr(item, "originalname", None) or item.name
+        drumline_patches.watch_test(item.nodeid, getattr(item, "cls", None) or getattr(item.parent, "obj", None), name)
+
+
+def _try(act: Callable[[], Any]) -> Any:
+    """Do what the run must not notice; nothing if that goes wrong."""
+    try:
+        return act()
+    except Exception:
+        return None
 
 
 def _tell_outside() -> None:
@@ -123,15 +144,27 @@ def _hook_main(module: Any) -> None:
 
     program.__init__ = __init__
     module.main = program
+    drumline_patches.remember(module)
 
 
 def _hook_runner(module: Any) -> None:
     original = module.TextTestRunner.run
 
     def run(self: Any, test: Any) -> Any:
+        _try(lambda: _watch_tests(test, sys.modules["unittest.suite"].BaseTestSuite))
         return _enclose(lambda: original(self, test))
 
     module.TextTestRunner.run = run
+    drumline_patches.remember(module)
+
+
+def _watch_tests(test: Any, suites: Any) -> None:
+    """Keep the code of all tests of a suite."""
+    if isinstance(test, suites):
+        for inner in test:
+            _watch_tests(inner, suites)
+    else:
+        drumline_patches.watch_test(test.id(), type(test), test._testMethodName)
 
 
 def _enclose(run: Callable[[], Any]) -> Any:
