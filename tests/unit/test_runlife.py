@@ -70,6 +70,7 @@ EVENTS: list[ev.Event] = [
     ev.CorrectionRefused(step=StepId("ah"), reason="no"),
     ev.DocumentWritten(step=A, kind=DocumentKind.HANDOFF, text="t", digest="d"),
     ev.FileWritten(step=A, path="p", digest="d"),
+    ev.LessonsChanged(promoted=("a",)),
     ev.BranchSettled(how=Resettled.KEPT, new=COMMIT),
     ev.ModeChanged(mode=Mode.PARALLEL),
     ev.CancelRequested(),

@@ -13,6 +13,7 @@ from drumline.app.pins import Present, pin_timeouts
 from drumline.core.events import Doubt, Event, GateAnswered, PlanPinned, RunStarted
 from drumline.core.gates import YES, accept
 from drumline.core.ids import Commit, RunId, StepId, Stream
+from drumline.core.learned import Lesson
 from drumline.core.nearest import did_you_mean
 from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
 from drumline.core.proof import Require
@@ -169,7 +170,8 @@ class Accepted(Record):
 class Scope(Record):
     """What a run starts from and is about, and where its result goes.
 
-    `flaky` are the checks that changed their verdict on one tree in earlier runs, by their digests.
+    `flaky` are the checks that changed their verdict on one tree in earlier runs, by their digests,
+    `lessons` what was learned in them.
     """
 
     run: RunId
@@ -180,6 +182,7 @@ class Scope(Record):
     issue: int = 0
     accepted: Accepted | None = None
     flaky: tuple[str, ...] = ()
+    lessons: tuple[Lesson, ...] = ()
 
 
 async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope) -> RunStarted:
@@ -197,6 +200,7 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         merge_asks=scope.merge is not None and scope.merge.asks,
         issue=scope.issue,
         flaky=scope.flaky,
+        lessons=scope.lessons,
         **{name: getattr(terms, name) for name in terms.__struct_fields__},
     )
     pinned = PlanPinned(

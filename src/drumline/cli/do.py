@@ -272,6 +272,7 @@ def _begin(job: Job, store: SqliteStore) -> RunId:
         merge=job.merge,
         issue=job.issue,
         flaky=list_flaky(store),
+        lessons=job.site.lessons.load(time.time()),
         accepted=ask_acceptance(reading, None, job.settings, asks=asks, hint=retype("--check CMD")),
     )
     anyio.run(begin_run, store, reading, terms, scope)

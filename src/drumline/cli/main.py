@@ -47,6 +47,7 @@ COMMANDS = {
     "wait": "Wait until a run ends or needs a person.",
     "flow": "Run, check or draw a flow.",
     "agents": "List agents, or test one.",
+    "lessons": "Show what was learned from fixes, and change it.",
     "trust": "Show and accept the commands that the repository brings.",
     "doctor": "Check git, Python, agents, the sandbox and the store.",
     "gc": "Remove what dead runs left behind.",

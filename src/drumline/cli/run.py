@@ -289,6 +289,7 @@ def _begin(
         selection=selection,
         inherited=find_inherited(store, site.roster, reading, earlier),
         flaky=list_flaky(store),
+        lessons=site.lessons.load(time.time()),
         accepted=ask_acceptance(reading, selection, site.settings, asks=asks, hint=f"drumline checks {request.named}"),
     )
     anyio.run(begin_run, store, reading, terms, scope)

@@ -6,6 +6,8 @@ A checkpoint is never the truth: one that cannot be read, or was written by anot
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from drumline.core import events as ev
@@ -18,11 +20,21 @@ from drumline.core.words import CheckKind, Mode
 from drumline.errors import StoreError
 from drumline.record import replace, to_plain
 
-FORMAT = 9
+FORMAT = 10
 DONE = Marks(status=Status.DONE)
 _PACKED = ("id", "title", "path", "line", "text_digest", "needs", "checks")
 _PLAN_WORDS = ("name", "path", "format", "title", "autonomy", "ticket", "complexity", "express", "preamble")
 
+_SINGLE: Mapping[str, type[ev.Event]] = MappingProxyType(
+    {
+        "flow": ev.FlowPinned,
+        "cancel": ev.CancelRequested,
+        "pause": ev.PauseRequested,
+        "ended": ev.RunEnded,
+        "lessons": ev.LessonsChanged,
+    }
+)
+"""Events of which the fold keeps the last one, by its name for it."""
 _AROUND = ("preflight", "final")
 """Commands of the plan itself."""
 
@@ -61,12 +73,9 @@ def dump(state: RunState) -> str:
         "usage": state.usage,
         "resettled": [to_plain(settled) for settled in state.resettled],
         "mode": state.mode,
-        "flow": to_plain(state.flow) if state.flow else None,
-        "cancel": to_plain(state.cancel) if state.cancel else None,
-        "pause": to_plain(state.pause) if state.pause else None,
         "parked": [state.parked, state.parked_until, state.parked_for],
         "quiet": state.quiet,
-        "ended": to_plain(state.ended) if state.ended else None,
+        **{name: to_plain(event) if (event := getattr(state, name)) else None for name in _SINGLE},
     }
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
 
@@ -119,10 +128,8 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.digests = {event.path: event.digest for event in mirrored} | raw["digests"]
     state.marks = {StepId(step): from_plain(Marks, marks) for step, marks in raw["marks"].items()}
     state.marks.update({step: event.marks for step, event in state.mirrored.items() if step not in state.marks})
-    state.flow = from_plain(ev.FlowPinned, raw["flow"]) if raw["flow"] is not None else None
-    state.cancel = from_plain(ev.CancelRequested, raw["cancel"]) if raw["cancel"] is not None else None
-    state.pause = from_plain(ev.PauseRequested, raw["pause"]) if raw["pause"] is not None else None
-    state.ended = from_plain(ev.RunEnded, raw["ended"]) if raw["ended"] is not None else None
+    for name, kind in _SINGLE.items():
+        setattr(state, name, from_plain(kind, raw[name]) if raw[name] is not None else None)
     _add_gates(state, raw)
     depth = {step.id: level for step, level in zip(steps, raw["depth"], strict=True) if level is not None}
     survey(state, depth)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from drumline.core.blocked import Reply
 from drumline.core.events import GateOpened
 from drumline.core.ids import NO_STEP, Commit, GateId, StepId, Tree
 from drumline.core.plan import Check
 from drumline.core.proof import Against
 from drumline.core.words import Resettled, RunEnd, StepEnd
-from drumline.record import Record
+from drumline.record import Record, field
 
 
 class Command(Record):
@@ -45,6 +47,7 @@ class Attempt(Command):
     questions asked so far, `complaint` what is wrong with the work where no check says so; `revises` says that
     a person asks for a change of work that passes;
     with `doubts` only the agent itself says that something is wrong, with `oversteps` the work changes files of others.
+    `lessons` are the names of those that may help, by the signatures of failures.
     """
 
     node: str
@@ -62,6 +65,7 @@ class Attempt(Command):
     revises: bool = False
     doubts: bool = False
     oversteps: bool = False
+    lessons: Mapping[str, str] = field(default_factory=dict)
 
 
 class RunCheck(Command):

@@ -10,6 +10,9 @@ from drumline.core.claims import ASKED
 from drumline.core.events import CheckEnded
 from drumline.core.handoffs import Handoff, tell_handoffs
 from drumline.core.heldout import is_named, list_seen
+from drumline.core.learned import Lesson
+from drumline.core.lessons import ASK as ASK_FIX
+from drumline.core.lessons import tell_lessons
 from drumline.core.namings import OUTSIDE
 from drumline.core.plan import Check, Step
 from drumline.core.proselines import read_lines
@@ -73,6 +76,7 @@ class Brief(Record):
     handoffs: Sequence[Handoff] = ()
     others: Sequence[str] = ()
     failed: str = ""
+    lessons: Sequence[Lesson] = ()
 
 
 def write_prompt(brief: Brief) -> str:
@@ -195,7 +199,18 @@ def write_history(brief: Brief) -> str:
     if brief.since or brief.conflicts:
         parts.append(_section("Other steps landed while you worked", _tell_landed(brief)))
     rest = "You begin again in a fresh work tree." if brief.fresh else "Your changes are still in the work tree."
-    return "\n\n".join([*parts, *([write_feedback(brief.feedback, rest)] if brief.feedback else [])])
+    if brief.feedback:
+        parts += [write_feedback(brief.feedback, rest), _tell_fixing(brief)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _tell_fixing(brief: Brief) -> str:
+    """What helped against the same failures before, and that the agent is to say what it changes."""
+    told = [tell_lessons(brief.lessons)] if brief.lessons else []
+    shown = any(not is_named(failed.command) for failed in brief.feedback)
+    return "\n\n".join(
+        [*(_section("What helped before", lesson) for lesson in told), *([f"{ASK_FIX}"] if shown else [])]
+    )
 
 
 def _tell_landed(brief: Brief) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from drumline.core.event import PROTOCOL, Event
 from drumline.core.ids import NO_STEP, Commit, DriverId, GateId, StepId, Tree
+from drumline.core.learned import Fix, Lesson
 from drumline.core.mutants import Mutation
 from drumline.core.plan import RUN_WALKS, Check
 from drumline.core.proof import Facts, Level, Proof, Reason, Require, settle
@@ -28,6 +29,7 @@ class RunStarted(Event):
     `held_out` are files outside of the repository that judge every step and that agents do not see, as far as they are
     of the kinds in `jailed`. `kinds` are commands for kinds of checks, named for all steps.
     `flaky` are digests of commands of checks that have changed their verdict on one tree in earlier runs.
+    `lessons` are those that were known when it began.
     """
 
     plan: str
@@ -68,6 +70,7 @@ class RunStarted(Event):
     typed: tuple[str, ...] = ()
     kinds: tuple[Check, ...] = ()
     flaky: tuple[str, ...] = ()
+    lessons: tuple[Lesson, ...] = ()
 
 
 class ConfigRepinned(Event):
@@ -127,6 +130,7 @@ class StepFinished(Event):
     commit that its own stands on. `superseded` are checks of steps that fail on the head of the run branch, if it is
     the last walk of the run itself. `landed_by` is the corrective step whose commit does what this one was to do.
     `failing` are the checks that its last work fails, `tried` its corrective steps that did not get through.
+    `learned` is what came of its fixes.
     `tallies` are the figures of its checks. Of its scenarios, `claims`, its agent says that `claimed` passed.
     """
 
@@ -168,6 +172,7 @@ class StepFinished(Event):
     tallies: tuple[Tally, ...] = ()
     claimed: int = 0
     claims: int = 0
+    learned: tuple[Fix, ...] = ()
 
     @property
     def proof(self) -> Proof | None:
@@ -193,6 +198,13 @@ class MutantsTried(Event):
     step: StepId
     commit: Commit
     found: Mutation
+
+
+class LessonsChanged(Event):
+    """What this run's fixes made of the repository's lessons, all of it: names of those promoted and demoted."""
+
+    promoted: tuple[str, ...] = ()
+    demoted: tuple[str, ...] = ()
 
 
 class StepDeferred(Event):

@@ -198,6 +198,10 @@ def _step_finished(state: RunState, event: ev.StepFinished) -> None:
     _withdraw_gates(state, (event.step,))
 
 
+def _lessons_changed(state: RunState, event: ev.LessonsChanged) -> None:
+    state.lessons = event
+
+
 def _step_deferred(state: RunState, event: ev.StepDeferred) -> None:
     state.deferred[event.step] = event
 
@@ -320,6 +324,7 @@ _APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {
     ev.UsageCounted: _usage_counted,
     ev.MutantsTried: _mutants_tried,
     ev.StepReopened: _step_reopened,
+    ev.LessonsChanged: _lessons_changed,
     ev.PlanMirrored: _mirrored,
     ev.BranchSettled: _branch_settled,
     ev.ModeChanged: _mode,

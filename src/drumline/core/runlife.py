@@ -65,7 +65,7 @@ OF_STEPS: tuple[type[ev.Event], ...] = (
 )
 """What who holds a claim records, and what is written into files: another driver may have parked or ended the run."""
 
-_STAYING: tuple[type[ev.Event], ...] = (*OF_STEPS, ev.ConfigRepinned, ev.ModeChanged, ev.PlanChanged)
+_STAYING: tuple[type[ev.Event], ...] = (*OF_STEPS, ev.LessonsChanged, ev.ConfigRepinned, ev.ModeChanged, ev.PlanChanged)
 
 TRANSITIONS: Mapping[RunPhase, Mapping[type[ev.Event], RunPhase]] = MappingProxyType(
     {

@@ -85,6 +85,7 @@ class RunState:
     parked_for: str = ""
     quiet: bool = True
     ended: ev.RunEnded | None = None
+    lessons: ev.LessonsChanged | None = None
 
     @property
     def begun(self) -> ev.RunStarted:

@@ -79,6 +79,7 @@ class AttemptStarted(Event):
     One that `revises` work as a person asks has fresh budgets.
     With `doubts` the complaint is that the agent's word and the checks disagree, with `oversteps` that the work changes
     files of others: neither uses up a fix.
+    `lessons` are the names of those that its prompt has, by the signatures of failures.
     """
 
     node: str
@@ -98,6 +99,7 @@ class AttemptStarted(Event):
     revises: bool = False
     doubts: bool = False
     oversteps: bool = False
+    lessons: Mapping[str, str] = field(default_factory=dict)
 
 
 class SessionOpened(Event):

@@ -55,6 +55,7 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     if before is Phase.LANDED:  # done once more: its earlier landing is not to be found again
         state.landed = state.landing_head = state.candidate = None
     state.feedback = state.faults() or state.feedback
+    state.learned, state.mending = (*state.learned, *state.settle_fix()), ()
     _begin_round(state, event.round)
     state.moved, state.joined, state.shown, state.clash = None, False, {}, None
     state.strayed = NOTHING
@@ -110,6 +111,7 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
         state.reached = max(state.reached, event.attempt)
         state.readings[event.attempt] = event.node
         return
+    state.learned, state.mending, state.given = (*state.learned, *state.settle_fix()), (), event.lessons
     if before is Phase.WORKED and (event.doubts or event.oversteps):
         state.complaint, state.feedback = event.complaint, ()
         state.doubted, state.overstepped = state.doubted or event.doubts, state.overstepped or event.oversteps
@@ -149,6 +151,7 @@ def _spend(state: StepState, told: str) -> None:
         state.integrations += 1
     elif failure or state.feedback or foul or told:
         state.fixes += 1
+        state.mending = state.feedback
 
 
 def _complain(last: ev.AttemptEnded | None, *, nothing: bool) -> str:
@@ -216,6 +219,7 @@ def _work_changed(state: StepState, event: ev.WorkChanged, _: Phase) -> None:
 def _work_rebased(state: StepState, event: ev.WorkRebased, _: Phase) -> None:
     state.base, state.ready, state.tree = event.base, event.ready, event.tree
     state.moved, state.joined = event, True
+    state.learned, state.mending = (*state.learned, *state.settle_fix()), ()
     state.fresh = False
     state.verdicts = {}
     state.refused = None

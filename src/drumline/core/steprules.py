@@ -27,6 +27,7 @@ from drumline.core.events import AttemptEnded, Event, GateAnswered, WorkLost
 from drumline.core.examination import find_untried, is_untested
 from drumline.core.foul import tell_foul
 from drumline.core.ids import DriverId
+from drumline.core.lessons import match
 from drumline.core.life import OPEN, Phase
 from drumline.core.orders import Orders
 from drumline.core.overstep import complain
@@ -131,6 +132,7 @@ def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 
         comment=_wish(run, orders.step),
         session=state.session if chosen.name == state.agent else "",
         answers=_answers(run, orders.step),
+        lessons=_recall(run, state) if fixing else {},
         complaint=UNTESTED if fixing and not state.faults() and is_untested(orders, state) else "",
         revises=revises,
     )
@@ -139,6 +141,12 @@ def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 
     if last is None or not last.denial or fixing or state.phase is not Phase.WORKED or state.find_clash() is not None:
         return attempt
     return replace(attempt, complaint=tell_denial(last.denial), doubts=True)
+
+
+def _recall(run: RunState, state: StepState) -> dict[str, str]:
+    """The lessons about what fails now."""
+    found = match(run.begun.lessons, state.faults()) if state.find_clash() is None else {}
+    return {signature: lesson.name for signature, lesson in found.items()}
 
 
 def _afford(attempt: Attempt, orders: Orders, state: StepState, run: RunState) -> Command:

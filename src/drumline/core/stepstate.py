@@ -11,6 +11,8 @@ from drumline.core.checkfailure import is_work
 from drumline.core.foul import Judged
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, StepId, Tree
 from drumline.core.judge import Touched
+from drumline.core.learned import Fix
+from drumline.core.lessons import read_remedy, settle
 from drumline.core.life import Phase
 from drumline.core.mutants import Mutation
 from drumline.core.proof import Against, Compared
@@ -61,6 +63,8 @@ class StepState(Attempts):
     landed meanwhile; they use up no fix. `clash` is what the latest attempt was told of that. `timeouts` counts
     attempts whose time was up, `passing` are the checks that pass since the last of them.
 
+    `mending` are the failing checks that the latest attempt was told of, `learned` what came of such attempts,
+    `given` the lessons that it has.
     `seen` is, by command, the tree that each check judged last and whether it passed there; `tallies` are its figures.
     """
 
@@ -104,6 +108,9 @@ class StepState(Attempts):
     passing: tuple[str, ...] = ()
     clash: Clash | None = None
     feedback: tuple[ev.CheckEnded, ...] = ()
+    mending: tuple[ev.CheckEnded, ...] = ()
+    learned: tuple[Fix, ...] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
     complaint: str = ""
     trouble: str = ""
     landing_head: Commit | None = None
@@ -171,6 +178,15 @@ class StepState(Attempts):
         """The first check that could not be run for a reason that is not the work's, where no other one fails."""
         failing = self.failing()
         return failing[0] if failing and not self.faults() else None
+
+    def settle_fix(self) -> tuple[Fix, ...]:
+        """What came of the latest attempt, if it was to put failing checks right and they have judged it since."""
+        if not self.mending or self.last is None or self.last.failure:
+            return ()
+        judged = (verdict.ended for _, verdict in sorted(self.verdicts.items()))
+        passed = {ended.command: not ended.failed for ended in judged if not ended.failed or is_work(ended.failure)}
+        remedy = read_remedy(self.last.message, self.last.report)
+        return tuple(settle(self.mending, passed, remedy, self.given))
 
     def void(self) -> tuple[ev.CheckEnded, ...]:
         """Checks that count as tried and prove nothing: they changed the tree, or judged another one."""

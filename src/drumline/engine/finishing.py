@@ -70,6 +70,7 @@ async def write_end(
         ignored=ignored,
         tests=tuple(spell_path(path) for path in list_edited(state.touched)) if landed else (),
         mutants=state.mutants or Mutation(),
+        learned=(*state.learned, *state.settle_fix()),
         failing=() if landed else tuple(ended.command for ended in state.faults()),
     )
 

@@ -20,6 +20,7 @@ from drumline.ports.clock import Clock
 from drumline.ports.expressions import Expressions
 from drumline.ports.jail import NO_HOLD, Hold
 from drumline.ports.journal import Recorded, Store
+from drumline.ports.lessons import Lessons, NoLessons
 from drumline.ports.library import Callee, Library
 from drumline.ports.models import Models
 from drumline.ports.planfiles import PlanFiles
@@ -113,6 +114,7 @@ class Kit(Record):
     kind_timeouts: Mapping[CheckKind, float] = field(default_factory=dict)
     redaction: Redaction = field(default_factory=Redaction)
     trust: Trust = TRUSTING
+    lessons: Lessons = field(default_factory=NoLessons)
     base: Path = Path()
 
     def limit(self, check: Check) -> float | None:

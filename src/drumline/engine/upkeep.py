@@ -32,6 +32,7 @@ from drumline.engine.flow.stepflow import USUAL_FLOW, open_step_walk
 from drumline.engine.flow.walk import FlowWalk, Perform
 from drumline.engine.kills import repeat_killed
 from drumline.engine.kit import FlowServices, Kit, Tools
+from drumline.engine.learning import Learning
 from drumline.engine.nodes.plan import file_correction
 from drumline.engine.nodes.stepwork import StepWork
 from drumline.engine.outbox import Outbox, block_unmarked
@@ -67,6 +68,7 @@ class Upkeep:
         self._outbox = Outbox(kit=kit, tell=self.complain)
         self._books, self._vetting = Books(), Vetting(trust=kit.trust, base=kit.base)
         self._branch = BranchWatch(workspaces=kit.workspaces)
+        self._learning = Learning(lessons=kit.lessons, clock=kit.clock)
         self._booked = 0
         self._flows: FlowServices | None = None
         self._run_walks = RunWalks(open_flows=self._open_flows)
@@ -128,6 +130,8 @@ class Upkeep:
             written = await self._outbox.mirror(run, step, claimed=step.id in held)
             if written is not None:
                 yield written
+        if (learned := await self._learning.note(run)) is not None:
+            yield learned
         if self.keeps_books and self._booked != run.version:
             self._booked = run.version
             await self._outbox.account(self._books.account(run, self.clock.now()))

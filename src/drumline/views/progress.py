@@ -143,8 +143,10 @@ def _pinned(scene: _Scene, event: ev.PlanPinned) -> Told:
     chosen = here if begun.selection is None else [s for s in here if s.id in set(begun.selection)]
     pending = sum(1 for step in chosen if event.marks.get(step.id, Marks()).status is not Status.DONE)
     data = {"steps": len(chosen), "pending": pending, "branch": begun.branch, "mode": begun.mode, "agent": begun.agent}
+    data |= {"lessons": len(begun.lessons)}
     steps = count(len(chosen), "step")
     text = f"run {scene.run.id}: {steps}, {pending:,} pending, branch {begun.branch}, {begun.mode}, agent {begun.agent}"
+    text += f", {count(len(begun.lessons), 'lesson')} loaded" if begun.lessons else ""
     return Told(event="start", text=text, data={**data, "plan": begun.plan, "title": event.title})
 
 

@@ -29,13 +29,15 @@ from drumline.views.cost import describe_usage, usage_json
 from drumline.views.duration import duration
 from drumline.views.flakes import checks_json, list_flaky_checks, list_not_run
 from drumline.views.gates import answer_command, retry_command
+from drumline.views.learned import Learned, describe_learned, learned_json, learned_lines
 from drumline.views.mutants import tell_survivors
 from drumline.views.proofs import proof_json
 from drumline.views.snapshot import Snapshot, Walk
 from drumline.views.standing import begin_after_login, resume_after_login
 from drumline.views.states import elapsed, run_state, step_state
-from drumline.views.status import list_unchanged, run_reason, step_reason
+from drumline.views.status import run_reason, step_reason
 from drumline.views.usage import sum_agents, sum_run
+from drumline.views.walked import Walked, measure, walk_json
 
 _ALSO_TOLD = (Level.KEPT.value, Level.UNPROVED.value, Level.DECLARED.value)
 """Levels that are counted for people beside what is proved."""
@@ -62,15 +64,6 @@ class Unfinished(Record):
     step: StepId
     state: str
     reason: str
-
-
-class Walked(Record):
-    """How far a run of a flow came: its visits, and the end that it reached, if it did."""
-
-    visits: int
-    end: str
-    status: str
-    unchanged: tuple[str, ...]
 
 
 class Summary(Record):
@@ -103,6 +96,7 @@ class Summary(Record):
     walked: Walked | None = None
     run_walks: tuple[Unfinished, ...] = ()
     cause: StepId = NO_STEP
+    learned: Learned
     flaky: tuple[tuple[str, Tally], ...] = ()
     not_run: tuple[tuple[StepId, str], ...] = ()
 
@@ -135,7 +129,7 @@ def summary(snapshot: Snapshot) -> Summary:
         landed=landed,
         declared=sum(1 for step in steps if step.id in run.declared),
         skipped=sum(1 for state in states.values() if state is StepStanding.SKIPPED),
-        unfinished=tuple(_unfinished(snapshot, s, state) for s, state in states.items() if state not in _SETTLED),
+        unfinished=tuple(_unfinished(snapshot, s) for s, state in states.items() if state not in _SETTLED),
         manual=_to_verify(run),
         remarks=tuple(g.answer for g in run.gates.values() if g.answer is not None and _is_told(g.opened, g.answer)),
         elsewhere=tuple((step.id, step.elsewhere) for step in run.plan.steps if step.elsewhere),
@@ -149,9 +143,10 @@ def summary(snapshot: Snapshot) -> Summary:
         agents=sum_agents(snapshot),
         branch=run.begun.branch,
         next=_next(snapshot, anything_landed=bool(landed)),
-        walked=_measure(snapshot.sole) if snapshot.sole is not None else None,
+        walked=measure(snapshot.sole) if snapshot.sole is not None else None,
         cause=run.ended.step if run.ended is not None else NO_STEP,
-        run_walks=tuple(_describe_walk(snapshot, step.id) for step in list_begun(run)),
+        run_walks=tuple(_unfinished(snapshot, step.id, idle="") for step in list_begun(run)),
+        learned=describe_learned(run),
         flaky=list_flaky_checks(run),
         not_run=list_not_run(run),
     )
@@ -175,6 +170,7 @@ def summary_lines(found: Summary) -> list[str]:
     lines += list_under("verify by hand", [f"{step}: {flatten(item)}" for step, item in found.manual])
     lines += list_under("flaky checks", [f"{flatten(command)} ({tally.in_words()})" for command, tally in found.flaky])
     lines += list_under("not run", [f"{step}: {flatten(item)}" for step, item in found.not_run])
+    lines += list_under("lessons", learned_lines(found.learned))
     lines += list_under("said at gates", [_remark_line(answer) for answer in found.remarks])
     lines += list_under("next", found.next)
     return lines
@@ -189,16 +185,6 @@ def _walk_lines(found: Summary, walked: Walked) -> list[str]:
     lines = [f"run {found.run} {found.state}{status}{where}{why}", f"  {took}"]
     lines += [f"  changed no file: {name_some(walked.unchanged)}"] if walked.unchanged else []
     return lines + ([f"  branch {found.branch}"] if found.branch and found.state == "done" else [])
-
-
-def _measure(walk: Walk) -> Walked:
-    end = walk.end
-    return Walked(
-        visits=walk.visits,
-        end=end.node if end else "",
-        status=end.status if end else "",
-        unchanged=tuple(list_unchanged(walk)),
-    )
 
 
 def output_lines(snapshot: Snapshot) -> list[str]:
@@ -247,14 +233,13 @@ def summary_json(found: Summary) -> dict[str, object]:
         "lost": found.lost,
         "commits": sum(1 for s in found.landed if s.commit),
         "checks": checks_json(found.checks_passed, found.checks_total, found.flaky, found.not_run),
+        "lessons": learned_json(found.learned),
         "seconds": round(found.seconds, 3),
         "usage": usage_json(found.usage),
         "agents": {name: usage_json(usage) for name, usage in found.agents.items()},
         "branch": found.branch,
         "next": list(found.next),
-        "visits": found.walked.visits if found.walked else None,
-        "end": found.walked.end or None if found.walked else None,
-        "status": found.walked.status or None if found.walked else None,
+        **walk_json(found.walked),
     }
 
 
@@ -274,12 +259,8 @@ def _tell_more(finished: StepFinished) -> tuple[str, str]:
     return tell_survivors(finished.mutants), tell_claims(finished.claimed, finished.claims)
 
 
-def _unfinished(snapshot: Snapshot, step: StepId, state: str) -> Unfinished:
-    return Unfinished(step=step, state=state, reason=step_reason(snapshot, step) or "in work")
-
-
-def _describe_walk(snapshot: Snapshot, step: StepId) -> Unfinished:
-    return Unfinished(step=step, state=step_state(snapshot, step), reason=step_reason(snapshot, step))
+def _unfinished(snapshot: Snapshot, step: StepId, *, idle: str = "in work") -> Unfinished:
+    return Unfinished(step=step, state=step_state(snapshot, step), reason=step_reason(snapshot, step) or idle)
 
 
 def _is_judged(snapshot: Snapshot, step: StepId) -> bool:

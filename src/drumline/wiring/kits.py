@@ -90,6 +90,7 @@ def open_kit(site: Site, store: SqliteStore, run: RunState, *, started_at: float
         },
         redaction=site.redaction,
         trust=trust,
+        lessons=site.lessons,
         base=site.repository.top,
     )
 

@@ -32,6 +32,7 @@ from drumline.processes.roster import FileRoster
 from drumline.profiles import PLACE, read_profiles
 from drumline.record import asdict, replace
 from drumline.settings import Settings, list_given, resolve
+from drumline.store.lessonfiles import FileLessons
 from drumline.store.sqlite import SqliteStore
 from drumline.store.trustfile import FileTrust
 from drumline.views.transcript import Happened
@@ -70,6 +71,11 @@ class Site:
     def roster(self) -> FileRoster:
         """The drivers of this repository."""
         return FileRoster(self.state_dir / "drivers", lease=self.settings.lease)
+
+    @property
+    def lessons(self) -> FileLessons:
+        """What was learned in this repository."""
+        return FileLessons(folder=self.state_dir / "learning", top=self.repository.top)
 
     def open_trust(
         self, *, asks: bool = False, list_new: Callable[[Sequence[Brought]], None] = lambda found: None

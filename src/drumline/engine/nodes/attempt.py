@@ -10,6 +10,7 @@ from drumline.core import events as ev
 from drumline.core.attempts import count_for_agent
 from drumline.core.ids import Tree
 from drumline.core.judge import Touched
+from drumline.core.learned import Lesson
 from drumline.core.plan import Step
 from drumline.core.prompt import Brief, write_prompt
 from drumline.core.roles import Capability, find_role
@@ -54,6 +55,7 @@ def intend(command: cmd.Attempt, state: StepState) -> Note:
         revises=command.revises,
         doubts=command.doubts,
         oversteps=command.oversteps,
+        lessons=command.lessons,
         scope=command.scope,
         visit=command.visit,
     )
@@ -231,6 +233,7 @@ class _Attempt(Record):
             passing=state.passing,
             fix=f"{state.fixes} of {self.work.orders.retries}" if state.fixes else "",
             doubts=known(state.asked).doubts,
+            lessons=_list_lessons(run, known(state.asked).lessons),
         )
         return self.terms.write(_add_clash(brief, state, run))
 
@@ -241,6 +244,12 @@ def _add_clash(brief: Brief, state: StepState, run: RunState) -> Brief:
         return brief
     titles = [f"{step}: {run.plan.by_id[step].title}" for step in state.clash.since if step in run.plan.by_id]
     return replace(brief, since=tuple(titles), conflicts=state.clash.conflicts)
+
+
+def _list_lessons(run: RunState, names: Mapping[str, str]) -> tuple[Lesson, ...]:
+    """The lessons of these names, as they were when the run began."""
+    chosen = set(names.values())
+    return tuple(lesson for lesson in run.begun.lessons if lesson.name in chosen)
 
 
 def open_brief(work: StepWork) -> Brief:
