@@ -7,6 +7,7 @@ each process, as pytest-xdist does, costs seconds of every one of them.
 from __future__ import annotations
 
 import atexit
+import gc
 import marshal
 import os
 import selectors
@@ -16,6 +17,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from itertools import chain, groupby, pairwise
 from pathlib import Path
 from traceback import format_exc
@@ -25,6 +27,10 @@ import pytest
 
 PIECE = 16
 """How many tests of one file a process takes at a time."""
+HEAVY = ("anthropic", "openai", "google", "mcp")
+"""The extras whose libraries take seconds to import."""
+HEAVY_USERS = ("test_builtin_agent", "test_models")
+"""The files, by how they begin, that ask providers for models."""
 SPAN = struct.Struct("<II")
 SIZE = struct.Struct("<I")
 
@@ -152,8 +158,19 @@ def run_forked(session: pytest.Session, count: int) -> bool:
     if session.testsfailed and not session.config.option.continue_on_collection_errors:
         raise session.Interrupted(f"{session.testsfailed} errors during collection")
     if not session.config.option.collectonly:
+        load_heavy(session.items)
         Forks(session=session, count=count).run()
     return True
+
+
+def load_heavy(items: Iterable[pytest.Item]) -> None:
+    """Import what takes seconds once for all processes, if a test needs it."""
+    if any(item.path.name.startswith(HEAVY_USERS) for item in items):
+        for extra in HEAVY:
+            with suppress(ImportError):  # the test that needs it says what is missing
+                import_module("pydantic_ai.mcp" if extra == "mcp" else f"pydantic_ai.models.{extra}")
+        gc.collect()
+        gc.freeze()
 
 
 def stop_if_wanted(session: pytest.Session) -> None:

@@ -34,6 +34,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 CLI = "drumline.cli.main"
 RIGGED = "tests.acceptance.rigged"
+REHEARSAL = "tests.acceptance.rehearsal"
 FORK = b"fork"
 LOADED = ("cli", "app", "agents", "planfiles", "flowfiles", "expressions", "schemas", "skills")
 """Packages of ours that commands import sooner or later; what loads an SDK is left to the command that needs it."""
@@ -194,6 +195,17 @@ class Started:
         return True
 
 
+def keep_environment() -> dict[str, str]:
+    """What commands under test know of this machine: its programs and its language.
+
+    The warm interpreter has the same: what it has tried of the programs holds for the commands.
+    """
+    found = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LANG", "LC_ALL") if key in os.environ}
+    # Our own Python first: a version manager's stand-in for `python3` is a dozen processes.
+    found["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), found.get("PATH", os.defpath)))
+    return found
+
+
 @cache
 def _find_server(owner: int) -> Server:
     """The server of this process."""
@@ -205,12 +217,11 @@ class Server:
 
     def __init__(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        kept = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LANG", "LC_ALL") if key in os.environ}
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, str(Path(__file__)), str(theirs.fileno())],
                 cwd="/",
-                env=kept | {"ROOM": "." * ROOM},
+                env=keep_environment() | {"ROOM": "." * ROOM},
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
@@ -302,7 +313,7 @@ def settle_in(command: Command) -> None:
         os.setsid()
     os.chdir(command.cwd)
     if command.env.get("PATH") != os.environ.get("PATH"):
-        forget_jail()
+        forget_programs()
     os.environ.clear()
     os.environ.update(command.env)
     show_environment(command.env)
@@ -315,8 +326,9 @@ def try_jail() -> None:
         import_module("drumline.agents.layers").find_way(jail.list_words())
 
 
-def forget_jail() -> None:
+def forget_programs() -> None:
     """Let a command that finds other programs try for itself."""
+    import_module("drumline.planfiles.criterion").find_program.cache_clear()
     import_module("drumline.agents.jail").find_jail.cache_clear()
     import_module("drumline.agents.layers").find_way.cache_clear()
 
@@ -365,6 +377,7 @@ def main() -> int:
     sys.path[0] = str(ROOT)
     load_program()
     try_jail()
+    import_module(REHEARSAL).rehearse()
     gc.collect()
     gc.freeze()
     ended = os.pipe()

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from tests.warm import RIGGED, Command, Started, run_warm, start_warm
+from tests.warm import RIGGED, Command, Started, keep_environment, run_warm, start_warm
 
 from drumline.app.catalog import find_run, read_run
 from drumline.cli.main import main
@@ -77,9 +77,6 @@ class User:
     @property
     def env(self) -> dict[str, str]:
         """An environment that knows nothing of the machine but its programs."""
-        found = {key: os.environ[key] for key in ("PATH", "PYTHONPATH", "LANG", "LC_ALL") if key in os.environ}
-        # Our own Python first: a version manager's stand-in for `python3` is a dozen processes.
-        found["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), found.get("PATH", os.defpath)))
         home = self.folder / "home"
         more = {
             "HOME": str(home),
@@ -90,7 +87,7 @@ class User:
             "USER": "kim",
             "TERM": "xterm",
         }
-        return found | more
+        return keep_environment() | more
 
     def drumline(self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> Ran:
         """Type a command and wait for its end: a process of its own, forked from one that has imported everything."""
@@ -250,6 +247,11 @@ def _make_repository(steps: tuple[str, ...]) -> Path:
     """Such a repository, made once and copied for every test of this process that wants the same."""
     folder = Path(tempfile.mkdtemp(prefix="userland-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return fill_folder(folder, *steps).repo
+
+
+def fill_folder(folder: Path, *steps: str) -> User:
+    """A user with such a repository, made by git."""
     user = User(folder=folder, repo=folder / "repo")
     user.repo.mkdir()
     init_repository(user)
@@ -258,7 +260,7 @@ def _make_repository(steps: tuple[str, ...]) -> Path:
         write_plan(user.repo / PLAN, *steps)
     user.play()
     user.commit_all("start")
-    return user.repo
+    return user
 
 
 @contextmanager

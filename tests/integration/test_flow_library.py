@@ -123,6 +123,25 @@ def test_the_nearest_flow_wins_and_a_shipped_one_comes_last(tmp_path: Path, call
     assert (from_own.flow, from_sibling.flow) == (own, sibling)
 
 
+def test_packages_are_searched_for_an_agent_only_if_nothing_else_explains_its_name(
+    tmp_path: Path, caller: Path
+) -> None:
+    asked: list[str] = []
+
+    def list_known() -> list[str]:
+        asked.append("packages")
+        return ["foreign"]
+
+    library = open_library(tmp_path, profiles=PROFILES, list_known=list_known)
+    usual = [library.find_callee(name, around=caller).agent for name in ("default", "command:x", "architect")]
+    before = list(asked)
+
+    assert usual == ["command:usual", "command:x", "command:think"]
+    assert before == []
+    assert library.find_callee("foreign", around=caller) == Callee(agent="foreign")
+    assert asked == ["packages"]
+
+
 def test_a_name_that_nobody_has_is_the_default_agent_and_the_warning_says_what_to_write(
     tmp_path: Path, caller: Path
 ) -> None:

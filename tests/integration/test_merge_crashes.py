@@ -155,9 +155,11 @@ def test_a_lock_is_not_removed_while_a_git_of_the_users_is_at_work(bench: Bench)
     put_shim(bench.shim, DIES_AT_CALL)
     bench.merge(kind="unlink", call=2)
     locks = bench.locks
-    live = subprocess.Popen([git_path(), "cat-file", "--batch"], cwd=bench.top, stdin=subprocess.PIPE)
+    words = [git_path(), "cat-file", "--batch-check"]
+    live = subprocess.Popen(words, cwd=bench.top, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     try:
+        wait_at_work(live)
         spared = repair_merge(bench.top / ".git")
         kept = bench.locks
     finally:
@@ -168,6 +170,15 @@ def test_a_lock_is_not_removed_while_a_git_of_the_users_is_at_work(bench: Bench)
     assert "index.lock" in spared.left
     assert repair_merge(bench.top / ".git") is not None
     bench.assert_whole()
+
+
+def wait_at_work(live: subprocess.Popen[str]) -> None:
+    """Wait for an answer: a process that has just been started still has the name of the one that started it."""
+    assert live.stdin is not None
+    assert live.stdout is not None
+    live.stdin.write("HEAD\n")
+    live.stdin.flush()
+    assert " commit " in live.stdout.readline()
 
 
 def git_path() -> str:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -39,8 +39,8 @@ class FlowLibrary(Record):
     """Finds callees and keeps flows for one run.
 
     `top` is the repository, `keep` the run's folder for copies. `default` is the spec of the default agent; with
-    `override` that agent does the work of all agents, while names of flows still lead to flows. `known` are agents
-    that need no profile.
+    `override` that agent does the work of all agents, while names of flows still lead to flows. `list_known` names the
+    agents that need no profile; it is asked only for a name that nothing else explains, as it looks at every package.
     """
 
     top: Path
@@ -48,7 +48,7 @@ class FlowLibrary(Record):
     profiles: Profiles = field(default_factory=Profiles)
     default: str = ""
     override: str = ""
-    known: Collection[str] = ()
+    list_known: Callable[[], Collection[str]] = tuple
     around: Surroundings = field(default_factory=Surroundings)
 
     def find_callee(self, name: str, *, around: Path) -> Callee:
@@ -65,7 +65,7 @@ class FlowLibrary(Record):
         flow = find_flow(name, around=around, top=self.top)
         if flow is not None:
             return Callee(flow=flow)
-        if name in self.known:
+        if name in self.list_known():
             return Callee(agent=self.override or name)
         return Callee(agent=self._find_default(name), warning=_warn(name))
 

@@ -5,7 +5,9 @@ A schema comes from a flow's author and is trusted not to be slow; a value comes
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 MOST_FAULTS = 10
 MOST_LOOKED_AT = 200
 LONGEST_FAULT = 300
+KEPT = 64
 
 _LEGAL_AIM = "only what is in the schema itself can be referred to"
 _TOO_DEEP = "nested too deeply, or a reference that leads to itself"
@@ -30,7 +33,7 @@ class JsonSchemas:
     def check(self, schema: Mapping[str, Json]) -> str:
         """What is wrong with the schema itself, as a sentence; empty if values can be judged by it."""
         try:
-            return _find_schema_fault(_copy(schema))
+            return _find_fault_in(json.dumps(_copy(schema)))
         except RecursionError:
             return f"at $: {_TOO_DEEP}"
         except ValueError as error:
@@ -46,6 +49,12 @@ class JsonSchemas:
             return [f"at $: {_TOO_DEEP}"]
         best = sorted(found, key=lambda error: len(error.absolute_path))
         return list(dict.fromkeys(_tell(error) for error in best))[:MOST_FAULTS]
+
+
+@lru_cache(maxsize=KEPT)
+def _find_fault_in(text: str) -> str:
+    """What is wrong with a schema; kept, since every answer of a node is judged by the same one."""
+    return _find_schema_fault(json.loads(text))
 
 
 def _open_judge(schema: object) -> Draft202012Validator:

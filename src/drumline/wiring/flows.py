@@ -103,7 +103,7 @@ def open_library(site: Site, keep: Path, *, override: str = "") -> FlowLibrary:
         profiles=read_profiles(site.config),
         default=site.settings.agent,
         override=override,
-        known=tuple(list_names()),
+        list_known=list_names,
         around=describe_surroundings(site.repository.top, site.config),
     )
 
