@@ -79,7 +79,8 @@ def test_what_is_accepted_is_written_before_the_explained_settings(
 ) -> None:
     say(capsys, "init", "--accept")
 
-    assert read(repo) == {"setup": "npm ci", "checks": ["make lint", "npm run build", "make test"]}
+    commands = {"lint": "make lint", "build": "npm run build", "test": "make test"}
+    assert read(repo) == {"setup": "npm ci", "commands": commands}
     assert "# jobs = 4" in (repo / ".drumline/config.toml").read_text()
 
 
@@ -96,11 +97,36 @@ def test_a_configuration_that_is_there_keeps_what_it_says_and_gets_the_rest(
     assert "found" not in again
 
 
+def test_commands_of_a_kind_that_is_named_already_stay_and_the_others_join_them(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / ".drumline").mkdir()
+    (repo / ".drumline/config.toml").write_text('[commands] # ours\ntest = "true"\n\n[agents.me]\nagent = "claude"\n')
+
+    out, _ = say(capsys, "init", "--accept")
+    again, _ = say(capsys, "init", "--accept")
+
+    commands = {"lint": "make lint", "build": "npm run build", "test": "true"}
+    assert read(repo) == {"setup": "npm ci", "commands": commands, "agents": {"me": {"agent": "claude"}}}
+    assert "wrote setup, lint, build into" in out
+    assert "found" not in again
+
+
+def test_two_commands_of_one_kind_become_one(tmp_path: Path) -> None:
+    tree = {"Cargo.toml": "", "go.mod": ""}
+    adopted = choose_adopted(detect([*tree], tree.get), {}, is_installed=lambda program: True)
+    adopted.write(tmp_path / "config.toml")
+
+    commands = tomllib.loads((tmp_path / "config.toml").read_text())["commands"]
+    assert commands["format"] == "cargo fmt && gofmt -w ."
+    assert commands["test"] == "cargo test && go test ./..."
+
+
 def test_a_command_whose_program_is_not_installed_is_named_and_not_written() -> None:
     found = choose_adopted(detect(["Cargo.toml"], lambda name: ""), {}, is_installed=lambda program: program != "cargo")
 
     assert found.found == ()
-    assert {each.command for each in found.missing} == {"cargo build", "cargo test"}
+    assert {each.command for each in found.missing} == {"cargo fmt", "cargo build", "cargo test"}
 
 
 def test_validate_proposes_checks_and_a_setup_command(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -120,9 +146,10 @@ def test_checks_says_of_each_command_where_it_comes_from_and_what_it_proves(
 
     lines = out.splitlines()
     own = lines.index("T001: make sums") + 1
-    every = lines.index("every step: make test") + 1
+    every = lines.index("every step: test: make test") + 1
     assert lines[own] == "    from tasks.md:6; proves the step if it fails without the work"
-    assert lines[every].startswith("    from .drumline/config.toml; proves steps without checks of their own")
+    origin = "    from [commands] of .drumline/config.toml; proves steps without checks of their own"
+    assert lines[every].startswith(origin)
 
 
 def test_a_check_that_cannot_fail_is_said_to_prove_nothing(

@@ -27,7 +27,7 @@ from drumline.wiring import open_site
 
 @click.command("init")
 @click.option("--plan", "plan", default="", metavar="NAME", help="Write a plan to begin with into plans/NAME, too.")
-@click.option("--accept", is_flag=True, help="Write the setup and check commands that are found, without asking.")
+@click.option("--accept", is_flag=True, help="Write the commands that are found, for setup and by kind, without asking.")
 @json_option
 def command(plan: str, accept: bool, as_json: bool) -> None:
     """Write .drumline/config.toml, with every setting explained, and propose commands. What is there stays as it is."""
@@ -67,8 +67,9 @@ def _offer(found: Adoption, path: Path, *, accept: bool) -> None:
         say("  to run them for every step: drumline init --accept")
     elif accept or click.confirm("Write them into .drumline/config.toml and run them for every step", err=True):
         found.write(path)
-        keys = (("setup", found.setup), ("provide", found.provide), ("checks", found.checks))
-        click.echo(f"wrote {', '.join(key for key, each in keys if each)} into .drumline/config.toml")
+        keys = [*(("setup",) if found.setup else ()), *(("provide",) if found.provide else ())]
+        keys += dict.fromkeys(each.kind for each in found.kinds)
+        click.echo(f"wrote {', '.join(keys)} into .drumline/config.toml")
 
 
 def _list_json(found: Sequence[Found]) -> list[dict[str, object]]:
