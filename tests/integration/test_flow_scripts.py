@@ -18,7 +18,7 @@ from drumline.core.flow.state import Key
 from drumline.core.flow.values import overlay
 from drumline.core.ids import DriverId, RunId
 from drumline.core.taxonomy import MOST_KILLS
-from drumline.engine.nodes.check import Scene, run_checks
+from drumline.engine.nodes.nodecheck import Scene, run_checks
 from drumline.engine.nodes.script import INLINE_LIMIT, NODE_ABILITIES, run_script
 from drumline.engine.nodes.visit import Visit
 from drumline.ports.processes import PRINTED_LIMIT, Ended, Job
@@ -583,3 +583,41 @@ def test_a_check_of_a_flow_has_no_more_time_than_the_setting_allows(stage: Stage
     anyio.run(run_checks, node, stage.visit(timeout=90.0), FakeProcesses(run), Scene(sleep=_do_not_sleep, timeout=3.0))
 
     assert limits == [3.0]
+
+
+def test_a_check_of_a_flow_that_is_named_by_its_kind_has_the_limit_of_the_kind(stage: Stage) -> None:
+    limits: list[float | None] = []
+
+    def run(job: Job) -> Ended:
+        limits.append(job.timeout)
+        return Ended(exit_code=0, seconds=0.1)
+
+    node = CheckNode(id=NodeId("work"), checks=("lint", "test"), passed=NodeId("yes"), failed=NodeId("no"))
+    scene = Scene(sleep=_do_not_sleep, timeout=3.0, limits={"lint": 2.0})
+    anyio.run(run_checks, node, stage.visit(timeout=90.0), FakeProcesses(run), scene)
+
+    assert limits == [2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("printed", "codes", "passed", "runs"),
+    [
+        ("test_a timed out", (1, 0), True, 2),
+        ("test_a timed out", (1, 1), False, 2),
+        ("2 is not 3", (1, 0), False, 1),
+    ],
+)
+def test_a_check_of_a_flow_that_speaks_of_time_is_repeated_once(
+    stage: Stage, printed: str, codes: tuple[int, int], passed: bool, runs: int
+) -> None:
+    left = list(codes)
+
+    def run(job: Job) -> Ended:
+        return Ended(exit_code=left.pop(0), seconds=0.1, output=printed)
+
+    node = CheckNode(id=NodeId("work"), checks=("pytest",), passed=NodeId("yes"), failed=NodeId("no"))
+    outcome = anyio.run(run_checks, node, stage.visit(), FakeProcesses(run), Scene(sleep=_do_not_sleep))
+
+    assert isinstance(outcome.output, dict)
+    assert (outcome.output["passed"], len(codes) - len(left)) == (passed, runs)
+    assert any("flaky" in notice for notice in outcome.notices) == passed

@@ -27,7 +27,7 @@ from drumline.wiring import open_site
 
 @click.command("init")
 @click.option("--plan", "plan", default="", metavar="NAME", help="Write a plan to begin with into plans/NAME, too.")
-@click.option("--accept", is_flag=True, help="Write the commands that are found, for setup and by kind, without asking.")
+@click.option("--accept", is_flag=True, help="Write the commands that are found, by kind, without asking.")
 @json_option
 def command(plan: str, accept: bool, as_json: bool) -> None:
     """Write .drumline/config.toml, with every setting explained, and propose commands. What is there stays as it is."""

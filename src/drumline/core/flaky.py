@@ -33,7 +33,7 @@ def is_doubtful(number: int, orders: Orders, state: StepState, run: RunState) ->
     if not _may_repeat(verdict) or not judges(check):
         return False
     judged_together = state.joined or orders.before is not None
-    return judged_together or verdict.flaky or _has_flaked(check.command, run) or _is_unsteady(verdict)
+    return judged_together or verdict.flaky or _has_flaked(check.command, run) or is_unsteady(verdict.ended.output)
 
 
 def contradicts(state: StepState, command: str, tree: str, *, passed: bool) -> bool:
@@ -57,5 +57,6 @@ def _has_flaked(command: str, run: RunState) -> bool:
     return digest_command(command) in list_flaky(run)
 
 
-def _is_unsteady(verdict: Verdict) -> bool:
-    return _UNSTEADY.search(verdict.ended.output) is not None
+def is_unsteady(output: str) -> bool:
+    """Whether what a check printed speaks of time, or of what else happens on the machine."""
+    return _UNSTEADY.search(output) is not None

@@ -25,9 +25,9 @@ from drumline.engine.agent_call import open_worker
 from drumline.engine.brought import list_node_commands
 from drumline.engine.kit import FlowServices, Kit, Tools
 from drumline.engine.nodes.agent import Terms, ask_agent, choose_session, find_worker, list_callees
-from drumline.engine.nodes.check import Scene, run_checks
 from drumline.engine.nodes.document import write_document
 from drumline.engine.nodes.llm import ask_model
+from drumline.engine.nodes.nodecheck import Scene, run_checks
 from drumline.engine.nodes.prompts import drop_unknown
 from drumline.engine.nodes.script import run_script
 from drumline.engine.nodes.visit import Visit
@@ -53,6 +53,7 @@ class NodePerformer(Record):
             case CheckNode():
                 scene = Scene(
                     timeout=self.kit.check_timeout,
+                    limits={kind.value: limit for kind, limit in self.kit.kind_timeouts.items()},
                     commands=self.flows.commands,
                     sleep=self.kit.clock.sleep,
                     warn=self.warn,

@@ -1,13 +1,11 @@
 """Checks: the engine runs commands and judges by their exit codes, the same way for a step and for a node of a flow.
 
-What cannot run here has neither passed nor failed: it is repeated once, or until it was killed from outside three times
-in a row; then the run is blocked.
+The rule: a verdict is the exit code of our own child on exactly one tree, which is there again afterwards.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
@@ -15,27 +13,20 @@ import anyio
 
 from drumline.core import commands as cmd
 from drumline.core import events as ev
-from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, FailedCheck, classify, explain, is_work
+from drumline.core.checkfailure import CHECK_RULES, Cause, CheckFailure, FailedCheck, classify, is_work
 from drumline.core.flaky import contradicts
-from drumline.core.flow.model import CheckNode, Json
-from drumline.core.flow.outcome import Outcome
 from drumline.core.ids import Tree
 from drumline.core.kinds import judges
-from drumline.core.leftovers import sort_changes, tell_left, tell_outside
+from drumline.core.leftovers import sort_changes
 from drumline.core.orders import Orders
 from drumline.core.products import DEPENDENCIES
-from drumline.core.steprules import explain_kills
 from drumline.core.stepstate import StepState
-from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.testids import Report, sum_up
-from drumline.engine.checkslots import CheckSlots, Urgency
+from drumline.engine.checkslots import Urgency
 from drumline.engine.identity import digest_environment, digest_judge, digest_log
-from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.ground import has_stage, stand_on_work, tell_output
 from drumline.engine.nodes.keptverdicts import keep_passed
-from drumline.engine.nodes.leftovers import find_leftovers
 from drumline.engine.nodes.stepwork import Note, StepWork, known
-from drumline.engine.nodes.visit import Visit
 from drumline.engine.nodes.workspace import set_up
 from drumline.engine.products import spell_path
 from drumline.engine.reporters import keep_reachable, lead_reporters
@@ -61,10 +52,6 @@ MOST_OUTPUT = 8_000
 TIMED_OUT = 124
 """The exit code of a check that took too long, as the program `timeout` has it."""
 MODIFIED = "modified"
-LEAST_TIME = 0.1
-"""Seconds that a check is given at least, however little is left to its node."""
-
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class Checked(Record):
@@ -283,118 +270,3 @@ async def _set_up_again(work: StepWork, command: cmd.RunCheck, state: StepState)
     elif not has_stage(work):
         await set_up(work)
         await work.kit.workspaces.clean(work.orders.step.id, known(state.tree), base=known(state.base))
-
-
-class Scene(Record):
-    """What checks are run with: commands by name, how long one may take and how it is held, a clock, whom to warn."""
-
-    sleep: Sleep
-    commands: Mapping[str, str] = field(default_factory=dict)
-    timeout: float | None = None
-    hold: Hold = NO_HOLD
-    slots: CheckSlots = field(default_factory=CheckSlots)
-    warn: Callable[[str], None] = lambda text: None
-
-
-async def run_checks(node: CheckNode, visit: Visit, processes: Processes, scene: Scene) -> Outcome:
-    """Run the checks in order; the first that does not pass ends it, and the others are reported as not run.
-
-    A check is a command, or the name of one.
-    """
-    runner = _Runner(visit, processes, scene)
-    watch = visit.watch
-    await watch.begin()
-    results: list[Json] = []
-    failed: dict[str, Json] | None = None
-    for number, name in enumerate(node.checks, 1):
-        command = scene.commands.get(name, name)
-        if failed is not None:
-            results.append({"check": name, "command": command, "state": "not run", "exit_code": None, "output": ""})
-            continue
-        found = await runner.run(command, number)
-        left = await find_leftovers(watch, command, scene.warn)
-        cause = found.cause
-        if found.outside:
-            scene.warn(tell_outside(command, found.outside))
-            results.append(_describe(name, command, found) | {"state": "not run", "changed": list(left.altered)})
-            continue
-        if cause is not None and not is_work(cause.failure.value):
-            reason = _explain(cause, command)
-            return Outcome(blocked=reason, failure_class=cause.failure.value, notices=tuple(runner.notices))
-        result = _describe(name, command, found) | {"changed": list(left.altered)}
-        if cause is None and left.altered and watch.ours:
-            result["state"] = "void"
-        results.append(result)
-        failed = result if cause is not None else None
-    return Outcome(
-        output={
-            "passed": failed is None,
-            "results": results,
-            "failed": failed["check"] if failed else None,
-            "output": failed["output"] if failed else "",
-        },
-        notices=tuple(runner.notices),
-    )
-
-
-class _Runner:
-    """Runs the checks of one visit within its time."""
-
-    def __init__(self, visit: Visit, processes: Processes, scene: Scene) -> None:
-        self._visit = visit
-        self._processes = processes
-        self._sleep = scene.sleep
-        self._longest = scene.timeout
-        self._hold = scene.hold
-        self._slots = scene.slots
-        self._began = time.monotonic()
-        self.notices: list[str] = []
-
-    async def run(self, command: str, number: int) -> Checked:
-        """Run one check, and again if this machine could not run it."""
-        found = await self._run_once(command, f"check-{number}")
-        for _ in range(MOST_KILLS - 1):
-            if not _is_killed(found):
-                break
-            await self._sleep(KILL_WAIT)
-            found = await self._run_once(command, f"check-{number}-again")
-        if found.cause is None or _is_killed(found) or is_work(found.cause.failure.value):
-            return found
-        await self._sleep(CHECK_RULES[found.cause.failure].delay)
-        return await self._run_once(command, f"check-{number}-again")
-
-    async def _run_once(self, command: str, kind: str) -> Checked:
-        async with self._slots.take(Urgency.STEP):
-            limit = self._visit.timeout
-            left = None if limit is None else max(LEAST_TIME, limit - (time.monotonic() - self._began))
-            found = await run_check(
-                command,
-                self._processes,
-                folder=self._visit.folder,
-                log=self._visit.log(kind),
-                timeout=min((one for one in (left, self._longest) if one is not None), default=None),
-                hold=self._hold,
-            )
-        self.notices += [tell_left(found.left)] if found.left else []
-        return found
-
-
-def _is_killed(found: Checked) -> bool:
-    return found.cause is not None and found.cause.failure is CheckFailure.KILLED
-
-
-def _explain(cause: Cause, command: str) -> str:
-    """Why a check could not be run."""
-    if cause.failure is CheckFailure.KILLED:
-        return explain_kills(MOST_KILLS, f"the check {command}")
-    return explain(cause.failure.value, command=command, evidence=cause.evidence)
-
-
-def _describe(name: str, command: str, found: Checked) -> dict[str, Json]:
-    return {
-        "check": name,
-        "command": command,
-        "state": "passed" if found.cause is None else "failed",
-        "exit_code": found.exit_code,
-        "output": found.output,
-    }
