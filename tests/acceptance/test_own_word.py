@@ -49,6 +49,27 @@ def test_a_step_whose_agent_names_a_blocker_waits_for_a_person_although_its_chec
     assert "8080" in user.prompt("step-1", attempt=2)
 
 
+WRONG = '{"status": "blocked", "class": "plan", "blocker": "step-0 does it already", "evidence": "src/a.py:3"}'
+
+
+def test_an_agent_that_finds_the_plan_wrong_uses_up_nothing_and_a_person_decides(user: User) -> None:
+    agent = write_play(user, WRONG, DONE)
+
+    stopped = user.run(agent=agent)
+    before = user.status()
+    answered = user.drumline("answer", "plan-step-1", "proceed", "--resume")
+
+    assert (stopped.code, gates_of(before)) == (2, ["plan-step-1"]), stopped.text
+    assert isinstance(before["gates"], list)
+    assert before["gates"][0]["options"] == ["adapt", "proceed", "skip", "stop"]
+    assert "the plan may be wrong, says its agent: step-0 does it already" in before["gates"][0]["question"]
+    assert "src/a.py:3" in before["gates"][0]["question"]
+    assert "adds to the plan" not in stopped.text
+    assert answered.code == 0, answered.text
+    assert (step_of(user.status(), "step-1")["attempts"], step_of(user.status(), "step-1")["fixes"]) == (2, 0)
+    assert "A person wants the step done as it is planned" in user.prompt("step-1", attempt=2)
+
+
 def test_an_agent_that_reports_a_failure_while_its_checks_pass_is_asked_once_with_its_own_words(user: User) -> None:
     agent = write_play(user, FAILED, DONE)
 

@@ -514,6 +514,16 @@ def test_a_budget_ends_it(name: str, office: OpenOffice) -> None:
     assert "budget" in outcome.message
 
 
+@pytest.mark.parametrize("name", ["claude", "builtin"])
+def test_it_takes_no_more_turns_than_it_may(name: str, office: OpenOffice) -> None:
+    with play(*(Turn(calls=(Run(command=f"echo {number}"),)) for number in range(9))) as server:
+        outcome = office(name, server).work(turns=2)
+
+    assert outcome.failure == "validation"
+    assert "turns" in outcome.message
+    assert len(server.turns) == 2
+
+
 @JAILED
 @pytest.mark.parametrize("name", ["goose"])
 def test_in_a_jail_it_may_only_read_and_without_one_says_that_it_cannot(name: str, office: OpenOffice) -> None:

@@ -71,7 +71,7 @@ def test_the_answer_to_the_question_that_blocks_a_step_reopens_it() -> None:
             "plan",
             "proceed",
             {
-                "context": "A diagnosis says: it is there\n\n"
+                "context": "It was said: it is there\n\n"
                 "A person wants the step done as it is planned all the same.\n\nwhy"
             },
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.builders import TREE
 
-from drumline.core.blocked import OFFER, find_question
+from drumline.core.blocked import OFFER, WRONG, find_question
 from drumline.core.events import CheckEnded
 from drumline.core.handoffs import MOST_HANDOFFS, MOST_WORDS, Handoff
 from drumline.core.ids import StepId
@@ -194,7 +194,7 @@ def test_the_whole_prompt_of_a_step_in_the_middle_of_a_plan() -> None:
         others=("step-3 (Print it)",),
     )
 
-    assert write_prompt(brief) == WHOLE.format(offer=OFFER.strip())
+    assert write_prompt(brief) == WHOLE.format(offer=f"{OFFER} {WRONG}")
 
 
 def test_what_was_left_is_cut_and_what_is_too_much_is_counted() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from drumline.core.selfreport import BLOCKED, FAILED, MOST_TEXT, find_denial
@@ -148,6 +150,32 @@ NOTHING_AGAINST = {
     "a validation that was skipped": report(validation="skipped"),
     "a warning": "## Result\n\n**Status:** warning\n",
 }
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"status": "blocked", "class": "plan"}, True),
+        ({"status": "impossible", "class": "Plan"}, True),
+        ({"status": "blocked"}, False),
+        ({"status": "blocked", "class": "environment"}, False),
+        ({"status": "failed", "class": "plan"}, False),
+    ],
+)
+def test_only_an_object_that_is_blocked_says_by_its_class_that_the_plan_is_wrong(
+    fields: dict[str, str], wrong: bool
+) -> None:
+    found = find_denial(json.dumps({**fields, "blocker": "it is there already", "evidence": "src/a.py:3"}))
+
+    assert found is not None
+    assert (found.wrong, found.text) == (wrong, "it is there already\nsrc/a.py:3")
+
+
+def test_prose_about_a_wrong_plan_is_a_blocker_and_no_more() -> None:
+    found = find_denial("## Blockers\n\nThe plan is wrong. Class: plan\n")
+
+    assert found is not None
+    assert not found.wrong
 
 
 @pytest.mark.parametrize("message", NOTHING_AGAINST.values(), ids=NOTHING_AGAINST.keys())

@@ -71,6 +71,7 @@ def build_launch(assignment: Assignment, setting: Setting) -> Launch:
         argv += ["--strict-mcp-config", "--mcp-config", _write_servers(setting)]
     if assignment.budget is not None:
         argv += ["--max-budget-usd", f"{max(assignment.budget, LEAST_BUDGET):f}"]
+    argv += ["--max-turns", str(assignment.turns)] if assignment.turns is not None else []
     argv += _permit(assignment, setting)
     env = _set_up(setting)
     if setting.jailed:

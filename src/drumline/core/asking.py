@@ -6,12 +6,13 @@ autopilot, where a rule names a reason, the step is blocked instead, and the que
 
 from __future__ import annotations
 
+from drumline.core import gates
 from drumline.core.commands import Finish, Park
 from drumline.core.events import GateAnswered, GateOpened
-from drumline.core.gates import name_gate
 from drumline.core.orders import Orders
+from drumline.core.plan import Step
 from drumline.core.state import RunState
-from drumline.core.words import StepEnd
+from drumline.core.words import GateKind, PlanCause, StepEnd
 from drumline.record import replace
 
 AUTOPILOT = "autopilot"
@@ -28,7 +29,7 @@ def ask(orders: Orders, run: RunState, opens: GateOpened, *, blocks: str = "") -
         asked = None
     if asked is not None:
         return Park(gate=asked.opened.gate) if asked.answer is None else asked.answer
-    numbered = replace(opens, gate=name_gate(opens.kind, opens.step, run.count_asked(opens.kind, opens.step)))
+    numbered = replace(opens, gate=gates.name_gate(opens.kind, opens.step, run.count_asked(opens.kind, opens.step)))
     if blocks and orders.autonomy == AUTOPILOT:
         return Finish(state=StepEnd.BLOCKED, reason=blocks, opens=numbered)
     return Park(gate=numbered.gate, opens=numbered)
@@ -37,3 +38,12 @@ def ask(orders: Orders, run: RunState, opens: GateOpened, *, blocks: str = "") -
 def is_asked(run: RunState, opens: GateOpened) -> bool:
     """Whether that question was asked already."""
     return run.find_gate(opens.kind, opens.step, opens.about) is not None
+
+
+def open_stuck(run: RunState, step: Step, kind: GateKind, *, reason: str) -> GateOpened | None:
+    """The question about a step that is blocked; None for a corrective one: the step that it helps is asked about."""
+    planned = run.corrections.get(step.id)
+    if planned is not None and planned.cause is not PlanCause.MANUAL:
+        return None
+    before, current = run.count_asked(kind, step.id), run.rounds.get(step.id, 0)
+    return gates.stuck(kind, step, current, asked=before, reason=reason)

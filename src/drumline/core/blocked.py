@@ -20,6 +20,12 @@ OFFER = (
     'is a choice, add "options": ["…", "…"]. The answer comes with your next task. Do not ask for leave to do the task.'
 )
 """What an agent is told that may ask a person. Only the answer to a prompt with these words is read as a question."""
+WRONG = (
+    "If the step itself is wrong (it contradicts itself or the code, what it asks for is there already, or it cannot "
+    'be done), end with this object in its place: {"status": "blocked", "class": "plan", "blocker": "what is wrong", '
+    '"evidence": "files and lines"}.'
+)
+"""How an agent says that not its work but the plan is wrong."""
 LONGEST = 8_000
 """Characters of a line that is looked at."""
 _FENCE = compile_late(r"(`{3,}|~{3,})\s*(?:jsonc?)?", re.IGNORECASE)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from drumline.core import gates
 from drumline.core.acceptance import find_question, list_doubts
+from drumline.core.asking import open_stuck
 from drumline.core.branch import settle
 from drumline.core.checkfailure import is_work
 from drumline.core.commands import Adopt, Ask, ClaimStep, Close, Command, Declare, EndRun, Heal, ParkRun, Reopen, Wait
@@ -176,8 +177,7 @@ def _after_vain_healing(run: RunState, step: StepId, name: StepId) -> Command:
     if again:
         return Reopen(step=step, reason=f"its corrective step {name} is blocked", heal=True)
     tried, reason = (*run.finished[step].tried, name), explain_unhealed(run, step, name)
-    current, asked = run.rounds.get(step, 0), run.count_asked(GateKind.FAILURE, step)
-    opens = gates.stuck(GateKind.FAILURE, run.plan.by_id[step], current, asked=asked, reason=reason)
+    opens = open_stuck(run, run.plan.by_id[step], GateKind.FAILURE, reason=reason)
     return Close(step=step, state=StepEnd.BLOCKED, reason=reason, tried=tried, opens=opens)
 
 

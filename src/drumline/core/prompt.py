@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drumline.core.assumptions import CONTEXT
-from drumline.core.blocked import OFFER, Reply
+from drumline.core.blocked import OFFER, WRONG, Reply
 from drumline.core.claims import ASKED
 from drumline.core.events import CheckEnded
 from drumline.core.handoffs import Handoff, tell_handoffs
@@ -102,7 +102,7 @@ def write_task(brief: Brief) -> str:
         _section("You must not", _tell_bans(brief)),
         _judgement(list_seen(brief.checks), tests=brief.step.tests, scenarios=bool(brief.step.qa)),
         _section("What to report", ASK if brief.reports else ""),
-        _section("If a person has to decide", OFFER if brief.offers else ""),
+        _section("If a person has to decide", f"{OFFER} {WRONG}" if brief.offers else ""),
         _section("Context from the person who started the run", brief.context),
         _section("What a person said about the steps before", "\n\n".join(brief.remarks)),
     ]

@@ -18,6 +18,7 @@ from drumline.record import Record
 
 BLOCKED = "blocked"
 FAILED = "failed"
+PLAN = "plan"
 MOST_TEXT = 2_000
 LONGEST_OBJECT = 64_000
 MOST_OBJECTS = 50
@@ -99,10 +100,14 @@ _OTHERS = compile_late(r"\b(?:previous|prior|earlier|upstream|quoted|example|tem
 
 
 class Denial(Record):
-    """What an agent says against its own work: that it is blocked or has failed, and its words about it."""
+    """What an agent says against its own work: that it is blocked or has failed, and its words about it.
+
+    With `wrong` it is blocked because the plan is wrong: only an object says that, by its `class`.
+    """
 
     kind: str
     text: str
+    wrong: bool = False
 
 
 def find_denial(message: str) -> Denial | None:
@@ -125,9 +130,10 @@ def _read_object(message: str) -> Denial | None:
     kind = kind or (FAILED if value.get("testsPassed") is False or judged == FAILED else "")
     if not kind:
         return None
-    said = [value.get(key) for key in ("blocker", "question", "reason", "error", "message", "summary")]
+    said = [value.get(key) for key in ("blocker", "question", "reason", "error", "message", "summary", "evidence")]
     text = "\n".join(dict.fromkeys(part.strip() for part in said if isinstance(part, str) and part.strip()))
-    return Denial(kind=kind, text=(text or json.dumps(value, ensure_ascii=False))[:MOST_TEXT])
+    wrong = kind == BLOCKED and str(value.get("class", "")).strip().lower() == PLAN
+    return Denial(kind=kind, text=(text or json.dumps(value, ensure_ascii=False))[:MOST_TEXT], wrong=wrong)
 
 
 def _parse_last(message: str) -> dict[str, Json] | None:

@@ -130,9 +130,9 @@ class AttemptEnded(Event):
     because git ignores them. `permissions` are what the question asks leave for, `login` is what a person types where
     nobody is logged in.
 
-    With `stuck` the question is the agent's own report that it is blocked. `denial` is what it says against its work,
-    which is not a failure: the checks are heard beside it. `report` has the fields of the report that it ended with,
-    `strayed` what the work changes by now beside the files of its step.
+    With `stuck` the question is the agent's own report that it is blocked, with `wrong` that the plan is wrong.
+    `denial` is what it says against its work, which is not a failure: the checks are heard beside it. `report` has the
+    fields of the report that it ended with, `strayed` what the work changes by now beside the files of its step.
 
     With `waits` the visit is not over: it goes on at once, at the time `until`, or when there is an answer, and another
     agent may act in it. `ran_dry` says that the agent had spent the money it was given, `spent` is the working time of
@@ -166,6 +166,7 @@ class AttemptEnded(Event):
     denial: str = ""
     report: Mapping[str, str] = field(default_factory=dict)
     strayed: Strayed = NOTHING
+    wrong: bool = False
 
     @property
     def told(self) -> tuple[str, ...]:

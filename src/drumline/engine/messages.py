@@ -78,7 +78,7 @@ def _reopen(run: RunState, answered: ev.GateAnswered) -> list[ev.Event]:
         case gates.STOP:
             return []
         case gates.GO_ON:
-            said = f"A diagnosis says: {opened.asks}\n\nA person wants the step done as it is planned all the same."
+            said = f"It was said: {opened.asks}\n\nA person wants the step done as it is planned all the same."
             return [replace(again, context="\n\n".join(part for part in (said, answered.comment) if part))]
         case _:
             return [replace(again, context=answered.comment)]

@@ -38,7 +38,7 @@ def _heed(outcome: Outcome, *, judged: bool) -> Outcome:
     if denial is None:
         return outcome
     if denial.kind == BLOCKED and judged:
-        return replace(outcome, question=write_question(denial.text), stuck=True)
+        return replace(outcome, question=write_question(denial.text), stuck=True, wrong=denial.wrong)
     if denial.kind == BLOCKED:
         return replace(outcome, question=write_question(f"The agent reports that it is blocked:\n{denial.text}"))
     if judged:

@@ -141,7 +141,7 @@ class BuiltinSession:
                 servers, stack, processes=processes, cwd=assignment.workspace, log=assignment.log
             )
             agent = _build_agent(assignment, tools, toolsets)
-            limits = UsageLimits(request_limit=TURNS)
+            limits = UsageLimits(request_limit=_count_turns(assignment))
             run = await stack.enter_async_context(
                 agent.iter(
                     assignment.prompt,
@@ -187,7 +187,9 @@ class BuiltinSession:
 
     def _explain(self, error: Exception) -> Outcome:
         if isinstance(error, ai.UsageLimitExceeded):
-            return Outcome(failure=Failure.VALIDATION.value, message=f"it took more than {TURNS} turns")
+            return Outcome(
+                failure=Failure.VALIDATION.value, message=f"it took more than {_count_turns(self._assignment)} turns"
+            )
         failure, said = judge(error, limit=TURNS)
         if isinstance(error, ai.UnexpectedModelBehavior) and self._assignment.output_schema is not None:
             return Outcome(failure=Failure.VALIDATION.value, message=f"{NOT_FITTING}: {said}")
@@ -218,6 +220,11 @@ class BuiltinSession:
         shell = ShellTools(workspace=assignment.workspace, processes=processes, log=assignment.log)
         functions = build_tools(chosen, FileTools(workspace=assignment.workspace), shell)
         return [Tool(function, takes_ctx=False, name=NAMES[name]) for name, function in functions.items()]
+
+
+def _count_turns(assignment: Assignment) -> int:
+    """How many turns it may take: what the assignment says, if that is less."""
+    return TURNS if assignment.turns is None else min(TURNS, assignment.turns)
 
 
 def _build_agent(

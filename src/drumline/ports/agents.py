@@ -42,12 +42,12 @@ class Assignment(Record):
     `scope` and `visit` say where in a flow; with `read_only` it may look at the workspace but not change it. `model`
     overrules the tier. `tools`, where given, are all it may use. Its last answer has to fit `output_schema`. `session`
     is one to go on with, `new_session` the id that a new one should have. `idle` is how many seconds it may be silent,
-    `budget` how many dollars it may spend, where it can be told. `writable` are folders beside the workspace that it
-    may write to. `answers` are what a person said to earlier questions of this work, each with the question as the
-    agent's outcome had it; the prompt tells them, too. With `self_report` its own word against its work is heard;
-    without, who gave it the work reads it. With `judged` checks follow, and are heard beside that word. Where writes
-    outside are only detected, `ours` are paths below the checkout that Drumline itself writes, and `list_idle` tells
-    workspaces in which nobody works.
+    `budget` how many dollars it may spend and `turns` how often its model may answer, where it can be told. `writable`
+    are folders beside the workspace that it may write to. `answers` are what a person said to earlier questions of
+    this work, each with the question as the agent's outcome had it; the prompt tells them, too. With `self_report` its
+    own word against its work is heard; without, who gave it the work reads it. With `judged` checks follow, and are
+    heard beside that word. Where writes outside are only detected, `ours` are paths below the checkout that Drumline
+    itself writes, and `list_idle` tells workspaces in which nobody works.
     """
 
     run: RunId
@@ -72,6 +72,7 @@ class Assignment(Record):
     new_session: str = ""
     idle: float | None = None
     budget: float | None = None
+    turns: int | None = None
     writable: tuple[Path, ...] = ()
     answers: tuple[Reply, ...] = ()
     self_report: bool = True
@@ -89,9 +90,9 @@ class Outcome(Record):
     `source` says who counted, `model` which model did the work, where that is known. `resets_at` is when a quota is
     there again, in seconds since the epoch. `question` is what a person has to answer before the agent can go on: then
     it is blocked, which is no failure. `permissions` are what that question asks leave for. `unchanged` says that
-    somebody looked and that no file had changed. `login` is what a person types where nobody is logged in.
-    With `stuck` the question is the agent's report that it is blocked; `denial` is what it says against work that is
-    yet to be judged.
+    somebody looked and that no file had changed. `login` is what a person types where nobody is logged in. With
+    `stuck` the question is the agent's report that it is blocked, with `wrong` that the plan is wrong; `denial` is
+    what it says against work that is yet to be judged.
     """
 
     failure: str = ""
@@ -108,6 +109,7 @@ class Outcome(Record):
     permissions: tuple[str, ...] = ()
     login: str = ""
     stuck: bool = False
+    wrong: bool = False
     denial: str = ""
 
 

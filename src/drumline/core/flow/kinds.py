@@ -68,6 +68,11 @@ KINDS: Mapping[str, KindRule] = {
                 rule("timeout", Shape.SECONDS, "How long it may take."),
                 rule("read_only", Shape.FLAG, "Whether it may only read; ours."),
                 rule(
+                    "turns",
+                    Shape.COUNT,
+                    "How often its model may answer; ours. Claude Code and the built-in agent keep to it.",
+                ),
+                rule(
                     "session",
                     Shape.NODE,
                     "The agent node, itself or another, whose last session it goes on with; ours.",

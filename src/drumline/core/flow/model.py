@@ -36,10 +36,10 @@ class Node(Record):
 
 
 class AgentNode(Node):
-    """A coding agent works on a prompt. `fallback`, `read_only` and `session` are ours.
+    """A coding agent works on a prompt. `fallback`, `read_only`, `session` and `turns` are ours.
 
     The format's agents can only fail, and begin anew at every visit. `session` is the node whose last session it goes
-    on with.
+    on with, `turns` how often its model may answer.
     """
 
     agent: str
@@ -49,6 +49,7 @@ class AgentNode(Node):
     timeout: float = 300.0
     read_only: bool = False
     session: NodeId | None = None
+    turns: int | None = None
 
 
 class ScriptNode(Node):

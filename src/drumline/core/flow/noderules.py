@@ -80,6 +80,8 @@ def check_limits(inspection: Inspection) -> None:
     for node in inspection.flow.nodes.values():
         if isinstance(node, MapNode):
             _check_limit(inspection, node, "max_concurrency", node.max_concurrency)
+        elif isinstance(node, AgentNode):
+            _check_limit(inspection, node, "turns", node.turns)
         elif isinstance(node, LlmNode):
             _check_limit(inspection, node, "max_attempts", node.max_attempts)
             _check_limit(inspection, node, "max_iterations", node.max_iterations)

@@ -261,7 +261,8 @@ class StepNodes:
         if told and before is not None and not before.failure and self.state.fixes >= work.orders.retries:
             return Outcome(output=before.message)
         await self._see_changes()
-        leaves = await self._follow(decide, Terms(write=partial(write_node_prompt, node, visit), timeout=node.timeout))
+        write = partial(write_node_prompt, node, visit)
+        leaves = await self._follow(decide, Terms(write=write, timeout=node.timeout, turns=node.turns))
         last = self.state.last
         return _end(leaves) or Outcome(output=last.message if last else "", unchanged=bool(last and last.unchanged))
 

@@ -16,6 +16,7 @@ import anyio
 from drumline.core import commands as cmd
 from drumline.core import events as ev
 from drumline.core import gates, spending
+from drumline.core.asking import open_stuck
 from drumline.core.decide import UNFINISHED
 from drumline.core.flow.answers import write_question
 from drumline.core.flow.events import FlowEnded, NodeBlocked
@@ -29,7 +30,7 @@ from drumline.core.steprules import KILLED, explain_kills, recover
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.verdicts import find_approval, open_approval
-from drumline.core.words import GateKind, PlanCause, StepEnd, WalkEnd
+from drumline.core.words import GateKind, StepEnd, WalkEnd
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.closing import Recover, close_open, restore_workspace
 from drumline.engine.figures import add_figures
@@ -270,14 +271,12 @@ class StepFlowWalk(FlowWalk):
         return cmd.Finish(state=StepEnd.FAILED, reason=explain_rejection(comment) if comment else reason, rejected=True)
 
     def _ask_about(self, ended: FlowEnded, reason: str) -> ev.GateOpened | None:
-        """The question about a step that is blocked; of a corrective one, the step that it helps is asked about."""
+        """The question about a step that is blocked, if its end asks one."""
         node = self._stack.root.chart.nodes[ended.node]
         kind = node.asks if isinstance(node, EndNode) and ended.status is WalkEnd.BLOCKED else ""
-        planned = self.run.corrections.get(self.step)
-        if not kind or not self.work.orders.lands or (planned and planned.cause is not PlanCause.MANUAL):
+        if not kind or not self.work.orders.lands:
             return None
-        before, current = self.run.count_asked(kind, self.step), self.run.rounds.get(self.step, 0)
-        return gates.stuck(GateKind(kind), self.work.orders.step, current, asked=before, reason=reason[:MOST_MESSAGE])
+        return open_stuck(self.run, self.work.orders.step, GateKind(kind), reason=reason[:MOST_MESSAGE])
 
     async def _write_end(self, command: cmd.Finish) -> ev.StepFinished:
         work = self.work

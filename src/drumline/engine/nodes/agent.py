@@ -268,6 +268,7 @@ class _AgentVisit:
             new_session=self.started.new_session if first and self.started.new_session else str(uuid4()),
             idle=self.terms.idle,
             budget=visit.budget,
+            turns=self.node.turns,
             answers=visit.answers,
             self_report=hears_report(self.node, visit.flow),
         )

@@ -63,10 +63,11 @@ def intend(command: cmd.Attempt, state: StepState) -> Note:
 
 
 class Terms(Record):
-    """What a node says about its attempts: how their prompts are written, and how long one may take."""
+    """What a node says about its attempts: how their prompts are written, how long one may take, and how many turns."""
 
     write: Callable[[Brief], str] = write_prompt
     timeout: float | None = None
+    turns: int | None = None
 
 
 async def act(work: StepWork, command: cmd.Attempt, state: StepState, terms: Terms) -> Note:
@@ -157,6 +158,7 @@ class _Attempt(Record):
             ignored=kept.ignored,
             strayed=kept.strayed,
             stuck=outcome.stuck and not outcome.failure,
+            wrong=outcome.wrong and not outcome.failure,
             denial="" if outcome.failure else outcome.denial[:MOST_MESSAGE],
             report={} if outcome.failure else read_report(outcome.message),
         )
@@ -213,6 +215,7 @@ class _Attempt(Record):
             new_session=known(state.asked).new_session,
             idle=self.work.kit.agent_idle,
             budget=command.budget,
+            turns=self.terms.turns,
             answers=command.answers,
             judged=True,
         )
