@@ -92,10 +92,10 @@ class World:
         ended = run_warm(Command(argv=args, cwd=str(self.repo), env={**self.env, **env}), timeout=DEADLINE)
         return ended.code, ended.out + ended.err
 
-    def wait(self, child: Started) -> int:
+    def wait(self, child: Started, *, patience: float = DEADLINE) -> int:
         """The exit code of a program that ends in time; a program that does not is a failure with its words."""
         try:
-            return child.wait(DEADLINE)
+            return child.wait(patience)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{child.args!r} does not end; it said: {self.said(child)}") from None
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +131,20 @@ def test_markers_that_an_agent_leaves_never_land(user: User) -> None:
     assert (status[late]["state"], status[late]["attempts"]) == ("blocked", 3)
     assert "README.md" in user.drumline("why", late).out
     assert "<<<<<<<" not in user.git("show", f"{user.branch()}:README.md")
+
+
+def test_of_steps_that_end_together_each_is_judged_on_a_new_head_once(tmp_path: Path) -> None:
+    names = [f"step-{number}" for number in range(1, 6)]
+    meet = "touch $HOME/$DRUMLINE_STEP; until [ $(ls $HOME | grep -c ^step-) = 5 ]; do sleep 0.05; done"
+    with leaving_nothing(tmp_path):
+        user = make_user(tmp_path, *(step_text(name, checks=["sleep 0.2", f"test -f {name}.txt"]) for name in names))
+        user.play(*({"match": {"step": name}, "write": {f"{name}.txt": "1\n"}, "run": meet} for name in names))
+
+        ran = user.run("--mode", "parallel", "--jobs", "5")
+
+    with closing(sqlite3.connect(user.repo / ".git/drumline/state.db")) as journal:
+        rebased = journal.execute("SELECT step, count(*) FROM events WHERE kind = 'WorkRebased' GROUP BY step")
+        again = dict(rebased.fetchall())
+    assert ran.code == 0, ran.text
+    assert set(again.values()) == {1}
+    assert len(again) == len(names) - 1

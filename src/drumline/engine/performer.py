@@ -56,7 +56,7 @@ class StepPerformer(Record):
                 return await strays.undo(self.work, state, paths)
             case cmd.Land():
                 return await land.act(self.work, state)
-            case cmd.Rebase(onto=onto):
-                return await land.rebase(self.work, state, onto)
+            case cmd.Rebase():
+                return await land.rebase(self.work, state)
             case _:
                 return Note()

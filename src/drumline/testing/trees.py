@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
@@ -59,3 +59,11 @@ def count_lines(before: Files, after: Files) -> dict[str, tuple[int, int] | None
 
 def _split(content: bytes) -> list[str]:
     return content.decode("utf-8", "surrogateescape").splitlines(keepends=True)
+
+
+def walk_files(top: Path, ignored: frozenset[str]) -> Iterator[tuple[str, Path]]:
+    """Every file below a folder with its path in a tree; what has an ignored name in its path is left out."""
+    for file in top.rglob("*"):
+        parts = file.relative_to(top).parts
+        if file.is_file() and not ignored.intersection(parts):
+            yield "/".join(parts), file

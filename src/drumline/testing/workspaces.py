@@ -9,7 +9,7 @@ import hashlib
 import re
 import shutil
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -19,7 +19,7 @@ from drumline.core.leftovers import find_droppings
 from drumline.core.products import is_tool_folder
 from drumline.ports.workspaces import Landing, Merge
 from drumline.record import Record
-from drumline.testing.trees import MARKER, Files, clear_way, count_lines, digest_value, merge_files
+from drumline.testing.trees import MARKER, Files, clear_way, count_lines, digest_value, merge_files, walk_files
 
 
 class _Record(Record):
@@ -144,7 +144,8 @@ class FakeWorkspaces:
         return self._read(step, base, whole=False)
 
     def _read(self, step: StepId, base: Commit, *, whole: bool) -> Tree:
-        found = {path: file.read_bytes() for path, file in self._walk(self.path(step)) if not self._is_spared(path)}
+        there = walk_files(self.path(step), self._ignored)
+        found = {path: file.read_bytes() for path, file in there if not self._is_spared(path)}
         before = self._trees[self._commits[base].tree]
         dropped = set() if whole else {*find_droppings(path for path in found if path not in before)}
         kept = {path: text for path, text in found.items() if path not in dropped}
@@ -159,7 +160,7 @@ class FakeWorkspaces:
     def _fill(self, step: StepId, tree: Tree) -> None:
         top, wanted = self.path(step), self._trees[tree]
         top.mkdir(parents=True, exist_ok=True)
-        for path, file in list(self._walk(top)):
+        for path, file in list(walk_files(top, self._ignored)):
             if path not in wanted:
                 file.unlink()
         for path, content in wanted.items():
@@ -342,6 +343,10 @@ class FakeWorkspaces:
     async def drop_released(self) -> None:
         """Nothing is left when it is released."""
 
+    def take_turn(self) -> AbstractAsyncContextManager[None]:
+        """Only drivers in one process use it, which may judge side by side."""
+        return nullcontext()
+
     def list_places(self) -> Mapping[Path, StepId | None]:
         """The folders of all workspaces that are there, each with its step."""
         found = sorted(self._folder.iterdir()) if self._folder.is_dir() else []
@@ -378,12 +383,6 @@ class FakeWorkspaces:
         while at not in ("", until):
             yield Commit(at)
             at = self._commits[Commit(at)].parent
-
-    def _walk(self, top: Path) -> Iterator[tuple[str, Path]]:
-        for file in top.rglob("*"):
-            parts = file.relative_to(top).parts
-            if file.is_file() and not self._ignored.intersection(parts):
-                yield "/".join(parts), file
 
     def _is_spared(self, path: str) -> bool:
         return any(path == spared or path.startswith(f"{spared}/") for spared in self._spared)

@@ -47,6 +47,7 @@ from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.document import write_document
 from drumline.engine.nodes.evidence import tell_work
 from drumline.engine.nodes.ground import leave_ground
+from drumline.engine.nodes.land import LandingTurn
 from drumline.engine.nodes.plan import file_correction, plan_correction
 from drumline.engine.nodes.stepprompts import read_complaint, write_node_prompt
 from drumline.engine.nodes.stepwork import Note, StepWork, known
@@ -114,6 +115,7 @@ class StepNodes:
         self._performer = self.open_performer(self.work)
         self._turn = anyio.Semaphore(1, fast_acquire=True)
         self._seen: Tree
+        self._landing_turn = LandingTurn(self.work)
 
     async def act(self, command: RunNode, visit: Visit) -> Outcome:
         """Let a visit act."""
@@ -233,6 +235,8 @@ class StepNodes:
 
     async def _perform(self, command: Act, terms: Terms) -> None:
         """Record the intent with what was kept before; what comes of it is recorded with what follows."""
+        if isinstance(command, cmd.Rebase):
+            await self._landing_turn.take()
         intent = await self._performer.intend(command, self.state)
         await self._append(intent)
         fold_step(self.state, intent.step)
@@ -291,7 +295,8 @@ class StepNodes:
     async def _land(self) -> Outcome:
         if self.state.landed is None and (refusal := await self._find_refusal()):
             return Outcome(output={"refused": refusal, "again": False})
-        found = await self._follow(lambda: landing.land(self.work.orders, self.state, self.work.run))
+        async with LandingTurn(self.work) as self._landing_turn:
+            found = await self._follow(lambda: landing.land(self.work.orders, self.state, self.work.run))
         if isinstance(found, Verdict):
             again = verdicts.may_integrate(self.state)
             return Outcome(output={"refused": landing.tell_integration(self.state), "again": again})

@@ -6,8 +6,10 @@ is put on the new one and judged again.
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
+from typing import Self
+
 from drumline.core import events as ev
-from drumline.core.ids import Commit
 from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
 from drumline.engine.nodes.stepwork import Note, StepWork, known
@@ -43,9 +45,36 @@ async def act(work: StepWork, state: StepState) -> Note:
     return Note(step=[ev.LandingRefused(reason=landing.refusal, retry=landing.moved)])
 
 
-async def rebase(work: StepWork, state: StepState, onto: Commit) -> Note:
+class LandingTurn:
+    """The turn of a step whose work is put on another head: taken when that begins, kept until it has landed.
+
+    Without turns every landing would make the checks of all others void that wait to land: of ten steps that end
+    together the last one would be judged ten times.
+    """
+
+    def __init__(self, work: StepWork) -> None:
+        self._work = work
+        self._held = AsyncExitStack()
+        self._taken = False
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *raised: object) -> None:
+        self._taken = False
+        await self._held.aclose()
+
+    async def take(self) -> None:
+        """Wait until no other step of the run has the turn, in whichever process; nothing happens if it is ours."""
+        if not self._taken:
+            await self._held.enter_async_context(self._work.kit.workspaces.take_turn())
+            self._taken = True
+
+
+async def rebase(work: StepWork, state: StepState) -> Note:
     """Put the change that was about to land on the head that is there by now, in the step's workspace, too."""
     step, workspaces = work.orders.step.id, work.kit.workspaces
+    onto = await workspaces.head()
     merged = await workspaces.merge(known(state.candidate), onto)
     await workspaces.keep(step, REBASED, merged.tree, base=onto)
     await workspaces.restore(step, merged.tree, base=onto)
