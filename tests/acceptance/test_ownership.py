@@ -33,7 +33,7 @@ def test_an_agent_that_changes_a_file_of_another_step_hears_of_it_and_puts_it_ba
     step = user.step("step-1")
     assert (step["attempts"], step["fixes"]) == (2, 0)
     assert "two.txt (step-2)" in user.prompt("step-1", attempt=2)
-    assert "changes files that no step owns: LOOSE.md" in user.drumline("why", "step-1").out
+    assert "changes files that no unfinished step owns: LOOSE.md" in user.drumline("why", "step-1").out
 
 
 @pytest.mark.parametrize(("choice", "landed"), [("allow", "LOOSE.md one.txt two.txt"), ("undo", "LOOSE.md one.txt")])

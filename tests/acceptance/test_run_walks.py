@@ -182,3 +182,18 @@ def test_an_edit_of_the_root_file_in_mid_run_reaches_the_prompts_that_follow(use
     assert "the plan was edited: what it says as a whole" in ran.err
     assert "As it was" in user.prompt("step-1")
     assert "As it is now" in user.prompt("step-2")
+
+
+def test_a_step_whose_check_a_later_step_breaks_is_named_in_the_summary(tmp_path: Path) -> None:
+    checks = ["grep -q one shared.txt"]
+    user = make_user(tmp_path, step_text("step-1", checks=checks), step_text("step-2", ["step-1"], checks=["test -s b"]))
+    user.play(
+        {"match": {"step": "step-1"}, "write": {"shared.txt": "one\n"}},
+        {"match": {"step": "step-2"}, "write": {"shared.txt": "two\n", "b": "b\n"}},
+    )
+
+    ran = user.run()
+
+    assert ran.code == 2, ran.text
+    assert "step-1 Make step-1 (its check fails on the head of the run branch)" in ran.text
+    assert "@final: node" not in ran.text

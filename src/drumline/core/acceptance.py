@@ -37,7 +37,7 @@ def list_doubts(run: RunState) -> tuple[Doubt, ...]:
         if finished is None or proof is None:
             continue
         low = not proof.is_enough(find_required(run, step)) and not _is_covered(finished, proof, accepted)
-        red = _is_superseded(run, step) and not _is_superseding_accepted(finished, accepted)
+        red = is_superseded(run, step) and not _is_superseding_accepted(finished, accepted)
         if low or red:
             why = (*(proof.why if low else ()), *((Reason.SUPERSEDED,) if red else ()))
             by = run.landed_since(finished.commit) if red and finished.commit else ()
@@ -45,7 +45,7 @@ def list_doubts(run: RunState) -> tuple[Doubt, ...]:
     return tuple(found)
 
 
-def _is_superseded(run: RunState, step: Step) -> bool:
+def is_superseded(run: RunState, step: Step) -> bool:
     """Whether one of its checks fails on the head of the run branch, and that matters."""
     final = run.finished.get(FINAL)
     if final is None or find_required(run, step) is Require.NONE:

@@ -42,7 +42,7 @@ class Strayed(Record):
     def told(self) -> tuple[str, ...]:
         """What is remarkable about it and keeps nothing from landing."""
         noted = f"changes files that others own: {tell_files(self.noted)}" if self.noted else ""
-        loose = f"changes files that no step owns: {_name(self.unowned, self.total)}" if self.unowned else ""
+        loose = f"changes files that no unfinished step owns: {_name(self.unowned, self.total)}" if self.unowned else ""
         return tuple(filter(None, (noted, loose)))
 
 

@@ -90,7 +90,7 @@ class Progress:
 
     def _tell(self, entry: Recorded, run: RunState) -> Told | None:
         step, kind = entry.stream.step, type(entry.event)
-        if kind in WALKED and run.names_flow(step):
+        if kind in WALKED and run.names_flow(step) and step not in RUN_WALKS:
             over = run.cancel is not None or run.ended is not None
             began = self.began.setdefault(step, {})
             scene = WalkScene(began=began, at=entry.at, over=over, lead="" if step == FLOW else f"{step}: ")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from drumline.core import gates
+from drumline.core.acceptance import is_superseded
 from drumline.core.claims import tell_claims
 from drumline.core.events import GateAnswered, GateOpened, StepFinished
 from drumline.core.flow.ends import warn_of_status
@@ -120,7 +121,7 @@ def summary(snapshot: Snapshot) -> Summary:
     states = {step.id: step_state(snapshot, step.id) for step in steps}
     over = [run.finished[step.id] for step in steps if step.id in run.finished]
     judged = [checks(snapshot, step) for step in steps if _is_judged(snapshot, step.id)]
-    landed = tuple(_landed(f, run.plan.by_id[f.step].title) for f in over if f.state is StepEnd.DONE)
+    landed = tuple(_landed(f, run) for f in over if f.state is StepEnd.DONE)
     return Summary(
         run=run.id,
         state=run_state(snapshot),
@@ -243,15 +244,17 @@ def summary_json(found: Summary) -> dict[str, object]:
     }
 
 
-def _landed(finished: StepFinished, title: str) -> Landed:
+def _landed(finished: StepFinished, run: RunState) -> Landed:
+    step = run.plan.by_id[finished.step]
+    red = "its check fails on the head of the run branch" if is_superseded(run, step) else ""
     ignored = tell_ignored(map(flatten, finished.ignored)) if finished.ignored else ""
     healed = f"landed by {finished.landed_by}" if finished.landed_by else ""
     return Landed(
         step=finished.step,
-        title=title,
+        title=step.title,
         commit=finished.commit,
         proof=finished.proof,
-        note="; ".join(filter(None, (explain_doubt(finished) or ignored, healed, *_tell_more(finished)))),
+        note="; ".join(filter(None, (red, explain_doubt(finished) or ignored, healed, *_tell_more(finished)))),
     )
 
 
