@@ -100,6 +100,22 @@ def test_a_gate_is_asked_and_answered_by_typing(terminal: Terminal) -> None:
     assert states_of(terminal.user.status())["step-1"] == "done"
 
 
+def test_manual_items_are_judged_one_by_one(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1", manual="It reads well\n- [ ] It is short"))
+    accept_commands(user, PLAN)
+    with open_terminal(user) as terminal:
+        terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "critical")
+        terminal.await_text("1 of 2, step-1: It reads well Good? (y/n)")
+        terminal.press("y", "Enter")
+        terminal.await_text("2 of 2, step-1: It is short Good? (y/n)")
+        terminal.press("y", "Enter")
+        terminal.await_text("Comment")
+        terminal.press("Enter")
+        terminal.await_text("exit=0")
+
+    assert "- [x] It reads well\n- [x] It is short" in user.file("step-1")
+
+
 def test_a_gate_may_be_left_for_later(terminal: Terminal) -> None:
     terminal.type_command("run", PLAN, "--agent", SCRIPTED, "--autonomy", "verbose", "--step", "step-1")
     terminal.await_text("Answer:")

@@ -35,7 +35,45 @@ class Reply(Record):
 
 WANTED = "What should change"
 """What is asked for where an answer needs words."""
+TICKS = {"y": True, "yes": True, "good": True, "n": False, "no": False}
 LATER, SETTLED = Reply(kind="later"), Reply(kind="settled")
+
+
+class Ticks:
+    """The items of a gate, ticked one by one: `y` and `n` are about the next item, any other word about all of them."""
+
+    def __init__(self, opened: GateOpened) -> None:
+        self._items = opened.items
+        self._good: list[bool] = []
+
+    @property
+    def left(self) -> int:
+        """How many items nobody has judged yet."""
+        return len(self._items) - len(self._good)
+
+    @property
+    def prompt(self) -> str:
+        """What is asked next."""
+        if not self.left:
+            return "Answer: "
+        item, number = self._items[len(self._good)], len(self._good) + 1
+        return f"{number} of {len(self._items)}, {flatten(item.step)}: {flatten(item.text)} Good? (y/n) Answer: "
+
+    @property
+    def answer(self) -> str:
+        """The answer that the ticks come to, once all items have one; empty before."""
+        if self.left or not self._items:
+            return ""
+        bad = [str(number) for number, good in enumerate(self._good, 1) if not good]
+        return f"{gates.NOT_GOOD}:{','.join(bad)}" if bad else gates.CONTINUE
+
+    def take(self, text: str) -> bool:
+        """Whether the text is about the next item."""
+        good = TICKS.get(text.strip().casefold())
+        if good is None or not self.left:
+            return False
+        self._good.append(good)
+        return True
 
 
 def ask_gate(opened: GateOpened, is_open: Callable[[], bool]) -> Reply:
@@ -43,13 +81,17 @@ def ask_gate(opened: GateOpened, is_open: Callable[[], bool]) -> Reply:
     if not is_open():
         return SETTLED
     _show(opened)
+    ticks = Ticks(opened)
     while True:
         try:
-            text = _read_line("Answer: ", is_open)
+            text = _read_line(ticks.prompt, is_open)
             if text is None:
                 return SETTLED
             if opened.options and text.strip().casefold() in ("", "later"):
                 return LATER
+            if ticks.take(text) and ticks.left:
+                continue
+            text = ticks.answer or text
             check_reply(opened, text)
         except EOFError:
             say("")
