@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from drumline.core.proof import Require
 from drumline.core.subject import PLACES
-from drumline.core.words import FULL, QUICK, STANDARD, Mutants, Ownership
+from drumline.core.words import FULL, QUICK, STANDARD, Mutants, Ownership, Review
 from drumline.protection import AUTO, PROTECTIVE
 from drumline.record import Record
 from drumline.settingvalues import (
@@ -105,6 +105,15 @@ TABLE: tuple[Setting, ...] = (
         "It is recorded with the run. Quick: implement, checks, fixes, landing. Standard: a step that names what is "
         "not there is compared with the code first; one that still fails its checks is diagnosed and "
         "gets a corrective step. Full: every step is compared with the code, analysed and inspected, too.",
+    ),
+    Setting(
+        key="review",
+        parse=choose(*(review.value for review in Review)),
+        legal="risk, all or none",
+        default=Review.RISK.value,
+        help="Which steps another agent reviews before they land, by default all of plans in waves, and never with the "
+        "rigor quick. Risk: a change of 5 files or more, of a boundary (authentication, cryptography, payments, "
+        "migrations, a public API, concurrency) or of what judges it, and what the plan flags.",
     ),
     Setting(
         key="flow",

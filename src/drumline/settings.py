@@ -16,7 +16,7 @@ from drumline.configfiles import CONFIG
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, NAMED, VARIABLES, arrange, list_commands, name_kinds
 from drumline.core.plan import Check
 from drumline.core.proof import Require
-from drumline.core.words import FULL, QUICK, STANDARD, Mutants, Ownership
+from drumline.core.words import FULL, QUICK, STANDARD, Mutants, Ownership, Review
 from drumline.errors import InvalidInput
 from drumline.protection import AUTO, choose_stronger, find_weaker
 from drumline.record import Record, to_plain
@@ -53,6 +53,7 @@ class Settings(Record):
     jobs: int = 4
     retries: int = 2
     rigor: str = STANDARD
+    review: str = Review.RISK.value
     flow: str = ""
     require: str = Require.KEPT.value
     stale_claim: float = 3600.0

@@ -283,6 +283,9 @@ def test_a_snapshot_sees_new_changed_and_deleted_files_but_not_ignored_ones(benc
         assert sorted(counted) == ["a.txt", "dir/b.txt", "new"]
         assert counted["new"] == (1, 0)
         assert counted["dir/b.txt"] == (0, 1)
+        told = await spaces.diff(bench.base, tree)
+        assert "diff --git a/a.txt b/a.txt" in told
+        assert "+changed" in told
 
     run(body)
 

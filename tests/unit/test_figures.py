@@ -11,6 +11,7 @@ from tests.examples import some
 from tests.unit.builders import step_of
 
 from drumline.core import events as ev
+from drumline.core.findings import Finding
 from drumline.core.ids import Commit, DriverId, GateId, RunId, StepId, Tree
 from drumline.core.life import TRANSITIONS, Phase
 from drumline.core.mutants import Mutation
@@ -20,11 +21,12 @@ from drumline.core.spending import ATTEMPTS, COST, UNPRICED, add_up, sum_agents,
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.words import Mode, RunEnd
+from drumline.core.words import Mode, RunEnd, Settlement, Severity
 from drumline.views.stopwatch import Stopwatch
 
 TREE = Tree("t" * 40)
 COMMIT = Commit("c" * 40)
+FINDING = Finding(id="a-F1", severity=Severity.BLOCKER, step=StepId("a"), title="t")
 COUNTS = st.integers(0, 1000).map(float)
 USAGES: st.SearchStrategy[Mapping[str, float]] = st.dictionaries(st.sampled_from(["input", "output", COST]), COUNTS)
 FAILURES = st.sampled_from(["", "validation", "transient", "crash", "quota"])
@@ -63,6 +65,10 @@ def happen(draw: st.DrawFn, kind: type[ev.Event], state: StepState) -> ev.Event:
         ev.WorkLost: ev.WorkLost(what=state.phase.value),
         ev.StepRestarted: ev.StepRestarted(round=state.round + 1),
         ev.StepRechecked: ev.StepRechecked(round=state.round + 1),
+        ev.WorkReviewed: ev.WorkReviewed(tree=TREE),
+        ev.FindingRecorded: ev.FindingRecorded(finding=FINDING),
+        ev.FindingConfirmed: ev.FindingConfirmed(finding="a-F1", by="r"),
+        ev.FindingSettled: ev.FindingSettled(finding="a-F1", how=Settlement.FIXED, by="r"),
         ev.WorkChanged: ev.WorkChanged(tree=TREE),
         ev.WorkRebased: ev.WorkRebased(base=COMMIT, ready=TREE, tree=TREE),
         ev.StepClaimed: ev.StepClaimed(driver=DriverId("d"), token=1),

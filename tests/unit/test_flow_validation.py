@@ -39,6 +39,7 @@ from drumline.core.flow.model import (
     RouteNode,
     ScriptNode,
     SetNode,
+    SettleNode,
     WorkspaceNode,
 )
 from drumline.core.flow.validation import validate
@@ -713,6 +714,7 @@ def test_every_kind_of_node_has_a_word() -> None:
         LandNode(id=NodeId("n")),
         PlanNode(id=NodeId("n"), cause="heal", title="t", what="w", why="y"),
         DocumentNode(id=NodeId("n"), kind="handoff", template="t"),
+        SettleNode(id=NodeId("n"), how="deferred", severity="concern"),
     ]
     nodes_of_ours: list[Node] = [*nodes, *stepping, route("n", "a"), put("n"), end("n")]
     nodes_of_ours.insert(5, RagNode(id=NodeId("n"), documents=()))

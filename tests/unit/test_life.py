@@ -10,7 +10,7 @@ from drumline.core.life import OPEN, TRANSITIONS, Phase, step_forward
 from drumline.errors import NotAllowed
 
 P = Phase
-LEGAL = {
+LEGAL: dict[tuple[Phase, type[ev.Event]], Phase] = {
     (P.WAITING, ev.WorkspaceAssigned): P.PREPARING,
     (P.PREPARING, ev.WorkspaceReady): P.PREPARED,
     (P.PREPARING, ev.WorkspaceFailed): P.WAITING,
@@ -42,6 +42,7 @@ LEGAL = {
     (P.LANDING, ev.StepLanded): P.LANDED,
     (P.LANDING, ev.LandingRefused): P.WORKED,
     (P.LANDING, ev.WorkLost): P.WORKED,
+    **{(phase, kind): phase for phase in (P.PREPARED, P.WORKED) for kind in ev.REVIEWING},
 }
 ANYWHERE = {ev.StepClaimed, ev.StepReleased, ev.StepRestarted}
 PAIRS = [(phase, kind) for phase in Phase for kind in KINDS.values()]

@@ -165,9 +165,12 @@ def contracts_page() -> str:
         "What came of a run, with the times and the diffs of its steps; `report --html` and `report --md` are made of "
         "it and of nothing else. Its JSON Schema is `drumline/schemas/report.schema.json` in the package. Times are "
         "seconds since 1970, `spans` the visits of nodes, `waits` the time at gates and for quotas; `critical` steps "
-        "are on the chain of needs that ended last. `iterations` counts fixes. Reviews are not made yet: "
-        "`hitReviewCap` is false, `unresolvedBlockers`, `concerns`, `nits`, `unassigned` and `deferred` are empty, "
-        "and `clean` says that every step is done or skipped. (Only the first step is shown here.)",
+        "are on the chain of needs that ended last. `iterations` counts fixes after checks and after reviews; "
+        "`hitReviewCap` says that confirmed blockers are left although they went back as often as they may. "
+        "`unresolvedBlockers` are confirmed ones that are open or that a person accepted, `concerns` and `nits` those "
+        "that are neither fixed nor wrong, `deferred` what was put off, `unassigned` what names a step that there is "
+        "not; `clean` says that every step is done or skipped, without blockers and concerns. (Only the first step is "
+        "shown here.)",
         _fence(_report_sample(snapshot)),
         "## drumline runs --json",
         _fence(runs_json([run_row(snapshot.run, live=True, started_at=snapshot.started_at)])),

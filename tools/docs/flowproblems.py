@@ -35,6 +35,7 @@ FLOW_PROBLEMS: tuple[tuple[str, str, str], ...] = (
     ("script_outside", "warning", "A script is outside the flow's folder."),
     ("unknown_agent", "warning", "Nobody has that name; the default agent does the work."),
     ("unknown_session", "error", "A node goes on with the session of one that is no agent node."),
+    ("records_of_writer", "error", "The answer of a node is recorded that may write, or whose answer has no schema."),
     ("session_of_reader", "error", "A node that may only read goes on with a session, or is gone on from."),
     ("option_without_route", "error", "An option of an approval leads nowhere."),
     ("route_without_option", "warning", "A route of an approval is for an answer that is no option."),

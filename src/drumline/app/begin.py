@@ -18,7 +18,7 @@ from drumline.core.nearest import did_you_mean
 from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
 from drumline.core.proof import Require
 from drumline.core.schedule import next_step
-from drumline.core.words import Mode, Mutants, Ownership
+from drumline.core.words import Mode, Mutants, Ownership, Review
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
 from drumline.ports.roster import Roster
@@ -62,6 +62,7 @@ class Terms(Record):
     mutants: Mutants = Mutants.SHOW
     ownership: Ownership = Ownership.FOREIGN
     shared: tuple[str, ...] = ()
+    review: Review = Review.RISK
     held_out: tuple[str, ...] = ()
     jailed: tuple[str, ...] = ()
     kinds: tuple[Check, ...] = ()
@@ -91,6 +92,7 @@ def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str
         mutants=Mutants(settings.mutants),
         ownership=Ownership(settings.ownership),
         shared=settings.shared,
+        review=Review(settings.review),
         held_out=present.held_out,
         jailed=present.jailed,
         kinds=settings.kinds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from drumline.settings import FULL
+from drumline.core.words import FULL, Review
 
 ALL = 64
 """How many steps at once stands for `as many as there are`."""
@@ -18,6 +18,8 @@ def foreign_settings(format: str, environ: Mapping[str, str]) -> dict[str, objec
     """
     if format == "phased":
         return {"rigor": FULL}
+    if format == "waves":
+        return {"review": Review.ALL.value}
     if format != "maestro":
         return {}
     given = {

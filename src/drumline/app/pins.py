@@ -14,7 +14,7 @@ from drumline.core.ids import FLOW, RunId, Stream
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, PLAN
 from drumline.core.plan import Check
 from drumline.core.state import RunState
-from drumline.core.words import Mutants, Ownership
+from drumline.core.words import Mutants, Ownership, Review
 from drumline.errors import Conflict
 from drumline.ports.journal import Addition, Journal
 from drumline.record import Record, field, replace
@@ -32,7 +32,7 @@ TIMEOUTS = (
 )
 OF_STEPS = (
     *("agent", "checks", "setup", "provide", "subject", "retries", "judge", "mutants", "held_out", "kinds"),
-    *("ownership", "shared"),
+    *("ownership", "shared", "review"),
 )
 """Settings that a run of a flow does not read: its nodes say what they are about."""
 TRIES = 5
@@ -92,6 +92,7 @@ def repin(run: RunState, present: Present, *, by: str) -> tuple[ConfigRepinned, 
         "mutants": Mutants(settings.mutants),
         "ownership": Ownership(settings.ownership),
         "shared": settings.shared,
+        "review": Review(settings.review),
         "held_out": present.held_out,
         "jailed": present.jailed,
         "kinds": _take_kinds(begun.kinds, settings.kinds),

@@ -46,7 +46,8 @@ class Attempt(Command):
     `session` is the one to go on with, `budget` how many dollars are left. `answers` are what a person said to the
     questions asked so far, `complaint` what is wrong with the work where no check says so; `revises` says that
     a person asks for a change of work that passes;
-    with `doubts` only the agent itself says that something is wrong, with `oversteps` the work changes files of others.
+    with `doubts` only the agent itself says that something is wrong, with `oversteps` the work changes files of others,
+    with `reviewed` a reviewer found it.
     `lessons` are the names of those that may help, by the signatures of failures.
     """
 
@@ -66,6 +67,7 @@ class Attempt(Command):
     doubts: bool = False
     oversteps: bool = False
     lessons: Mapping[str, str] = field(default_factory=dict)
+    reviewed: bool = False
 
 
 class RunCheck(Command):

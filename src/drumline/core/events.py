@@ -18,6 +18,7 @@ from drumline.core.planevents import (
     PlanMirrored,
     PlanPinned,
 )
+from drumline.core.reviewevents import REVIEWING, FindingConfirmed, FindingRecorded, FindingSettled, WorkReviewed
 from drumline.core.runevents import (
     BranchSettled,
     CancelRequested,
@@ -67,6 +68,7 @@ from drumline.core.stepevents import (
 __all__ = [
     "ATTEMPTS",
     "PROTOCOL",
+    "REVIEWING",
     "AttemptEnded",
     "AttemptStarted",
     "AttemptUsed",
@@ -83,6 +85,9 @@ __all__ = [
     "Doubt",
     "Event",
     "FileWritten",
+    "FindingConfirmed",
+    "FindingRecorded",
+    "FindingSettled",
     "FlowPinned",
     "GateAnswered",
     "GateOpened",
@@ -116,6 +121,7 @@ __all__ = [
     "WorkChanged",
     "WorkLost",
     "WorkRebased",
+    "WorkReviewed",
     "WorkspaceAssigned",
     "WorkspaceFailed",
     "WorkspaceReady",

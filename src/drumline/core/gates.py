@@ -17,6 +17,8 @@ from drumline.core.words import OF_AGENTS, STUCK, GateKind
 from drumline.errors import InvalidInput
 
 YES, NO = "yes", "no"
+BY_HAND = "by_hand"
+"""At a gate of a flow: a person has worked on the step's files; what is there counts."""
 APPROVE, REVISE, REJECT = "approve", "revise", "reject"
 CONTINUE, STOP = "continue", "stop"
 NOT_GOOD = "not-good"

@@ -13,6 +13,7 @@ from drumline.core.orders import Orders
 from drumline.core.overstep import tell_stray
 from drumline.core.ownword import NOT_DONE, is_denied
 from drumline.core.plaintext import count_noun
+from drumline.core.reviewing import tell_left
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
 from drumline.core.verdicts import NOTHING_DONE, UNTESTED, is_unchanged, judge_work
@@ -47,6 +48,8 @@ def find_refusal(orders: Orders, state: StepState, run: RunState) -> str:
         return stray
     if state.joined:  # a driver died while the work was judged on the new head: that goes on
         return ""
+    if left := tell_left(state):
+        return left
     match judge_work(orders, state, run):
         case RunCheck(check=pending):
             return f"the check `{pending.command}` has not run since the work was changed last"

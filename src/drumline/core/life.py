@@ -47,6 +47,7 @@ from drumline.core.flow.events import (
     NodeUsed,
     SessionKept,
 )
+from drumline.core.reviewevents import REVIEWING
 from drumline.errors import NotAllowed
 
 
@@ -82,6 +83,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
             WorkChanged: Phase.WORKED,
             StepRechecked: Phase.PREPARED,
             LandingStarted: Phase.LANDING,
+            **dict.fromkeys(REVIEWING, Phase.PREPARED),
         },
         Phase.WORKING: {
             AttemptEnded: Phase.WORKED,
@@ -98,6 +100,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type[Event], Phase]] = MappingProxyType(
             WorkRebased: Phase.WORKED,
             StepRechecked: Phase.WORKED,
             LandingStarted: Phase.LANDING,
+            **dict.fromkeys(REVIEWING, Phase.WORKED),
         },
         Phase.CHECKING: {CheckEnded: Phase.WORKED, WorkLost: Phase.WORKED},
         Phase.COMPARING: {ComparisonEnded: Phase.WORKED, WorkLost: Phase.WORKED},

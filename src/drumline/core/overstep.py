@@ -196,7 +196,7 @@ def follow_stray(orders: Orders, state: StepState, run: RunState) -> Park | Fini
     if not stray.refused:
         return None
     told = f"the work changes {tell_strayed(stray)}"
-    opens = gates.ownership(step, state.attempts, told=told, paths=stray.refused)
+    opens = gates.ownership(step, state.about, told=told, paths=stray.refused)
     if not state.overstepped and not is_asked(run, opens):
         return Verdict.FOREIGN
     match ask(orders, run, opens, blocks=told):

@@ -39,7 +39,7 @@ def tell_denial(denial: str) -> str:
 
 def follow_denial(orders: Orders, state: StepState, run: RunState, denial: str) -> Park | Finish | Verdict:
     """What follows work that passes its checks while its agent says that it is not done."""
-    opens = gates.denied(orders.step, state.attempts, denial=denial)
+    opens = gates.denied(orders.step, state.about, denial=denial)
     if not state.doubted and not is_asked(run, opens):
         return Verdict.DENIED
     match ask(orders, run, opens, blocks=f"{NOT_DONE}: {denial[:MOST_TOLD]}"):

@@ -34,7 +34,7 @@ def begin_round(orders: Orders, state: StepState, run: RunState) -> Restart | Re
 
 def find_answer(run: RunState, kind: str, step: Step, state: StepState) -> str:
     """What a person answered to a question about the last attempt; empty if nothing."""
-    asked = run.find_gate(kind, step.id, state.attempts)
+    asked = run.find_gate(kind, step.id, state.about)
     return asked.answer.choice if asked is not None and asked.answer is not None else ""
 
 

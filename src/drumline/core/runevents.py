@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from drumline.core.event import PROTOCOL, Event
+from drumline.core.findings import Found
 from drumline.core.ids import NO_STEP, Commit, DriverId, GateId, StepId, Tree
 from drumline.core.learned import Fix, Lesson
 from drumline.core.mutants import Mutation
 from drumline.core.plan import RUN_WALKS, Check
 from drumline.core.proof import Facts, Level, Proof, Reason, Require, settle
 from drumline.core.tally import Tally
-from drumline.core.words import Mode, Mutants, Ownership, Resettled, RunEnd, StepEnd
+from drumline.core.words import Mode, Mutants, Ownership, Resettled, Review, RunEnd, StepEnd
 from drumline.record import field
 
 
@@ -30,6 +31,7 @@ class RunStarted(Event):
     of the kinds in `jailed`. `kinds` are commands for kinds of checks, named for all steps.
     `flaky` are digests of commands of checks that have changed their verdict on one tree in earlier runs.
     `lessons` are those that were known when it began.
+    `review` says which steps another agent reviews before they land.
     """
 
     plan: str
@@ -71,6 +73,7 @@ class RunStarted(Event):
     kinds: tuple[Check, ...] = ()
     flaky: tuple[str, ...] = ()
     lessons: tuple[Lesson, ...] = ()
+    review: Review = Review.RISK
 
 
 class ConfigRepinned(Event):
@@ -98,6 +101,7 @@ class ConfigRepinned(Event):
     held_out: tuple[str, ...] = ()
     jailed: tuple[str, ...] = ()
     kinds: tuple[Check, ...] = ()
+    review: Review = Review.RISK
     by: str = ""
 
 
@@ -132,6 +136,8 @@ class StepFinished(Event):
     `failing` are the checks that its last work fails, `tried` its corrective steps that did not get through.
     `learned` is what came of its fixes.
     `tallies` are the figures of its checks. Of its scenarios, `claims`, its agent says that `claimed` passed.
+    `findings` are those of its review, `reviews` counts the attempts at them, `reviewed` says who made it;
+    `unreviewed` why there is none although there was to be one.
     """
 
     step: StepId
@@ -173,6 +179,10 @@ class StepFinished(Event):
     claimed: int = 0
     claims: int = 0
     learned: tuple[Fix, ...] = ()
+    findings: tuple[Found, ...] = ()
+    reviews: int = 0
+    reviewed: str = ""
+    unreviewed: str = ""
 
     @property
     def proof(self) -> Proof | None:

@@ -78,7 +78,7 @@ class AttemptStarted(Event):
     wrong with the work before it, where no check says so. Who only `reads` changes nothing: what was judged stays so.
     One that `revises` work as a person asks has fresh budgets.
     With `doubts` the complaint is that the agent's word and the checks disagree, with `oversteps` that the work changes
-    files of others: neither uses up a fix.
+    files of others, with `reviewed` what a review found: none of these uses up a fix.
     `lessons` are the names of those that its prompt has, by the signatures of failures.
     """
 
@@ -100,6 +100,7 @@ class AttemptStarted(Event):
     doubts: bool = False
     oversteps: bool = False
     lessons: Mapping[str, str] = field(default_factory=dict)
+    reviewed: bool = False
 
 
 class SessionOpened(Event):

@@ -8,6 +8,7 @@ from typing import Any
 from drumline.core import events as ev
 from drumline.core.attempts import Ending
 from drumline.core.checkfailure import CheckFailure, is_work
+from drumline.core.findings import Found
 from drumline.core.foul import tell_foul
 from drumline.core.ids import NO_DRIVER
 from drumline.core.leftovers import tell_check, tell_flaky
@@ -18,6 +19,7 @@ from drumline.core.stepstate import StepState, Verdict
 from drumline.core.strays import NOTHING
 from drumline.core.tally import Tally, digest_command
 from drumline.core.taxonomy import Failure, consumes_fix
+from drumline.record import replace
 
 MOST_NOTICES = 20
 FLAKY = CheckFailure.FLAKY.value
@@ -64,6 +66,7 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     state.last = state.asked = state.refused = None
     state.agent = state.session = state.cut_short = ""
     state.verdicts = {}
+    state.reviewed, state.findings = None, {}
     state.trouble = ""
 
 
@@ -81,7 +84,7 @@ def _begin_round(state: StepState, number: int) -> None:
 
 def _refresh(state: StepState) -> None:
     state.fixes_before = state.all_fixes
-    state.fixes = state.waits = state.crashes = state.rests = state.integrations = state.timeouts = 0
+    state.fixes = state.waits = state.crashes = state.rests = state.integrations = state.timeouts = state.reviews = 0
     state.warned = state.doubted = state.overstepped = False
 
 
@@ -112,9 +115,10 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
         state.readings[event.attempt] = event.node
         return
     state.learned, state.mending, state.given = (*state.learned, *state.settle_fix()), (), event.lessons
-    if before is Phase.WORKED and (event.doubts or event.oversteps):
+    if before is Phase.WORKED and (event.doubts or event.oversteps or event.reviewed):
         state.complaint, state.feedback = event.complaint, ()
         state.doubted, state.overstepped = state.doubted or event.doubts, state.overstepped or event.oversteps
+        state.reviews += event.reviewed
     elif before is Phase.WORKED:
         _spend(state, event.complaint)
     if event.revises:
@@ -268,6 +272,26 @@ def _count_run(state: StepState, event: ev.CheckEnded) -> None:
     state.tallies[digest] = known.plus(runs=1, changed=int(event.flaky))
 
 
+def _work_reviewed(state: StepState, event: ev.WorkReviewed, _: Phase) -> None:
+    state.reviewed = event
+
+
+def _finding_recorded(state: StepState, event: ev.FindingRecorded, _: Phase) -> None:
+    state.findings[event.finding.id] = Found(finding=event.finding)
+    state.numbered += 1
+
+
+def _finding_confirmed(state: StepState, event: ev.FindingConfirmed, _: Phase) -> None:
+    if (known := state.findings.get(event.finding)) is not None:
+        state.findings[event.finding] = replace(known, confirmed=event.by)
+
+
+def _finding_settled(state: StepState, event: ev.FindingSettled, _: Phase) -> None:
+    if (known := state.findings.get(event.finding)) is not None:
+        settled = replace(known, settled=event.how, settled_by=event.by, why=event.why)
+        state.findings[event.finding] = settled
+
+
 def _comparison_ended(state: StepState, event: ev.ComparisonEnded, _: Phase) -> None:
     state.compared.setdefault(event.against, {}).update({found.check: found for found in event.found})
     state.seconds += sum(found.seconds for found in event.found)
@@ -320,6 +344,10 @@ _APPLY: dict[type[ev.Event], Callable[[StepState, Any, Phase], None]] = {
     ev.LandingStarted: _landing_started,
     ev.LandingRefused: _refused,
     ev.StepLanded: _landed,
+    ev.WorkReviewed: _work_reviewed,
+    ev.FindingRecorded: _finding_recorded,
+    ev.FindingConfirmed: _finding_confirmed,
+    ev.FindingSettled: _finding_settled,
     ev.WorkChanged: _work_changed,
     ev.WorkRebased: _work_rebased,
     ev.WorkLost: _work_lost,

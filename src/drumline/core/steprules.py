@@ -34,6 +34,7 @@ from drumline.core.overstep import complain
 from drumline.core.ownword import follow_blocker, tell_denial
 from drumline.core.plaintext import count_noun
 from drumline.core.plan import Step
+from drumline.core.reviewing import tell_due
 from drumline.core.rounds import begin_round
 from drumline.core.routing import choose, raise_tier
 from drumline.core.state import RunState
@@ -138,6 +139,9 @@ def _attempt(orders: Orders, state: StepState, run: RunState, *, delay: float = 
     )
     if state.phase is Phase.WORKED and (told := complain(orders, state, run)) and not revises:
         return replace(attempt, complaint=told, oversteps=True)
+    if due := _find_due(state, revises=revises):
+        ended = last is not None and not last.failure and not last.question
+        return replace(attempt, complaint=due, reviewed=ended)
     if last is None or not last.denial or fixing or state.phase is not Phase.WORKED or state.find_clash() is not None:
         return attempt
     return replace(attempt, complaint=tell_denial(last.denial), doubts=True)
@@ -147,6 +151,12 @@ def _recall(run: RunState, state: StepState) -> dict[str, str]:
     """The lessons about what fails now."""
     found = match(run.begun.lessons, state.faults()) if state.find_clash() is None else {}
     return {signature: lesson.name for signature, lesson in found.items()}
+
+
+def _find_due(state: StepState, *, revises: bool) -> str:
+    """What a review found about work that passes its checks, and that its agent has to put right."""
+    passes = state.phase is Phase.WORKED and not state.faults() and state.find_clash() is None
+    return tell_due(state) if passes and not revises else ""
 
 
 def _afford(attempt: Attempt, orders: Orders, state: StepState, run: RunState) -> Command:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from drumline.core import events as ev
 from drumline.core.attempts import Attempts
 from drumline.core.checkfailure import is_work
+from drumline.core.findings import Found
 from drumline.core.foul import Judged
 from drumline.core.ids import NO_DRIVER, Commit, DriverId, StepId, Tree
 from drumline.core.judge import Touched
@@ -63,6 +64,9 @@ class StepState(Attempts):
     landed meanwhile; they use up no fix. `clash` is what the latest attempt was told of that. `timeouts` counts
     attempts whose time was up, `passing` are the checks that pass since the last of them.
 
+    `reviews` counts attempts at what reviewers found, which use up no fix either; `reviewed` is the last look of one,
+    `findings` are what was found since the work began, by id, and `numbered` counts those of all rounds.
+
     `mending` are the failing checks that the latest attempt was told of, `learned` what came of such attempts,
     `given` the lessons that it has.
     `seen` is, by command, the tree that each check judged last and whether it passed there; `tallies` are its figures.
@@ -104,6 +108,10 @@ class StepState(Attempts):
     moved: ev.WorkRebased | None = None
     joined: bool = False
     integrations: int = 0
+    reviews: int = 0
+    reviewed: ev.WorkReviewed | None = None
+    findings: dict[str, Found] = field(default_factory=dict)
+    numbered: int = 0
     timeouts: int = 0
     passing: tuple[str, ...] = ()
     clash: Clash | None = None
@@ -122,6 +130,11 @@ class StepState(Attempts):
     spent: dict[str, dict[str, float]] = field(default_factory=dict)
     metered: ev.AttemptUsed | None = None
     notices: tuple[str, ...] = ()
+
+    @property
+    def about(self) -> int:
+        """The attempt whose work this is: who only read it since has not changed it."""
+        return self.last.attempt if self.last else self.attempts
 
     @property
     def tried(self) -> int:

@@ -66,7 +66,7 @@ def _pass(orders: Orders, state: StepState) -> Mutate | Verdict:
 def _after_foul(orders: Orders, state: StepState, run: RunState) -> Judging:
     """What follows work that passes only because it changed its judge: its agent hears it once, then a person."""
     foul = tell_foul(state.judged)
-    opens = gates.judge(orders.step, state.attempts, foul=foul)
+    opens = gates.judge(orders.step, state.about, foul=foul)
     if not state.warned and state.fixes < orders.retries and not is_asked(run, opens):
         return Verdict.FOUL
     match ask(orders, run, opens, blocks=foul):
@@ -91,7 +91,7 @@ def _after_nothing(orders: Orders, state: StepState, run: RunState) -> Park | Fi
     """What follows work that changed nothing, though its checks pass: a person says what that means."""
     ignored = f"; {tell_ignored(state.last.ignored)}" if state.last and state.last.ignored else ""
     told = f"{tell_verdict(orders, state)}; {NOTHING_DONE}{ignored}"
-    opens = gates.unchanged(orders.step, state.attempts, told=told)
+    opens = gates.unchanged(orders.step, state.about, told=told)
     match ask(orders, run, opens, blocks=f"{NOTHING_DONE}{ignored}"):
         case GateAnswered(choice=gates.ALREADY_DONE):
             return Verdict.PASSED
@@ -114,7 +114,7 @@ def may_fix(orders: Orders, state: StepState, run: RunState) -> bool:
 
 def find_approval(orders: Orders, state: StepState, run: RunState) -> Gate | None:
     """The question to a person whether this very work lands; None if it was not asked."""
-    return run.find_gate(GateKind.APPROVE, orders.step.id, state.attempts)
+    return run.find_gate(GateKind.APPROVE, orders.step.id, state.about)
 
 
 def open_approval(orders: Orders, state: StepState, run: RunState) -> GateOpened:
@@ -123,7 +123,7 @@ def open_approval(orders: Orders, state: StepState, run: RunState) -> GateOpened
     if asked is not None:
         return asked.opened
     before = run.count_asked(GateKind.APPROVE, orders.step.id)
-    return gates.approval(orders.step, state.attempts, asked=before, verdict=tell_verdict(orders, state))
+    return gates.approval(orders.step, state.about, asked=before, verdict=tell_verdict(orders, state))
 
 
 def tell_verdict(orders: Orders, state: StepState) -> str:

@@ -121,6 +121,32 @@ class Ownership(StrEnum):
     WARN = "warn"
 
 
+class Review(StrEnum):
+    """Which steps another agent reviews before they land: those with a reason for it, all, or none."""
+
+    RISK = "risk"
+    ALL = "all"
+    NONE = "none"
+
+
+class Severity(StrEnum):
+    """How much a finding matters: it keeps work from landing, is for a person to weigh, or is a remark."""
+
+    BLOCKER = "blocker"
+    CONCERN = "concern"
+    NIT = "nit"
+
+
+class Settlement(StrEnum):
+    """What became of a finding: `step` says that a step of its own puts it right."""
+
+    FIXED = "fixed"
+    ACCEPTED = "accepted"
+    DEFERRED = "deferred"
+    WRONG = "wrong"
+    STEP = "step"
+
+
 class Resettled(StrEnum):
     """What became of a run branch that was not where we left it."""
 

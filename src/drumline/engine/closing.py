@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from drumline.core import events as ev
+from drumline.core import gates
 from drumline.core.ids import DriverId, Token
 from drumline.core.life import Phase
 from drumline.core.stepstate import StepState
@@ -30,6 +31,15 @@ async def close_open(work: StepWork, state: StepState, owner: DriverId, recover:
     if landing is None or landing.commit is None or landing.tree is None:
         return lost
     return [ev.StepLanded(commit=landing.commit, tree=landing.tree, adopted=True)]
+
+
+async def adopt_changes(work: StepWork, state: StepState) -> list[ev.Event]:
+    """What to record about files that a person changed in the workspace: no proof is about that yet."""
+    step, workspaces = work.orders.step.id, work.kit.workspaces
+    if state.phase is not Phase.WORKED or state.base is None or not workspaces.path(step).exists():
+        return []
+    found = await read_work(workspaces, step, base=state.base)
+    return [ev.WorkChanged(tree=found.tree, node=gates.BY_HAND)] if found.tree != state.tree else []
 
 
 async def restore_workspace(work: StepWork, state: StepState, token: Token) -> None:

@@ -22,7 +22,17 @@ def add_figures(finished: ev.StepFinished, state: StepState) -> ev.StepFinished:
         usage=state.usage,
         notices=state.notices,
         tallies=tuple(state.tallies.values()),
+        findings=tuple(state.findings.values()),
+        reviews=state.reviews,
+        reviewed=_tell_reviewer(state),
+        unreviewed=state.reviewed.failure if state.reviewed else "",
     )
+
+
+def _tell_reviewer(state: StepState) -> str:
+    """Who looked at the work, and why it was that one."""
+    seen = state.reviewed
+    return f"{seen.by} ({seen.chosen})" if seen is not None and not seen.failure else ""
 
 
 def complete(journal: Journal, run: RunId, events: Sequence[ev.Event]) -> list[ev.Event]:

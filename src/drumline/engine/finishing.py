@@ -155,14 +155,14 @@ def _gather(state: StepState, orders: Orders, run: RunState, *, unchanged: bool)
 
 def _is_reviewed(state: StepState, step: Step, run: RunState) -> bool:
     """Whether a person has said yes to the work with the tests it changed."""
-    asked = [run.find_gate(kind, step.id, state.attempts) for kind in (GateKind.APPROVE, GateKind.JUDGE)]
+    asked = [run.find_gate(kind, step.id, state.about) for kind in (GateKind.APPROVE, GateKind.JUDGE)]
     given = [gate.answer.choice for gate in asked if gate is not None and gate.answer is not None]
     return gates.APPROVE in given or gates.ALLOW in given
 
 
 def _is_declared(state: StepState, step: Step, run: RunState) -> bool:
     """Whether a person has said that there was nothing left to do."""
-    asked = run.find_gate(GateKind.UNCHANGED, step.id, state.attempts)
+    asked = run.find_gate(GateKind.UNCHANGED, step.id, state.about)
     return asked is not None and asked.answer is not None and asked.answer.choice == gates.ALREADY_DONE
 
 

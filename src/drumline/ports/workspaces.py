@@ -142,6 +142,10 @@ class Workspaces(Protocol):
         """Paths that differ between a commit and a tree, each with the lines added and removed; None for binaries."""
         ...
 
+    async def diff(self, base: Commit, tree: Tree) -> str:
+        """What a tree changes in a commit, as a unified diff; binary files are only named."""
+        ...
+
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
         """Paths that differ between a commit and a tree, each with `created`, `modified` or `deleted`.
 

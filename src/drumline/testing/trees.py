@@ -57,6 +57,21 @@ def count_lines(before: Files, after: Files) -> dict[str, tuple[int, int] | None
     return found
 
 
+def compare_files(before: Files, after: Files) -> dict[str, str]:
+    """The paths that differ, each with what happened to it."""
+    paths = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+    return {p: "created" if p not in before else "modified" if p in after else "deleted" for p in paths}
+
+
+def write_diff(before: Files, after: Files) -> str:
+    """What differs, in the form that git has for it."""
+    parts = []
+    for path in compare_files(before, after):
+        old, new = (_split(files.get(path, b"")) for files in (before, after))
+        parts += [f"diff --git a/{path} b/{path}\n", *unified_diff(old, new, f"a/{path}", f"b/{path}")]
+    return "".join(parts)
+
+
 def _split(content: bytes) -> list[str]:
     return content.decode("utf-8", "surrogateescape").splitlines(keepends=True)
 

@@ -19,7 +19,8 @@ from drumline.core.leftovers import find_droppings
 from drumline.core.products import is_tool_folder
 from drumline.ports.workspaces import Landing, Merge
 from drumline.record import Record
-from drumline.testing.trees import MARKER, Files, clear_way, count_lines, digest_value, merge_files, walk_files
+from drumline.testing import trees
+from drumline.testing.trees import MARKER, Files, clear_way, digest_value, merge_files, walk_files
 
 
 class _Record(Record):
@@ -192,7 +193,7 @@ class FakeWorkspaces:
         found = self._read(step, base, whole=True)
         if found != tree:
             self._fill(step, tree)
-        return self._compare(tree, found)
+        return trees.compare_files(self._trees[tree], self._trees[found])
 
     async def keep(self, step: StepId, label: str, tree: Tree, *, base: Commit) -> Commit:
         """Keep a tree by name, so that no work is ever only in a workspace."""
@@ -202,16 +203,15 @@ class FakeWorkspaces:
 
     async def count_lines(self, base: Commit, tree: Tree) -> Mapping[str, tuple[int, int] | None]:
         """Paths that differ between a commit and a tree, each with the lines added and removed."""
-        return count_lines(self._trees[self._commits[base].tree], self._trees[tree])
+        return trees.count_lines(self._trees[self._commits[base].tree], self._trees[tree])
 
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
         """Paths that differ between a commit and a tree, each with what happened to it."""
-        return self._compare(self._commits[base].tree, tree)
+        return trees.compare_files(self._trees[self._commits[base].tree], self._trees[tree])
 
-    def _compare(self, one: Tree, other: Tree) -> Mapping[str, str]:
-        before, after = self._trees[one], self._trees[other]
-        paths = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
-        return {p: "created" if p not in before else "modified" if p in after else "deleted" for p in paths}
+    async def diff(self, base: Commit, tree: Tree) -> str:
+        """What a tree changes in a commit, as a unified diff."""
+        return trees.write_diff(self._trees[self._commits[base].tree], self._trees[tree])
 
     async def compose(self, tree: Tree, other: Tree, paths: Sequence[str]) -> Tree:
         """The tree with these paths as they are in the other one, or without them where that has none."""

@@ -17,11 +17,12 @@ from drumline.core.routing import spell_agent
 from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
-from drumline.core.words import StepEnd
+from drumline.core.words import Settlement, Severity, StepEnd
 from drumline.record import Record
 from drumline.views.activity import attempts, fixes, lost
 from drumline.views.cost import usage_json
 from drumline.views.evidence import evidence_lines, list_evidence
+from drumline.views.findings import Finding, choose, hits_cap, list_findings
 from drumline.views.proofs import find_proof
 from drumline.views.snapshot import Snapshot
 from drumline.views.states import EXIT_CODES, elapsed, run_state, step_state
@@ -70,17 +71,6 @@ class CheckMade(Record):
     seconds: float
     log: str | None
     evidence: tuple[str, ...]
-
-
-class Finding(Record):
-    """What a reviewer found."""
-
-    step: str
-    severity: str
-    file: str
-    line: int | None
-    title: str
-    detail: str
 
 
 class Question(Record):
@@ -133,6 +123,9 @@ class StepMade(Record):
     notices: tuple[str, ...]
     critical: bool
     diff: tuple[str, ...]
+    reviews: int
+    reviewed: str | None
+    unreviewed: str | None
 
 
 _NAMES = {
@@ -146,8 +139,10 @@ _NAMES = {
 class RunReport(Record, rename=_NAMES):
     """A run as it is now, usually at its end. Times are in seconds since 1970.
 
-    Reviews are not made yet: `hitReviewCap` is false, and `unresolvedBlockers`, `concerns`, `nits`, `unassigned` and
-    `deferred` are empty.
+    `iterations` are fixes after checks and after reviews; `hitReviewCap` says that blockers are left although they
+    went back as often as they may. `unresolvedBlockers` are confirmed ones that are not settled, or that a person
+    accepted as they are. `concerns` and `nits` are those that are neither fixed nor wrong, `deferred` what was put off,
+    `unassigned` what names a step that there is not. It is `clean` without blockers and concerns.
     """
 
     schema_version: int
@@ -195,6 +190,8 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
     gates = _list_gates(run, history.own)
     critical = find_critical(run, history.own)
     steps = tuple(_make_step(snapshot, step, history, gates, critical) for step in run.selected())
+    found = list_findings(run)
+    blockers, concerns = choose(found, Severity.BLOCKER), choose(found, Severity.CONCERN)
     return RunReport(
         schema_version=SCHEMA_VERSION,
         run=run.id,
@@ -210,17 +207,17 @@ def run_report(snapshot: Snapshot, history: History) -> RunReport:
         started_at=snapshot.started_at,
         ended_at=snapshot.last_at if run.ended is not None or run.parked else snapshot.now,
         seconds=round(elapsed(snapshot), 3),
-        iterations=sum(step.fixes for step in steps),
-        hit_review_cap=False,
+        iterations=sum(step.fixes + step.reviews for step in steps),
+        hit_review_cap=hits_cap(run),
         per_chunk=tuple(_chunk(step) for step in steps),
         files_changed=tuple(sorted({file for step in steps for file in step.files})),
-        clean=all(step.state in ("done", "skipped") for step in steps),
-        unresolved_blockers=(),
-        concerns=(),
-        nits=(),
+        clean=all(step.state in ("done", "skipped") for step in steps) and not (blockers or concerns),
+        unresolved_blockers=blockers,
+        concerns=concerns,
+        nits=choose(found, Severity.NIT),
         skipped=tuple(step.id for step in steps if step.state == "skipped"),
-        unassigned=(),
-        deferred=(),
+        unassigned=tuple(one for one in found if not one.step),
+        deferred=tuple(one for one in found if one.settled == Settlement.DEFERRED.value),
         usage=_use(sum_run(snapshot)),
         agents={name: _use(usage) for name, usage in sum_agents(snapshot).items()},
         steps=steps,
@@ -274,6 +271,9 @@ def _make_step(
         notices=finished.notices if finished else (),
         critical=step.id in critical,
         diff=tuple(history.diffs.get(step.id, ())),
+        reviews=finished.reviews if finished else state.reviews,
+        reviewed=(finished.reviewed or None) if finished else None,
+        unreviewed=(finished.unreviewed or None) if finished else None,
     )
 
 

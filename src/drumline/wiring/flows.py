@@ -14,6 +14,7 @@ from drumline.app.flowcheck import FlowCheck
 from drumline.core.flow.inspection import Surroundings
 from drumline.core.flow.model import NO_LANDING, RUN_FLOWS, AgentNode, Flow, LlmNode, is_for_runs, is_for_steps
 from drumline.core.ids import FLOW, NO_DRIVER, RunId
+from drumline.core.reviewers import REVIEWER
 from drumline.core.state import RunState
 from drumline.engine.flow.stepflow import USUAL_FLOW
 from drumline.engine.kit import FlowServices
@@ -54,7 +55,8 @@ def describe_surroundings(
     profiles = read_profiles(config)
 
     def find_agent_fault(name: str) -> str:
-        if folder is None or name in (DEFAULT, OTHER) or ":" in name or name in profiles.agents or name in list_names():
+        known = (DEFAULT, OTHER, REVIEWER, *profiles.agents, *list_names())
+        if folder is None or ":" in name or name in known:
             return ""
         return "" if find_flow(name, around=folder, top=top or folder) else f"no agent or flow is called {name!r}"
 

@@ -51,6 +51,13 @@ async def count_lines(git: Git, before: str, after: Tree) -> Mapping[str, tuple[
     }
 
 
+async def write_diff(git: Git, before: str, after: Tree) -> str:
+    """What differs as text; no program or filter of the repository takes part."""
+    plain = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+    found = await git.run("diff-tree", "-r", "-p", *plain, before, after)
+    return found.out.decode("utf-8", "replace")
+
+
 async def list_files(git: Git, tree: str) -> Mapping[str, str]:
     """The files of a tree, each with the id of its content."""
     key = ("files", tree)

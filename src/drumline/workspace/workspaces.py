@@ -31,7 +31,7 @@ from drumline.workspace.pool import Pool, discard_desk, settle_step
 from drumline.workspace.readable import find_pipes
 from drumline.workspace.refs import Update, write_refs
 from drumline.workspace.repository import Repository
-from drumline.workspace.trees import compare_trees, count_lines, find_words, list_files
+from drumline.workspace.trees import compare_trees, count_lines, find_words, list_files, write_diff
 from drumline.workspace.worktrees import discard_worktree, file_name
 
 _ENGINE_FOLDER = ".drumline"
@@ -186,6 +186,10 @@ class GitWorkspaces(Pool):
     async def count_lines(self, base: Commit, tree: Tree) -> Mapping[str, tuple[int, int] | None]:
         """Paths that differ between a commit and a tree, each with the lines added and removed; None for binaries."""
         return await count_lines(self._git, base, tree)
+
+    async def diff(self, base: Commit, tree: Tree) -> str:
+        """What a tree changes in a commit, as a unified diff; binary files are only named."""
+        return await write_diff(self._git, base, tree)
 
     async def changed(self, base: Commit, tree: Tree) -> Mapping[str, str]:
         """Paths that differ between a commit and a tree, each with what happened to it."""

@@ -15,6 +15,7 @@ from drumline.core.flow.scopes import call_scope, parent_scope
 from drumline.core.flow.state import FlowState, Gathering, Key, Visited
 from drumline.core.flow.templates import resolve_raw
 from drumline.core.flow.values import is_list, name_type
+from drumline.core.reviewevents import REVIEWING
 from drumline.core.stepevents import AttemptEnded, AttemptStarted, AttemptUsed, SessionOpened
 from drumline.errors import InvalidInput, NotAllowed
 
@@ -296,4 +297,5 @@ _APPLY: dict[type[Event], Callable[[FlowState, Any], None]] = {
     ev.NodeUsed: _node_used,
     ev.SessionKept: _session_kept,
     ev.FlowEnded: _flow_ended,
+    **dict.fromkeys(REVIEWING, lambda state, event: None),
 }

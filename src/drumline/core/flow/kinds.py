@@ -20,6 +20,8 @@ from drumline.core.flow.fields import (
 from drumline.core.flow.model import (
     EDITS,
     END_STATES,
+    RECORDS,
+    SETTLING,
     AgentNode,
     ApprovalNode,
     CheckNode,
@@ -35,9 +37,10 @@ from drumline.core.flow.model import (
     RouteNode,
     ScriptNode,
     SetNode,
+    SettleNode,
     WorkspaceNode,
 )
-from drumline.core.words import DocumentKind, PlanCause
+from drumline.core.words import DocumentKind, PlanCause, Severity
 
 CAUSES = tuple(cause for cause in PlanCause if cause is not PlanCause.EDIT)
 """Why a flow can change the plan; an edit is a person's."""
@@ -76,6 +79,13 @@ KINDS: Mapping[str, KindRule] = {
                     "session",
                     Shape.NODE,
                     "The agent node, itself or another, whose last session it goes on with; ours.",
+                ),
+                FieldRule(
+                    name="records",
+                    shape=Shape.TEXT,
+                    about="What the engine records of its answer in the walk of a plan's run: findings about the work, "
+                    "or verdicts about findings; ours.",
+                    choices=RECORDS,
                 ),
                 UPDATES,
             ),
@@ -229,6 +239,30 @@ KINDS: Mapping[str, KindRule] = {
                 rule("most_bytes", Shape.COUNT, "How long it may be."),
                 rule("into", Shape.TEXT, "The key of the state that receives its kind, its text and its path."),
                 FALLBACK,
+                UPDATES,
+            ),
+        ),
+        KindRule(
+            name="settle",
+            make=SettleNode,
+            about="The engine records what becomes of the open findings of a review; ours.",
+            fields=(
+                FieldRule(
+                    name="how",
+                    shape=Shape.TEXT,
+                    about="What becomes of them; confirmed ones go back to the step's agent.",
+                    required=True,
+                    choices=SETTLING,
+                ),
+                FieldRule(
+                    name="severity",
+                    shape=Shape.TEXT,
+                    about="Of which severity they are.",
+                    required=True,
+                    choices=tuple(Severity),
+                ),
+                rule("why", Shape.TEXT, "The reason; a template."),
+                rule("into", Shape.TEXT, "The key of the state that receives what is left."),
                 UPDATES,
             ),
         ),

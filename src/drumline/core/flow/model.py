@@ -1,8 +1,8 @@
 """A flow as data: nodes, edges and budgets, in the words of the graph format it is written in.
 
 The node kinds `agent`, `script`, `approval`, `input`, `llm`, `rag`, `map` and `end` are the format's own; `check`,
-`route`, `set` and `document` are ours and make shell glue unnecessary; `workspace`, `land` and `plan` are ours, for
-flows that runs of plans walk. Defaults are the format's.
+`route`, `set` and `document` are ours and make shell glue unnecessary; `workspace`, `land`, `plan` and `settle` are
+ours, for flows that runs of plans walk. Defaults are the format's.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ else:
 VERSION = "1.0"
 REDUCERS = ("append", "extend", "concat", "sum", "max", "min", "merge", "overwrite")
 END_STATES = ("done", "failed", "blocked", "rejected")
+RECORDS = ("findings", "verdicts")
+"""What the engine can make of an agent's answer."""
+SETTLING = ("confirmed", "accepted", "deferred")
+"""What a `settle` node can say of findings."""
 EDITS = ("insert",)
 """What a `plan` node can do."""
 
@@ -36,10 +40,11 @@ class Node(Record):
 
 
 class AgentNode(Node):
-    """A coding agent works on a prompt. `fallback`, `read_only`, `session` and `turns` are ours.
+    """A coding agent works on a prompt. `fallback`, `read_only`, `session`, `turns` and `records` are ours.
 
     The format's agents can only fail, and begin anew at every visit. `session` is the node whose last session it goes
-    on with, `turns` how often its model may answer.
+    on with, `turns` how often its model may answer. `records` says what the engine makes of its answer: findings about
+    the work, or verdicts about findings.
     """
 
     agent: str
@@ -50,6 +55,7 @@ class AgentNode(Node):
     read_only: bool = False
     session: NodeId | None = None
     turns: int | None = None
+    records: str = ""
 
 
 class ScriptNode(Node):
@@ -176,6 +182,18 @@ class DocumentNode(Node):
     most_bytes: int = 65_536
     into: str = "document"
     fallback: NodeId | None = None
+
+
+class SettleNode(Node):
+    """The engine records what becomes of all open findings of a severity; ours.
+
+    What is left afterwards is written to the key `into`.
+    """
+
+    how: str
+    severity: str
+    why: str = ""
+    into: str = "review"
 
 
 class Case(Record):

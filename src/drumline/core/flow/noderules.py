@@ -111,6 +111,12 @@ def _check_script(inspection: Inspection, node: ScriptNode) -> None:
 def _check_agent(inspection: Inspection, node: AgentNode) -> None:
     if fault := inspection.around.find_agent_fault(node.agent):
         inspection.warn(node, ("agent",), code="unknown_agent", message=f"{fault}; the default agent does the work")
+    if node.records and not (node.read_only and node.output_schema is not None):
+        message = (
+            "what it answers is recorded, so that it may only read and its answer has a form; "
+            "add `read_only: true` and an `output_schema`"
+        )
+        inspection.error(node, ("records",), code="records_of_writer", message=message)
     if node.session is None:
         return
     source = inspection.flow.nodes.get(node.session)

@@ -29,6 +29,7 @@ from drumline.core.flow.model import (
     RouteNode,
     ScriptNode,
     SetNode,
+    SettleNode,
     WorkspaceNode,
 )
 from drumline.core.flow.templates import render_lenient, resolve_all
@@ -188,7 +189,7 @@ def _conclude_workspace(node: WorkspaceNode, values: Values, output: Json) -> Co
     return Conclusion(writes=apply_updates(node.state_updates, values, {"output": output}), next=node.next)
 
 
-def _conclude_made(node: PlanNode | DocumentNode, values: Values, output: Json) -> Conclusion:
+def _conclude_made(node: PlanNode | DocumentNode | SettleNode, values: Values, output: Json) -> Conclusion:
     writes = {node.into: output, **apply_updates(node.state_updates, values, {"output": output})}
     return Conclusion(writes=writes, next=node.next)
 
@@ -228,6 +229,7 @@ _BY_KIND: dict[type[Node], Callable[[Any, Values, Json], Conclusion]] = {
     LandNode: _conclude_land,
     PlanNode: _conclude_made,
     DocumentNode: _conclude_made,
+    SettleNode: _conclude_made,
     RouteNode: _conclude_route,
     SetNode: _conclude_set,
 }

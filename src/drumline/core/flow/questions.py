@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from drumline.core.blocked import Reply
 from drumline.core.events import GateOpened
 from drumline.core.flow.answers import find_default, write_question
@@ -45,6 +47,16 @@ def find_question_id(state: FlowState, key: Key, asker: Asker = FLOW_ITSELF) -> 
     """The gate at which a visit waits, or would wait."""
     relay = state.relays.get(key) if state.relays else None
     return question_id(key, 1 if relay is None else relay.questions, asker=asker)
+
+
+def list_waiting(states: Iterable[FlowState], asker: Asker) -> list[GateId]:
+    """The gates at which approvals of these flows wait, or would wait."""
+    return [
+        question_id(Key(state.scope, node, state.visits[node]), asker=asker)
+        for state in states
+        for node in state.waiting
+        if isinstance(state.chart.nodes[node], ApprovalNode)
+    ]
 
 
 def list_answers(run: RunState, key: Key, questions: int, asker: Asker = FLOW_ITSELF) -> tuple[Reply, ...]:

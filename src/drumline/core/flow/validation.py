@@ -27,6 +27,7 @@ from drumline.core.flow.model import (
     RagNode,
     ScriptNode,
     SetNode,
+    SettleNode,
     WorkspaceNode,
     is_for_runs,
     is_for_steps,
@@ -50,6 +51,7 @@ _NEEDS_NEXT = (
     PlanNode,
     RagNode,
     SetNode,
+    SettleNode,
     WorkspaceNode,
 )
 _NAMES = {

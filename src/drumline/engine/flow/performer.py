@@ -14,6 +14,7 @@ from drumline.core.flow.model import (
     Node,
     PlanNode,
     ScriptNode,
+    SettleNode,
     WorkspaceNode,
 )
 from drumline.core.flow.outcome import Outcome
@@ -74,7 +75,7 @@ class NodePerformer(Record):
                 return await self._ask_agent(node, visit)
             case DocumentNode():
                 return write_document(node, visit)
-            case WorkspaceNode() | LandNode() | PlanNode():
+            case WorkspaceNode() | LandNode() | PlanNode() | SettleNode():
                 told = f"only in a run of a plan a {kind_name(node)!r} node can act; drumline run PLAN --flow NAME"
                 return Outcome(failure=told)
             case _:

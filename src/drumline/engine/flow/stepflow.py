@@ -12,6 +12,7 @@ from drumline.core.ids import DriverId, Token
 from drumline.core.life import Phase
 from drumline.core.plan import Step
 from drumline.core.prompt import write_task
+from drumline.core.reviewers import REVIEWER, choose_reviewer
 from drumline.core.routing import STRONGER_FROM, raise_tier, spell_agent
 from drumline.core.steprules import recover
 from drumline.core.words import QUICK
@@ -34,15 +35,19 @@ USUAL_FLOW = "step"
 
 
 class StepLibrary(Record):
-    """Finds what the flow of a step names: its default agent works on the step, the other one takes over from it."""
+    """Finds what the flow of a step names: its default agent works on the step, the other one takes over from it.
+
+    The reviewer is neither, if there is somebody else.
+    """
 
     library: Library
     own: Callable[[], Callee]
     other: Callable[[], Callee]
+    reviewer: Callable[[], Callee]
 
     def find_callee(self, name: str, *, around: Path) -> Callee:
         """What `agent: NAME` means in a flow whose folder is `around`; InvalidInput if there is nothing to call."""
-        known = {DEFAULT: self.own, OTHER: self.other}
+        known = {DEFAULT: self.own, OTHER: self.other, REVIEWER: self.reviewer}
         return known[name]() if name in known else self.library.find_callee(name, around=around)
 
     def locate(self, name: str) -> Path:
@@ -80,7 +85,12 @@ def open_step_walk(
             return Callee(agent=spell_agent(work.run, others[0].name), tier=others[0].tier)
         return Callee(agent=spell_agent(work.run, first.name), tier=raise_tier(first.tier, fix=STRONGER_FROM))
 
-    mine = replace(flows, library=StepLibrary(library=flows.library, own=find_worker, other=find_other))
+    def find_reviewer() -> Callee:
+        chosen = choose_reviewer(work.run, work.orders.agents, strong=not work.orders.lands)
+        return Callee(agent=chosen.name, tier=chosen.tier)
+
+    library = StepLibrary(library=flows.library, own=find_worker, other=find_other, reviewer=find_reviewer)
+    mine = replace(flows, library=library)
     performer = NodePerformer(kit=work.kit, flows=mine, tools=work.tools, warn=warn)
     step = work.orders.step.id
     walk = StepFlowWalk(
@@ -132,6 +142,7 @@ def _describe(work: StepWork, *, worked: bool) -> dict[str, Json]:
     return {
         "id": step.id,
         "title": step.title,
+        "folder": str(work.kit.workspaces.path(step.id)),
         "text": work.kit.read_pinned(step),
         "files": list(step.files),
         "checks": [check.command for check in work.orders.checks],

@@ -29,9 +29,11 @@ from drumline.core.flow.model import (
     Node,
     PlanNode,
     ScriptNode,
+    SettleNode,
     WorkspaceNode,
 )
 from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.values import overlay
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import DriverId, StepId, Token, Tree
 from drumline.core.life import Phase
@@ -49,6 +51,7 @@ from drumline.engine.nodes.evidence import tell_work
 from drumline.engine.nodes.ground import leave_ground
 from drumline.engine.nodes.land import LandingTurn
 from drumline.engine.nodes.plan import file_correction, plan_correction
+from drumline.engine.nodes.review import describe_change, find_reasons, record_answer, settle_findings
 from drumline.engine.nodes.stepprompts import read_complaint, write_node_prompt
 from drumline.engine.nodes.stepwork import Note, StepWork, known
 from drumline.engine.nodes.strays import look_for_strays
@@ -86,7 +89,11 @@ def is_steps_own(node: Node) -> bool:
 def acts_for_step(node: Node) -> bool:
     """Whether a node records what it does to the step's work by itself."""
     own_checks = isinstance(node, CheckNode) and not node.checks
-    return own_checks or isinstance(node, WorkspaceNode | LandNode | PlanNode | DocumentNode) or is_steps_own(node)
+    return (
+        own_checks
+        or isinstance(node, WorkspaceNode | LandNode | PlanNode | DocumentNode | SettleNode)
+        or is_steps_own(node)
+    )
 
 
 def meddles(node: Node) -> bool:
@@ -134,6 +141,10 @@ class StepNodes:
                 return write_document(document, visit, path=path)
             case AgentNode() as node if is_steps_own(node):
                 return await self._alone(lambda: self._judge(partial(self._implement, node, visit)))
+            case SettleNode() as settling:
+                return settle_findings(settling, visit, self.state)
+            case AgentNode() as reader if reader.records:
+                return await self._review(reader, command, visit)
             case AgentNode(read_only=read_only):
                 return await self._relay(command, visit, reader="the node" if read_only else "")
             case _:
@@ -287,9 +298,9 @@ class StepNodes:
         if isinstance(found, Verdict):
             shown = found is Verdict.PASSED and self.work.orders.autonomy == "verbose" and self.work.orders.lands
             evidence = await tell_work(self.work, self.state) if shown else ""
-            return Outcome(
-                output={**describe(found, self.work.orders, self.state, self.work.run), "evidence": evidence}
-            )
+            reasons = await find_reasons(self.work, self.state) if found is Verdict.PASSED else ()
+            told = describe(found, self.work.orders, self.state, self.work.run)
+            return Outcome(output={**told, "evidence": evidence, "review": "; ".join(reasons)})
         return _end(found) or Outcome(failure="the checks came to no verdict")
 
     async def _land(self) -> Outcome:
@@ -332,6 +343,14 @@ class StepNodes:
         """Why the work may not land, whatever the flow says; empty if it may."""
         await self._see_changes()
         return landing.find_refusal(self.work.orders, self.state, self.work.run)
+
+    async def _review(self, node: AgentNode, command: RunNode, visit: Visit) -> Outcome:
+        """Let another agent look at the work, and record what it says of it."""
+        reasons = await find_reasons(self.work, self.state)
+        change = await describe_change(self.work, self.state, reasons)
+        seen = visit._replace(values=overlay({"change": change}, visit.values))
+        outcome = await self._relay(command, seen, reader="the node")
+        return record_answer(node, outcome, self.work, self.state, reasons=reasons)
 
     async def _relay(self, command: RunNode, visit: Visit, *, reader: str) -> Outcome:
         """Let another agent work, and keep what it left; the next node acts once that is recorded."""

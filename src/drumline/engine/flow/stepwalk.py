@@ -21,6 +21,7 @@ from drumline.core.decide import UNFINISHED
 from drumline.core.flow.answers import write_question
 from drumline.core.flow.events import FlowEnded, NodeBlocked
 from drumline.core.flow.model import ApprovalNode, EndNode, LandNode, Node
+from drumline.core.flow.questions import list_waiting
 from drumline.core.flow.walk import RunNode
 from drumline.core.ids import GateId
 from drumline.core.life import WALKING, Phase
@@ -32,7 +33,7 @@ from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.verdicts import find_approval, open_approval
 from drumline.core.words import GateKind, StepEnd, WalkEnd
 from drumline.engine.agent_call import MOST_MESSAGE
-from drumline.engine.closing import Recover, close_open, restore_workspace
+from drumline.engine.closing import Recover, adopt_changes, close_open, restore_workspace
 from drumline.engine.figures import add_figures
 from drumline.engine.finishing import write_end, write_run_end
 from drumline.engine.flow.course import Course
@@ -138,11 +139,20 @@ class StepFlowWalk(FlowWalk):
         if _begins(begun[-1]):  # the walk of the round before is over
             await self._record([], [])
             self._load()
+        if self._was_done_by_hand():
+            changed = await adopt_changes(self.work, self.state)
+            fold_step(self.state, changed)
+            self._journal.keep(Note(step=changed))
         await restore_workspace(self.work, self.state, self.token)
         if "" not in self._stack.flows:
             self.course = self.open_course()
         nodes.meddled = self._may_be_changed()
         return opening
+
+    def _was_done_by_hand(self) -> bool:
+        """Whether a person has answered the question that the walk waits at by working on the files."""
+        answers = (self.run.answer(gate) for gate in list_waiting(self._stack.flows.values(), self.asker))
+        return gates.BY_HAND in answers
 
     def _may_be_changed(self) -> bool:
         """Whether nodes that do not say so may have changed the work."""

@@ -56,6 +56,7 @@ def intend(command: cmd.Attempt, state: StepState) -> Note:
         doubts=command.doubts,
         oversteps=command.oversteps,
         lessons=command.lessons,
+        reviewed=command.reviewed,
         scope=command.scope,
         visit=command.visit,
     )

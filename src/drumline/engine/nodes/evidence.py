@@ -33,7 +33,7 @@ async def tell_work(work: StepWork, state: StepState) -> str:
         _tell_message(state),
         f"It changes {_count(len(lines), 'file')} ({_sum(lines)}): git show {kept[:SHORT]}",
         *_list_files(lines),
-        *_list_checks(work, state),
+        *list_checks(work, state),
         f"{state.fixes} of {_count(work.orders.retries, 'fix', 'es')} used, {_tell_cost(state)}.",
     ]
     return "".join(f"\n{line}" for line in told if line)
@@ -57,7 +57,7 @@ def _list_files(lines: Mapping[str, tuple[int, int] | None]) -> list[str]:
     return [*shown, *([f"  and {_count(more, 'more file')}"] if more > 0 else [])]
 
 
-def _list_checks(work: StepWork, state: StepState) -> list[str]:
+def list_checks(work: StepWork, state: StepState) -> list[str]:
     """Each check with its verdict, and the level that the step would land with."""
     told = []
     for number, check in enumerate(work.orders.checks):

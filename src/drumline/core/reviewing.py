@@ -1,0 +1,120 @@
+"""What follows a review of a step's work. Pure.
+
+The rule: a blocker counts once somebody else than its finder confirms it, and only who looks again says that one is
+fixed. A confirmed one that is not settled keeps the work from landing, whatever the flow says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from drumline.core.events import Event, FindingConfirmed, FindingRecorded, FindingSettled
+from drumline.core.findings import Found, read_findings, read_ids, tell_findings
+from drumline.core.flow.model import Json
+from drumline.core.ids import StepId
+from drumline.core.plaintext import count_noun
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
+from drumline.core.words import QUICK, Review, Settlement, Severity
+
+MOST_REVIEWS = 2
+"""How often findings go back to the agent before a person is asked."""
+PERSON = "a person"
+CONFIRMED = "confirmed"
+"""What a `settle` node says beside the ways to settle a finding: it is to be put right."""
+
+
+def is_wanted(run: RunState) -> bool:
+    """Whether anything may be reviewed in this run at all."""
+    return run.begun.rigor not in ("", QUICK) and run.begun.review is not Review.NONE
+
+
+def choose_reasons(run: RunState, found: Sequence[str]) -> tuple[str, ...]:
+    """Why work is reviewed; empty if it is not. `found` are the facts that speak for it."""
+    if not is_wanted(run):
+        return ()
+    if not found and run.begun.review is Review.ALL:
+        return ("every step is reviewed (review = all)",)
+    return tuple(found)
+
+
+def is_reviewed(state: StepState) -> bool:
+    """Whether a reviewer has looked at exactly this work already, or tried to, and nothing is left of that."""
+    return state.reviewed is not None and state.reviewed.tree == state.tree and not list_due(state)
+
+
+def list_due(state: StepState) -> list[Found]:
+    """What the step's agent has to put right: confirmed findings that are not settled."""
+    return [one for one in state.findings.values() if one.is_open and one.confirmed]
+
+
+def list_left(state: StepState) -> list[Found]:
+    """The blockers that keep the work from landing."""
+    return [one for one in state.findings.values() if one.holds_up]
+
+
+def tell_left(state: StepState) -> str:
+    """Why the work may not land because of its review; empty if it may."""
+    left = list_left(state)
+    if not left:
+        return ""
+    named = "; ".join(f"{one.finding.id} {one.finding.title}" for one in left[:3])
+    verb = "is" if len(left) == 1 else "are"
+    return f"{count_noun(len(left), 'confirmed blocker')} of its review {verb} left: {named}"
+
+
+def tell_due(state: StepState) -> str:
+    """What the step's agent is asked to put right; empty if that is nothing."""
+    due = list_due(state)
+    if not due:
+        return ""
+    lead = "A reviewer looked at your work, and somebody else confirmed what it found. Put right these findings and"
+    return f"{lead} nothing else; a reviewer looks again afterwards.\n\n{tell_findings(due)}"
+
+
+def read_review(answer: Json, state: StepState, *, step: StepId, steps: Collection[str], by: str) -> list[Event]:
+    """What an answer of a reviewer, or of who confirms, means: new findings, and what became of known ones."""
+    if not isinstance(answer, Mapping):
+        return []
+    kept = [one.finding for one in state.findings.values() if one.settled is not Settlement.FIXED]
+    said = read_findings(answer.get("findings"), steps=steps, own=step, by=by)
+    fresh = read_findings(answer.get("findings"), steps=steps, own=step, by=by, taken=kept, used=state.numbered)
+    repeated = {finding.key for finding in said}
+    left = {name: one for name, one in state.findings.items() if one.is_open}
+    fixed = [name for name in read_ids(answer.get("fixed"), left) if left[name].finding.key not in repeated]
+    blockers = [name for name, one in left.items() if one.finding.severity is Severity.BLOCKER and not one.confirmed]
+    refuted = read_ids(answer.get("refuted"), blockers)
+    confirmed = {name: why for name, why in read_ids(answer.get("confirmed"), blockers).items() if name not in refuted}
+    wrong = Settlement.WRONG
+    return [
+        *(FindingSettled(finding=name, how=Settlement.FIXED, by=by) for name in fixed),
+        *(FindingRecorded(finding=finding) for finding in fresh),
+        *(FindingConfirmed(finding=name, by=by, why=why) for name, why in confirmed.items()),
+        *(FindingSettled(finding=name, how=wrong, by=by, why=why) for name, why in refuted.items()),
+    ]
+
+
+def settle_all(state: StepState, severity: Severity, *, how: str, why: str) -> list[Event]:
+    """What a person, or the run's autonomy, says about all open findings of a severity; `confirmed` is not an end."""
+    left = [name for name, one in state.findings.items() if one.is_open and one.finding.severity is severity]
+    if how == CONFIRMED:
+        doubtful = [name for name in left if not state.findings[name].confirmed]
+        return [FindingConfirmed(finding=name, by=PERSON, why=why) for name in doubtful]
+    return [FindingSettled(finding=name, how=Settlement(how), by=PERSON, why=why) for name in left]
+
+
+def describe_review(state: StepState) -> Mapping[str, Json]:
+    """The fields of `review` for the conditions and texts of a flow."""
+    left = [one for one in state.findings.values() if one.is_open]
+    blockers = [one for one in left if one.finding.severity is Severity.BLOCKER]
+    sure = [one for one in blockers if one.confirmed]
+    concerns = [one for one in left if one.finding.severity is Severity.CONCERN]
+    return {
+        "unconfirmed": len(blockers) - len(sure),
+        "blockers": len(sure),
+        "concerns": sum(1 for one in concerns if not one.confirmed),
+        "again": state.reviews < MOST_REVIEWS,
+        "doubtful": tell_findings([one for one in blockers if not one.confirmed]),
+        "told": tell_findings(sure),
+        "listed": tell_findings(concerns),
+    }

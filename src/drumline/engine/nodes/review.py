@@ -1,0 +1,136 @@
+"""Reviews of work: what a reviewer is shown, and what is recorded of its answer.
+
+The rule: facts come from the engine and from git. An answer means what its fields say; no prose of it is searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from drumline.core import events as ev
+from drumline.core.findings import tell_findings
+from drumline.core.flow.model import AgentNode, Json, SettleNode
+from drumline.core.flow.outcome import Outcome
+from drumline.core.flow.templates import render_lenient
+from drumline.core.ids import Commit, Tree
+from drumline.core.judge import list_edited
+from drumline.core.reviewers import REVIEWER, Reviewer, choose_reviewer
+from drumline.core.reviewing import (
+    choose_reasons,
+    describe_review,
+    is_reviewed,
+    is_wanted,
+    read_review,
+    settle_all,
+)
+from drumline.core.risk import Change, is_documentation, list_reasons
+from drumline.core.routing import spell_agent
+from drumline.core.stepfold import fold_step
+from drumline.core.stepstate import StepState
+from drumline.core.words import Severity
+from drumline.engine.nodes.evidence import list_checks
+from drumline.engine.nodes.stepwork import StepWork, known
+from drumline.engine.nodes.visit import Visit
+from drumline.record import replace
+
+FINDINGS = "findings"
+MOST_DIFF = 60_000
+"""Characters of a diff that a prompt has; the rest is in the workspace."""
+MOST_LINES = 20_000
+"""Added lines that are searched for boundaries."""
+GUIDES = ("AGENTS.md", "CLAUDE.md", "CONTRIBUTING.md", ".editorconfig")
+
+
+async def find_reasons(work: StepWork, state: StepState) -> tuple[str, ...]:
+    """Why the work is reviewed before it lands; empty if it is not, or was already."""
+    run, step = work.run, work.orders.step
+    if not work.orders.lands or not is_wanted(run) or state.base is None or state.tree is None:
+        return ()
+    if is_reviewed(state):
+        return ()
+    files = tuple(await work.kit.workspaces.changed(state.base, state.tree))
+    lines = () if is_documentation(files) else await _read_added(work, state.base, state.tree)
+    change = Change(
+        files=files,
+        lines=lines,
+        flag=step.review,
+        judges=tuple(list_edited(state.touched)),
+        survivors=len(state.mutants.survivors) if state.mutants else 0,
+    )
+    return choose_reasons(run, list_reasons(change))
+
+
+async def describe_change(work: StepWork, state: StepState, reasons: Sequence[str]) -> Mapping[str, Json]:
+    """The value `change` for the prompts of a review."""
+    base, tree = find_range(work, state)
+    spaces, step = work.kit.workspaces, work.orders.step.id
+    changed = await spaces.changed(base, tree)
+    diff = await spaces.diff(base, tree)
+    shown = diff if len(diff) <= MOST_DIFF else f"{diff[:MOST_DIFF]}\n… (cut; the current directory has the rest)"
+    known_ones = [one for one in state.findings.values() if one.is_open]
+    guides = [name for name in GUIDES if (spaces.path(step) / name).is_file()]
+    return {
+        "reasons": "\n".join(f"- {reason}" for reason in reasons) or "- somebody asks for it",
+        "base": base,
+        "tree": tree,
+        "files": "\n".join(f"- `{path}` ({kind})" for path, kind in changed.items()) or "none",
+        "diff": shown,
+        "checks": "\n".join(list_checks(work, state)) if work.orders.lands else "See the steps.",
+        "findings": tell_findings(known_ones) or "none",
+        "conventions": ", ".join(f"`{name}`" for name in guides) or "no file of its own",
+    }
+
+
+def find_range(work: StepWork, state: StepState) -> tuple[Commit, Tree]:
+    """What is reviewed: the work on a step, or everything that the run has landed."""
+    base = known(state.base) if work.orders.lands else work.run.begun.base
+    return base, known(state.tree)
+
+
+def record_answer(
+    node: AgentNode, outcome: Outcome, work: StepWork, state: StepState, *, reasons: tuple[str, ...]
+) -> Outcome:
+    """The outcome of a visit with what the run records of it, and with `review` for the flow."""
+    if outcome.waits or outcome.blocked or outcome.leaves is not None:
+        return outcome
+    who = name_reader(node, work, state)
+    looked = ev.WorkReviewed(
+        tree=known(state.tree), by=who.name, chosen=who.chosen, reasons=reasons, failure=outcome.failure
+    )
+    seen: list[ev.Event] = [looked] if node.records == FINDINGS else []
+    if outcome.failure:
+        fold_step(state, seen)
+        return replace(outcome, effects=(*outcome.effects, *seen))
+    found = read_review(outcome.output, state, step=work.orders.step.id, steps=work.run.plan.by_id, by=who.name)
+    fold_step(state, [*seen, *found])
+    told = {**_as_mapping(outcome.output), "review": describe_review(state)}
+    return replace(outcome, output=told, effects=(*outcome.effects, *seen, *found))
+
+
+def settle_findings(node: SettleNode, visit: Visit, state: StepState) -> Outcome:
+    """Record what becomes of findings, and what is left."""
+    why = render_lenient(node.why, visit.values)
+    events = settle_all(state, Severity(node.severity), how=node.how, why=why)
+    fold_step(state, events)
+    return Outcome(output=describe_review(state), effects=tuple(events))
+
+
+def name_reader(node: AgentNode, work: StepWork, state: StepState) -> Reviewer:
+    """Who answered a visit: the agent that the node names, or the one that took over from it."""
+    took_over = state.asked.agent if state.asked and state.asked.relayed else ""
+    if took_over:
+        return Reviewer(name=took_over, tier="", chosen="it took over")
+    if node.agent == REVIEWER:
+        return choose_reviewer(work.run, work.orders.agents, strong=not work.orders.lands)
+    name = spell_agent(work.run, work.orders.agents[0].name)
+    return Reviewer(name=f"{name}, asked anew", tier="", chosen="a fresh session")
+
+
+async def _read_added(work: StepWork, base: Commit, tree: Tree) -> tuple[str, ...]:
+    diff = await work.kit.workspaces.diff(base, tree)
+    added = (line[1:] for line in diff.splitlines() if line.startswith("+") and not line.startswith("+++ "))
+    return tuple(line for line, _ in zip(added, range(MOST_LINES), strict=False))
+
+
+def _as_mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, Mapping) else {}
