@@ -186,7 +186,9 @@ def test_an_edit_of_the_root_file_in_mid_run_reaches_the_prompts_that_follow(use
 
 def test_a_step_whose_check_a_later_step_breaks_is_named_in_the_summary(tmp_path: Path) -> None:
     checks = ["grep -q one shared.txt"]
-    user = make_user(tmp_path, step_text("step-1", checks=checks), step_text("step-2", ["step-1"], checks=["test -s b"]))
+    user = make_user(
+        tmp_path, step_text("step-1", checks=checks), step_text("step-2", ["step-1"], checks=["test -s b"])
+    )
     user.play(
         {"match": {"step": "step-1"}, "write": {"shared.txt": "one\n"}},
         {"match": {"step": "step-2"}, "write": {"shared.txt": "two\n", "b": "b\n"}},

@@ -95,7 +95,7 @@ class Books:
         touched = [step.id for step in run.plan.steps if step.id in run.working or settled(run, step.id)]
         state = run.ended.state if run.ended else "parked" if run.parked else "running"
         steps = [self._step(run, step) for step in touched if step not in run.declared]
-        return Account(run=run.id, state=state, mode=run.mode, now=write_iso(now), steps=steps)
+        return Account(run=run.id, state=state, mode=run.mode, now=write_iso(now), steps=steps, branch=run.begun.branch)
 
     def _step(self, run: RunState, step: StepId) -> StepAccount:
         started = self._started.get(step)

@@ -8,25 +8,29 @@ owner. A skipped step is `skipped` in both variants: readers that do not know th
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import yaml
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Marks, Problem, Severity, Step
+from drumline.core.plan import Marks, Problem, Reading, Severity, Step
 from drumline.errors import InvalidInput
 from drumline.planfiles import implement_writing
 from drumline.planfiles.annotated import AnnotatedFiles
 from drumline.planfiles.criteria import find_criteria
 from drumline.planfiles.document import Parsed, Span
+from drumline.planfiles.drafts import until_settled
 from drumline.planfiles.frontmatter import Frontmatter
 from drumline.planfiles.implement_sections import Sections, read_sections
 from drumline.planfiles.implement_steps import StepPart, helped_by, link, read_part, read_repos
 from drumline.planfiles.markdown import Bucket, read_body
 from drumline.planfiles.outline import read_outline
+from drumline.planfiles.runstate import BRANCH, SPEC, STATE, find_foreign, is_spec, write_state
 from drumline.planfiles.sidecar import Added
-from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, NEWLINE, decode, read_bytes
+from drumline.planfiles.source import DOCUMENT_BYTES, DOCUMENT_LINES, NEWLINE, decode, escape_glob, read_bytes
 from drumline.planfiles.stepfile import list_final, list_not_run, not_run
 from drumline.ports.planfiles import Account, Correction
 from drumline.record import Record, replace
@@ -35,7 +39,6 @@ FILE = "implement.md"
 _CHECKED = ("test", "verification")
 """Fields whose boxes are checks."""
 _TITLE = re.compile(r"implementation plan\s*:\s*", re.IGNORECASE)
-_SPEC_FOLDER = re.compile(r"([0-9]+|[A-Za-z][A-Za-z0-9]*-[0-9]+)-.+")
 _TICKET = re.compile(r"#?([A-Za-z0-9][A-Za-z0-9_-]*)")
 
 
@@ -152,6 +155,32 @@ class ImplementFiles(AnnotatedFiles):
     def __init__(self, place: Path, *, repo: Path, locks: Path | None = None) -> None:
         file = place / FILE if place.is_dir() else place
         super().__init__(file, ImplementDialect(), repo=repo, locks=locks)
+        self._spec = file.parent if file.name == FILE and is_spec(file.parent) else None
+
+    @property
+    def keeps_books(self) -> bool:
+        """Whether other tools look for the state of a run beside the document."""
+        return self._spec is not None
+
+    @property
+    def patterns(self) -> Sequence[str]:
+        """The paths that are the plan's, as patterns."""
+        beside = [f"{self._path.rpartition('/')[0]}/{name}" for name in (STATE, BRANCH)] if self._spec else []
+        return [*super().patterns, *map(escape_glob, beside)]
+
+    def read(self, known: Reading | None = None) -> Reading:
+        """Read the plan, and say whether another tool may be at work on it."""
+        reading = super().read(known)
+        if self._spec is None or reading is known:
+            return reading
+        foreign = find_foreign(self._spec, self._path.rpartition("/")[0], time.time())
+        return replace(reading, problems=(*reading.problems, foreign)) if foreign else reading
+
+    def account(self, account: Account) -> None:
+        """Bring the state up to date that other tools read."""
+        if self._spec is not None:
+            with self._lock.hold():
+                until_settled(partial(write_state, self._spec, account))
 
     @staticmethod
     def recognise(place: Path) -> bool:
@@ -260,5 +289,5 @@ def _ticket(sections: Sections, path: str) -> str:
     """The work item the plan names, else the id that its folder's name begins with."""
     found = sections.head("work item")
     named = _TICKET.match(found.value.strip("`[ ")) if found is not None else None
-    folder = _SPEC_FOLDER.fullmatch(path.rpartition("/")[0].rpartition("/")[2])
+    folder = SPEC.fullmatch(path.rpartition("/")[0].rpartition("/")[2])
     return named[1] if named else folder[1] if folder else ""

@@ -44,6 +44,7 @@ class Account(Record):
     mode: str
     now: str
     steps: Sequence[StepAccount]
+    branch: str = ""
 
 
 class PlanFiles(Protocol):
