@@ -59,7 +59,7 @@ class Scenes:
             "reports forged": {"write": self._forge()},
             "test deselected": {"write": self._deselect()},
             "exits at import": {"write": {"calc.js": "export const add = () => 0;\nprocess.exit(0);\n"}},
-            **({"assertions patched": {"write": {"calc.js": f"{FORGER}{WRONG}"}}} if self.is_node else {}),
+            "assertions patched": {"write": {"calc.js": f"{FORGER}{WRONG}"}},
             "ignored runner": {"write": {"package.json": write_package("sh build/run.sh"), "build/run.sh": "exit 0\n"}},
         }
 

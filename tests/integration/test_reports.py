@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from drumline.engine.identity import digest_environment
 from drumline.engine.reporters import keep_reachable, lead_reporters
 from drumline.engine.reports import Outcomes, find_outcomes, keep_outcomes, read_outcomes
+from drumline.ports.processes import Job
+from drumline.record import replace
 
 TESTS = """import unittest
 
@@ -167,6 +170,36 @@ def test_a_runner_with_a_path_of_its_own_is_reached(project: Path, command: str)
 
     assert found is not None
     assert len(found.tests) == 4
+
+
+@pytest.mark.parametrize(
+    ("command", "file", "text"),
+    [
+        ("make test", "Makefile", "test:\n\tPYTHONPATH=. python3 -m unittest -q test_some\n"),
+        ("make test", "Makefile", "export PYTHONPATH = lib\ntest:\n\tpython3 -m unittest -q test_some\n"),
+        ("sh all.sh", "all.sh", "export PYTHONPATH=.\nexec python3 -m unittest -q test_some\n"),
+    ],
+)
+def test_a_runner_is_reached_where_a_target_or_a_script_sets_the_path(
+    project: Path, command: str, file: str, text: str
+) -> None:
+    (project / "work" / file).write_text(text, encoding="utf-8")
+    told = lead_reporters(project / "reports", {}, root=project / "work", command=command)
+    line = ["bash", "-c", command]
+    subprocess.run(line, cwd=project / "work", env={**os.environ, **told}, capture_output=True, check=False)
+
+    found = read_outcomes(project / "reports")
+
+    assert found is not None
+    assert len(found.tests) == 4
+    job = Job(argv=line, cwd=project, log=project / "log", env={"PATH": told["PATH"]})
+    assert digest_environment(job) == digest_environment(replace(job, env={}))
+
+
+def test_programs_stay_as_they_are_where_nobody_sets_the_path(project: Path) -> None:
+    (project / "work" / "Makefile").write_text("test:\n\tpython3 -m unittest\n", encoding="utf-8")
+
+    assert "PATH" not in lead_reporters(project / "reports", {}, root=project / "work", command="make test")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from drumline.core.judge import (
     list_reverted,
     names_new_test,
 )
-from drumline.core.reaching import may_reach
+from drumline.core.reaching import may_reach, uses_runner
 from drumline.core.recipes import list_executed, name_sources
 
 T, C, S = JudgeKind.TEST, JudgeKind.CONFIG, JudgeKind.SCRIPT
@@ -123,7 +123,10 @@ MADE = (
     "\tsh ci/all.sh; python3 tools/all.py; ./runtests\n"
     "lint:\n\t-$(MAKE) types\n\ntypes:\n\tpython3 verify.py\n\nrelease:\n\t./release_check.sh\n"
 )
-PACKAGED = '{"scripts": {"test": "npm run -s lint && node ci.js", "pretest": "sh suite.sh", "lint": "node lint.js"}}'
+PACKAGED = (
+    '{"scripts": {"test": "npm run -s lint && node ci.js && node run.js", "pretest": "sh suite.sh", '
+    '"lint": "node lint.js"}}'
+)
 SOURCES = {"Makefile": MADE, "package.json": PACKAGED}
 
 
@@ -138,6 +141,7 @@ SOURCES = {"Makefile": MADE, "package.json": PACKAGED}
         ("build.sh", "make test", None),
         ("ci/all.sh", "make test", T),
         ("tools/all.py", "make test", T),
+        ("run.js", "npm test", T),
         ("runtests", "make test", S),
         ("ci/all.sh", "make types", None),
         ("verify.py", "make -C sub test", None),
@@ -307,6 +311,28 @@ def test_a_new_test_that_replaces_what_it_imports_may_take_something_away(text: 
     new = Touched(path=path, kind=T, change="created", reaches=may_reach(path, text))
 
     assert (is_doubtful([new]), is_grave([new])) == (reaches, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "uses"),
+    [
+        ("src/calc.js", "expect.extend({ toBe: () => ({ pass: true }) });\n", True),
+        ("src/calc.ts", 'import { expect } from "vitest";\n', True),
+        ("src/calc.cjs", 'const { jest } = require("@jest/globals");\n', True),
+        ("src/calc.mjs", 'import assert from "node:assert";\nassert.equal = () => {};\n', True),
+        ("src/calc.js", "require('assert').equal = () => {};\n", True),
+        ("src/calc.js", "globalThis.expect = () => ({ toBe() {} });\n", True),
+        ("src/calc.js", 'import assert from "node:assert";\nassert.equal(1, 1);\n', False),
+        ("src/calc.ts", "if (import.meta.vitest) { const { it, expect } = import.meta.vitest; }\n", False),
+        ("src/calc.js", "export const expect = (value) => value;\n", False),
+        ("docs/testing.md", 'import { expect } from "vitest";\n', False),
+    ],
+)
+def test_a_file_of_javascript_that_uses_a_test_runner_belongs_to_the_tests(path: str, text: str, uses: bool) -> None:
+    assert uses_runner(path, text) == uses
+
+    found = find_touched({path: "modified"}, ["npm test"], {}, using=[path] if uses else [])
+    assert [file.kind for file in found] == ([T] if uses else [])
 
 
 def test_tests_that_are_part_of_the_task_are_no_judge_of_the_base() -> None:

@@ -107,6 +107,7 @@ _SAYS_JUDGE = compile_late(
     r"(?:^|[._-]|^run)(?:check|test|spec|verif|valid|lint|ci|suite|smoke|e2e|assert)|(?:test|check)s?\."
 )
 _SCRIPT_FOLDERS = frozenset({"scripts", "script", "tools", "ci", ".ci", "hack", "dev"})
+_RUNS = compile_late(r".*\.(?:ba)?sh$|(?:run|runner|all)[._-]")
 _MAKES_WORK = compile_late(r"(?:^|[._-])(?:build|compile|gen|install|setup|deploy|start|serve|release|pack|format|fmt)")
 _JUDGING = compile_late(rf"{_SAYS_JUDGE.pattern}|\.(?:ba|z|k)?sh$")
 """Names of scripts that judge, whatever is done with what they print."""
@@ -133,13 +134,14 @@ def find_touched(
     more: Sequence[str] = (),
     standing_in: Collection[str] = (),
     sourced: Collection[str] = (),
+    using: Collection[str] = (),
 ) -> tuple[Touched, ...]:
     """The files of the judge among those that the work changed, in order.
 
     `parts` says of mixed files how the part that judges has changed, empty if it has not; `files` are those that the
     step is about; `executed` are lines that the commands execute through a target or a script of a package, `more`
     globs of files that are tests, too. `standing_in` take the place of a target or of the file that has it, `sourced`
-    are read by scripts that the commands execute.
+    are read by scripts that the commands execute, `using` use a test runner.
     """
     parts_of = [part for command in commands for part in split_command(command)]
     runners = [_RUNNERS[basename(word)] for part in parts_of for word in part.words if basename(word) in _RUNNERS]
@@ -153,7 +155,7 @@ def find_touched(
         kind = JudgeKind.CONFIG if stands_in else _classify(path, named, runners)
         if kind is None and (path in sourced or (path in called and may_judge(path))):
             kind = JudgeKind.SCRIPT
-        if kind is None and (path in passed or any(owns(entry, path) for entry in more)):
+        if kind is None and (path in passed or path in using or any(owns(entry, path) for entry in more)):
             kind = JudgeKind.TEST
         if kind is None and how and has_parts(path) and path in parts:
             kind = JudgeKind.CONFIG
@@ -182,7 +184,7 @@ def _asks_tests(parts: Sequence[Part]) -> bool:
 def _may_run_tests(path: str) -> bool:
     """Whether a script may run the tests of the target that executes it, though its name does not say so."""
     *folders, name = path.split("/")
-    scripted = "." not in name or name.endswith((".sh", ".bash")) or not _SCRIPT_FOLDERS.isdisjoint(folders)
+    scripted = "." not in name or _RUNS.match(name) is not None or not _SCRIPT_FOLDERS.isdisjoint(folders)
     return scripted and not _MAKES_WORK.search(name)
 
 

@@ -31,6 +31,19 @@ _SCRIPT = compile_late(
 )
 """The same in other languages, by their form alone."""
 
+_JAVASCRIPT = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx")
+_USES_RUNNER = compile_late(
+    r"\b(?:expect|chai)\s*\.\s*(?:extend|use|overwriteMethod|addMethod|Assertion)\b|\bjest\s*\.\s*(?:mock|spyOn|setMock|doMock)\b"
+    r"|(?:\bfrom|\brequire\(|\bimport\(?)\s*[\"'](?:vitest|chai|expect|@jest/\w+|@vitest/\w+|node:test)[\"']"
+    r"|\bassert(?:[\"']\s*\))?(?:\.strict)?\s*\.\s*\w+\s*=(?![=>])|jest-matchers-object|\b(?:globalThis|global)\s*\.\s*(?:expect|test|it|describe)\b"
+)
+"""What only tests and their helpers do: they use a test runner of JavaScript, or change what it asserts with."""
+
+
+def uses_runner(path: str, text: str) -> bool:
+    """Whether a file of JavaScript uses a test runner, so that it belongs to the tests whatever its name is."""
+    return path.endswith(_JAVASCRIPT) and _USES_RUNNER.search(text) is not None
+
 
 def may_reach(path: str, text: str) -> bool:
     """Whether a test of this name may replace what it imports: then others may pass because of it."""

@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from drumline.core.judge import configures
 from drumline.core.recipes import name_sources
 from drumline.core.shellwords import find_scripts, split_command
+from drumline.engine.reporters import PROGRAMS
 from drumline.ports.processes import Job
 
 SIZE = 16
@@ -39,6 +40,7 @@ def digest_environment(job: Job, *, held: bool | None = None) -> str:
     """The digest of the machine and of what leads a check to its programs; whether it is `held`, its job tells else."""
     jailed = job.argv[0] != "bash" if held is None else held
     seen = {name: job.env.get(name, "" if name in job.unset else os.environ.get(name, "")) for name in SEEN}
+    seen["PATH"] = os.pathsep.join(one for one in seen["PATH"].split(os.pathsep) if not one.endswith(f"/{PROGRAMS}"))
     told = [platform.system(), platform.release(), platform.machine(), "held" if jailed else "free"]
     return _digest([*told, *(f"{name}={value}" for name, value in seen.items())])
 

@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
+from drumline.core.recipes import name_sources
+from drumline.core.shellwords import find_scripts, split_command
 from drumline.patterns import compile_late
 
+MOST_READ = 1_000_000
 REPORTER = Path(__file__).with_name("reporter")
 FOLDER = "DRUMLINE_REPORT"
 GO_TEST = """#!/bin/sh
@@ -43,9 +48,29 @@ def keep_reachable(command: str) -> str:
     return _SETS_PATH.sub(rf"\g<1>\g<2>{place}{os.pathsep}", command) if _PLAIN.fullmatch(place) else command
 
 
-def lead_reporters(reports: Path, env: Mapping[str, str], *, root: Path) -> dict[str, str]:
-    """The environment of a check in the folder `root`, in which test runners report to the folder `reports`."""
+PROGRAMS = "drumline-programs"
+_PYTHONS = ("python", "python3", "pytest", "py.test", "coverage", "uv", "poetry")
+_STAND_IN = """#!/bin/sh
+export PYTHONPATH={reporter}${{PYTHONPATH:+:$PYTHONPATH}}
+IFS=:
+for folder in $PATH; do
+  [ "$folder" != {here} ] && [ -x "$folder/{name}" ] && exec "$folder/{name}" "$@"
+done
+echo "{name}: command not found" >&2
+exit 127
+"""
+"""Starts a program that others started with a `PYTHONPATH` of their own, and lets it find our reporter as well."""
+
+
+def lead_reporters(reports: Path, env: Mapping[str, str], *, root: Path, command: str = "") -> dict[str, str]:
+    """The environment of a check in the folder `root`, in which test runners report to the folder `reports`.
+
+    Where a target or a script of the command sets `PYTHONPATH`, programs stand before those of Python that set it
+    anew; nothing stands there otherwise.
+    """
     told = {**env, "PYTHONPATH": _join(os.pathsep, str(REPORTER), _look_up("PYTHONPATH", env)), FOLDER: str(reports)}
+    if _sets_path(command, root):
+        told["PATH"] = _join(os.pathsep, str(_write_stand_ins(reports / PROGRAMS, env)), _look_up("PATH", env))
     preload = f"--require {_quote(REPORTER / 'node_reporter.cjs')}"
     told["NODE_OPTIONS"] = _join(" ", preload, _look_up("NODE_OPTIONS", env))
     flags = _look_up("GOFLAGS", env) or _read_go_flags(env)
@@ -54,6 +79,28 @@ def lead_reporters(reports: Path, env: Mapping[str, str], *, root: Path) -> dict
         if not set(str(program)) & set(" \t'\""):
             told["GOFLAGS"] = _join(" ", flags, f"-exec={program}")
     return told
+
+
+def _sets_path(command: str, root: Path) -> bool:
+    """Whether what a command executes through targets and scripts speaks of the variable."""
+    scripts = [script for part in split_command(command) for script in find_scripts(part.words)]
+    return any("PYTHONPATH" in _read(root / name) for name in (*name_sources([command]), *scripts))
+
+
+def _read(file: Path) -> str:
+    with suppress(OSError, ValueError):
+        return file.read_text(encoding="utf-8", errors="replace") if file.stat().st_size <= MOST_READ else ""
+    return ""
+
+
+def _write_stand_ins(folder: Path, env: Mapping[str, str]) -> Path:
+    """A folder with programs that stand before those of Python that there are."""
+    folder.mkdir()
+    words = {"reporter": shlex.quote(str(REPORTER)), "here": shlex.quote(str(folder))}
+    for name in [name for name in _PYTHONS if shutil.which(name, path=_look_up("PATH", env))]:
+        (folder / name).write_text(_STAND_IN.format(name=name, **words), "utf-8")
+        (folder / name).chmod(0o700)
+    return folder
 
 
 def _look_up(name: str, env: Mapping[str, str]) -> str:

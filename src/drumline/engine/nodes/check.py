@@ -98,7 +98,7 @@ async def run_check(
     outside = hold.find_outside(folder)
     with open_scratch(log.with_name(f"{log.stem}-ids.tmp")) as reports:
         watched = {**watch_lines(reports, lines), **watch_outside(reports, outside)}
-        told = lead_reporters(reports, {**env, **watched}, root=folder)
+        told = lead_reporters(reports, {**env, **watched}, root=folder, command=command)
         job = Job(argv=["bash", "-c", keep_reachable(command)], cwd=folder, log=log, timeout=timeout, env=told)
         with hold.hold(job, scratch=reports, shown=shown) as held:
             ended, environment = await processes.run(held), digest_environment(held)

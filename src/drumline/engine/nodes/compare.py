@@ -32,7 +32,7 @@ from drumline.core.judge import (
 )
 from drumline.core.orders import Orders
 from drumline.core.proof import Against, Colour, Compared
-from drumline.core.reaching import may_reach
+from drumline.core.reaching import may_reach, uses_runner
 from drumline.core.recipes import MAKEFILES, list_executed, list_sourced, list_standing_in, name_sources
 from drumline.core.shellwords import find_scripts, split_command
 from drumline.core.stepstate import StepState
@@ -231,10 +231,12 @@ async def look_for_judges(
         if is_mixed(path, commands):
             before, after = [await workspaces.read_text(place, path) for place in (base, tree)]
             parts[path] = compare_judges(path, before, after, commands)
-    find = partial(find_touched, changed, commands, parts, orders.step.files, more=orders.judge)
-    touched = find()
     workspace = workspaces.path(orders.step.id)
-    others = {*changed} - {file.path for file in touched}
+    find = partial(find_touched, changed, commands, parts, orders.step.files, more=orders.judge)
+    others = {*changed} - {file.path for file in find()}
+    using = {path for path in others if uses_runner(path, _read_start(workspace / path))}
+    find = partial(find, using=using)
+    touched = find()
     if any(map(_may_lead, others | {*filter(_may_lead, parts)})) or _are_mentioned(others, workspace, commands):
         sources = await _read_all(workspaces, base, name_sources(commands))
         executed = list_executed(commands, sources)
@@ -247,7 +249,7 @@ async def look_for_judges(
             ),
         )
     work = orders.step.tests
-    reaching = _list_reaching(workspace, touched)
+    reaching = _list_reaching(workspace, touched) | using
     return tuple(
         replace(file, work=work and file.kind is JudgeKind.TEST, reaches=file.path in reaching) for file in touched
     )
