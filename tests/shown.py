@@ -11,6 +11,9 @@ from collections.abc import Mapping
 
 FAKES = "test_driver_on_fakes."
 STEPS = "test_agents_of_steps."
+DROPPED = (
+    "test_checks.test_what_a_check_drops_is_not_landed_and_is_named_once_and_a_check_that_changes_files_proves_nothing"
+)
 DETACHED = "test_both_kinds.test_a_detached_run_is_driven_in_the_background"
 RECOVERY = "test_step_flows.test_without_recovery_a_killed_walk_does_not_come_back"
 
@@ -342,6 +345,89 @@ SHOWN: Mapping[str, str] = {
     ),
     "test_agents_of_steps.test_a_spent_budget_asks_a_person": (
         STEPS + "test_a_spent_budget_asks_a_person_before_the_next_launch"
+    ),
+    # The same driver on fakes, in one process: corrective steps, walks of a run, claims, pauses and takeovers.
+    "test_healing.test_a_corrective_step_that_is_blocked_is_not_healed_itself_but_a_second_one_is_planned": (
+        "test_heal_cycles.test_a_second_way_is_planned_when_the_first_did_not_get_through"
+    ),
+    "test_healing.test_a_plan_that_is_wrong_is_for_people": (
+        "test_heal_cycles.test_a_wrong_plan_is_neither_fixed_nor_healed_further"
+    ),
+    "test_run_walks.test_a_red_first_walk_lets_no_step_begin": (
+        "test_run_walks.test_a_red_one_blocks_the_run_and_touches_no_file"
+    ),
+    "test_run_walks.test_a_red_last_walk_blocks_the_run_until_its_cause_is_gone": (
+        "test_run_walks.test_a_resume_walks_a_red_one_again"
+    ),
+    "test_plan_files_as_truth.test_a_stale_claim_is_taken_over": (
+        FAKES + "test_a_claim_that_somebody_else_writes_first_is_respected_until_it_is_stale"
+    ),
+    "test_plan_files_as_truth.test_a_fresh_claim_of_somebody_else_is_respected_and_named": (
+        FAKES + "test_a_claim_that_somebody_else_writes_first_is_respected_until_it_is_stale"
+    ),
+    "test_parts_and_endings.test_pause_lets_the_agent_end_and_resume_goes_on_from_there": (
+        FAKES + "test_a_pause_lets_the_node_at_work_end_and_begins_nothing_new_until_it_is_resumed"
+    ),
+    "test_parts_and_endings.test_cancel_stops_a_parked_run_until_it_is_resumed": (
+        "test_figures.test_a_cancelled_run_is_resumed_with_all_it_had"
+    ),
+    "test_frozen_owner.test_a_driver_that_waits_for_others_takes_over_from_an_owner_that_freezes": (
+        FAKES + "test_a_step_whose_driver_dies_is_taken_over_by_one_that_lives"
+    ),
+    "test_run_branch.test_a_branch_that_was_squash_merged_and_removed_is_restored": (
+        FAKES + "test_a_branch_that_is_deleted_in_mid_run_is_restored_and_that_is_told"
+    ),
+    DROPPED: FAKES + "test_what_a_check_drops_is_neither_landed_nor_in_the_way",
+    "test_interrupt.test_a_stop_does_not_wait_for_a_git_of_the_users_and_the_next_start_writes_what_is_late": (
+        "test_gitwork.test_a_process_that_is_stopped_waits_for_no_git"
+    ),
+    "test_leftovers.test_drafts_that_a_dead_writer_left_beside_the_plan_go_and_a_persons_files_stay": (
+        "test_dag_writing.test_the_draft_of_a_killed_writer_is_removed_by_the_next_one"
+    ),
+    "test_leftovers.test_folders_in_the_systems_temporary_folder_that_are_not_ours_stay": (
+        "test_scratch.test_a_folder_of_another_user_is_neither_used_nor_removed"
+    ),
+    # Kills of real processes, of which the same moments are enumerated in one process.
+    "test_mutants.test_a_driver_killed_over_mutants_leaves_nothing_and_the_run_goes_on": (
+        "test_crash_enumeration.test_a_run_with_mutants_ends_the_same_wherever_the_process_dies"
+    ),
+    "test_flow_seedgraph.test_a_run_ends_the_same_wherever_it_is_killed": (
+        "test_flow_driver.test_a_flow_ends_the_same_wherever_the_process_dies"
+    ),
+    "test_flow_seedgraph.test_the_enumeration_covers_every_write": (
+        "test_flow_driver.test_the_enumeration_covers_every_append"
+    ),
+    "test_git_gc.test_an_attempt_that_was_cut_short_begins_again_after_a_prune": (
+        "test_git_gc.test_a_run_survives_a_prune_during_every_attempt_and_every_check"
+    ),
+    "test_figures.test_an_attempt_that_was_killed_with_its_driver_costs_what_was_heard_of_it": (
+        "test_figures.test_an_attempt_that_is_cut_short_costs_what_its_agent_had_used"
+    ),
+    # Two tests of real processes that show the same.
+    "test_record_pauses.test_a_question_is_played_as_one_and_its_answer_leads_to_the_same_tree": (
+        "test_record_pauses.test_a_question_in_a_flow_is_played_as_one"
+    ),
+    "test_detach.test_a_detached_run_goes_on_alone_and_wait_exits_as_it_did": DETACHED,
+    "test_streams.test_the_board_is_drawn_where_the_terminal_knows_only_ascii": (
+        "test_streams.test_signs_that_a_stream_cannot_show_have_plain_ones_in_their_place"
+    ),
+    "test_agents_of_steps.test_an_attempt_that_changed_nothing_and_what_it_used_are_shown": (
+        "test_own_word.test_with_autopilot_a_step_that_changed_nothing_is_blocked_until_the_agent_tries_again"
+    ),
+    "test_judges.test_a_step_whose_tests_are_part_of_it_needs_one": (
+        "test_judges.test_a_chunk_whose_tests_are_part_of_it_needs_one"
+    ),
+    "test_git_situations.test_an_agents_edits_of_the_plan_and_of_drumlines_folder_are_dropped": (
+        "test_products.test_work_on_the_plan_itself_does_not_land"
+    ),
+    "test_do.test_changes_that_are_not_committed_are_named_and_not_seen": (
+        "test_git_situations.test_uncommitted_work_is_mentioned_once_and_stays_out_of_the_run"
+    ),
+    "test_do.test_a_merge_that_was_refused_is_tried_again_by_a_resume": (
+        "test_do.test_what_was_interrupted_is_merged_by_the_resume"
+    ),
+    "test_terminal.test_a_question_of_a_flow_takes_ones_own_words": (
+        "test_terminal.test_a_flow_shows_its_nodes_asks_until_the_answer_is_legal_and_prints_its_output"
     ),
 }
 """By file and test: the test, by its file, that shows the same and stays."""

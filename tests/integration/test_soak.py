@@ -189,9 +189,9 @@ def test_reasons_are_grouped_without_places_and_numbers() -> None:
 def test_a_slow_driver_that_still_starts_processes_has_not_stalled(
     ending: Ending, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(soak_person, "STILLNESS", 0.5)
+    monkeypatch.setattr(soak_person, "STILLNESS", 1.5)
     outcome = Outcome(name="1/0", theme="none")
-    busy = "import subprocess\nfor _ in range(6): subprocess.run(['sleep', '0.2'])"
+    busy = "import subprocess\nfor _ in range(10): subprocess.run(['sleep', '0.2'])"
     pretend_driver(ending.machine, busy)
     began = time.monotonic()
 
