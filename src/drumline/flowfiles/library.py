@@ -120,8 +120,8 @@ def find_flow(name: str, *, around: Path, top: Path) -> Path | None:
     """The file of the flow with that name: beside the calling flow, in the repository's own flows, or shipped."""
     if not _NAME.fullmatch(name):
         return None
-    for place in _places(name, around.resolve(), top.resolve()):
-        if place.is_file():
+    for place, inside in _places(name, around.resolve(), top.resolve()):
+        if place.is_file() and (inside is None or place.resolve().is_relative_to(inside)):
             return place
     return None
 
@@ -210,17 +210,16 @@ def _refuse(path: Path, reading: FlowReading) -> InvalidFlow:
     return InvalidFlow(message, reading.problems, hint=f"drumline flow validate {path}")
 
 
-def _places(name: str, around: Path, top: Path) -> Iterator[Path]:
-    """Where a flow of that name may be, nearest first."""
+def _places(name: str, around: Path, top: Path) -> Iterator[tuple[Path, Path | None]]:
+    """Where a flow of that name may be, nearest first, each with the folder that it must not lead out of."""
     own = top / OWN_FLOWS
     near = [around.parent / name / file for file in FILES]
     near += [around / name / file for file in FILES]
     near += [around / f"{name}.yaml", around / f"{name}.yml"]
     kept = [own / f"{name}.yaml", own / f"{name}.yml", *(own / name / file for file in FILES)]
-    within = around.is_relative_to(top)
-    yield from (place for place in near if not within or place.resolve().is_relative_to(top))
-    yield from (place for place in kept if place.resolve().is_relative_to(top))
-    yield SHIPPED / name / FILES[0]
+    yield from ((place, top if around.is_relative_to(top) else None) for place in near)
+    yield from ((place, top) for place in kept)
+    yield SHIPPED / name / FILES[0], None
 
 
 def _write_once(path: Path, data: bytes) -> None:
