@@ -202,6 +202,7 @@ def test_the_flows_that_can_be_named_are_listed_and_nothing_else(tmp_path: Path,
         "preflight",
         "sibling",
         "step",
+        "step-review",
     ]
     assert list_flows(around=top, top=top).keys() == {
         "approach",
@@ -211,6 +212,7 @@ def test_the_flows_that_can_be_named_are_listed_and_nothing_else(tmp_path: Path,
         "own",
         "preflight",
         "step",
+        "step-review",
     }
 
 
