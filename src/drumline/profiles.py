@@ -40,7 +40,8 @@ class Profile(Record):
     """Who a name stands for: an agent's spec, and with which tier or model it works. What is empty is the default.
 
     `fast`, `standard` and `strong` are the models that the tiers mean for this agent. `env` and `folders` are what it
-    is lent; what is in `hide` it does not see, and without `network` it reaches nobody.
+    is lent; what is in `hide` it does not see, and without `network` it reaches nobody. `jobs` is how many
+    steps it works on at the same time.
     """
 
     agent: str = ""
@@ -53,6 +54,7 @@ class Profile(Record):
     folders: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
     network: bool = True
+    jobs: str = ""
 
     @property
     def tiers(self) -> dict[str, str]:
@@ -134,6 +136,12 @@ TABLES: tuple[TableKey, ...] = (
         key="network",
         legal="true or false",
         help="Whether it reaches the network, where bubblewrap holds it; true unless set.",
+    ),
+    TableKey(
+        table="agents.NAME",
+        key="jobs",
+        legal="a whole number of at least 1",
+        help="How many steps of a run it works on at the same time; no limit of its own unless set.",
     ),
     TableKey(table="models", key=DEFAULT, legal=_MODEL, help="The model of `llm` nodes that name none."),
     *(TableKey(table="models", key=tier, legal=_MODEL, help=f"The model of the tier `{tier}`.") for tier in TIERS),
@@ -223,8 +231,9 @@ class _Reading(Record):
         folders = self._list(place, table, "folders", FOLDER)
         hide = self._list(place, table, "hide", FOLDER)
         network = self._flag(place, table, "network")
+        jobs = self._count(place, table, "jobs")
         # A table that only says what the tiers mean, or what is lent, is about the agent whose name it has.
-        own = name if any((*tiers.values(), env, folders, hide, "network" in table)) else ""
+        own = name if any((*tiers.values(), env, folders, hide, jobs, "network" in table)) else ""
         return Profile(
             agent=self._text(place, table, "agent") or own,
             tier=self._choice(place, table, "tier", TIERS),
@@ -233,6 +242,7 @@ class _Reading(Record):
             folders=folders,
             hide=hide,
             network=network,
+            jobs=jobs,
             **tiers,
         )
 
@@ -318,6 +328,15 @@ class _Reading(Record):
         if not isinstance(value, bool):
             self._refuse(f"{place}.{key}", value, _legal("agents.NAME", key))
         return value is not False
+
+    def _count(self, place: str, table: Mapping[str, object], key: str) -> str:
+        value = table.get(key)
+        if value is None:
+            return ""
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            self._refuse(f"{place}.{key}", value, _legal("agents.NAME", key))
+            return ""
+        return str(value)
 
     def _choice(self, place: str, table: Mapping[str, object], key: str, legal: Sequence[str]) -> str:
         value = table.get(key)

@@ -82,11 +82,11 @@ TABLE: tuple[Setting, ...] = (
     ),
     Setting(
         key="jobs",
-        parse=count_from(1),
-        legal="a whole number of at least 1",
+        parse=count_from(0),
+        legal="a whole number of at least 0",
         default="4",
         flag="--jobs",
-        help="How many steps may be worked on at the same time.",
+        help="How many steps may be worked on at the same time; 0 for no limit.",
     ),
     Setting(
         key="retries",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drumline.app.foreign import ALL, foreign_jobs, foreign_settings, state_file
+from drumline.app.foreign import foreign_jobs, foreign_settings, state_file
 from drumline.settings import resolve
 
 MAESTRO = {"MAESTRO_EXECUTION_MODE": "parallel", "MAESTRO_MAX_RETRIES": "5", "MAESTRO_MAX_CONCURRENT": "2"}
@@ -22,7 +22,7 @@ def test_phased_plans_are_run_in_full_where_nothing_else_is_set() -> None:
 
 
 def test_no_limit_of_concurrency_means_as_many_as_there_are() -> None:
-    assert foreign_settings("maestro", {"MAESTRO_MAX_CONCURRENT": "0"}) == {"jobs": str(ALL)}
+    assert foreign_settings("maestro", {"MAESTRO_MAX_CONCURRENT": "0"}) == {"jobs": "0"}
 
 
 def test_a_resumed_run_takes_only_what_it_has_not_pinned() -> None:

@@ -43,8 +43,15 @@ def test_a_diamond_has_three_batches_and_a_width_of_two() -> None:
         (steps(a="", b=""), "parallel"),
     ],
 )
-def test_parallel_is_recommended_when_more_than_half_can_share_a_batch(plan: list[Step], mode: str) -> None:
-    assert profile(plan).mode == mode
+def test_parallel_is_recommended_to_maestro_when_more_than_half_can_share_a_batch(plan: list[Step], mode: str) -> None:
+    assert profile(plan, "maestro").mode == mode
+
+
+@pytest.mark.parametrize("format", ["dag", "phased", "implement", "waves", "speckit", "superpowers"])
+def test_parallel_is_recommended_for_every_other_format_when_two_steps_can_share_a_batch(format: str) -> None:
+    diamond, chain = steps(a="", b="a", c="a", d="b c"), steps(a="", b="a", c="b")
+
+    assert [profile(plan, format).mode for plan in (diamond, chain)] == ["parallel", "sequential"]
 
 
 def test_the_critical_path_follows_estimates_rather_than_counts() -> None:
@@ -94,13 +101,13 @@ def owners(*files: str, alone: tuple[int, ...] = ()) -> list[Step]:
     ],
 )
 def test_of_steps_that_share_files_one_is_free_and_loners_never_are(plan: list[Step], eligible: int, mode: str) -> None:
-    found = profile(plan)
+    found = profile(plan, "maestro")
 
     assert (found.eligible, found.mode) == (eligible, mode)
 
 
 def test_the_reason_says_how_many_steps_are_free() -> None:
-    found = profile(owners("src/**", "src/x", "", "", alone=(2, 3)) + steps(a="", b="a"))
+    found = profile(owners("src/**", "src/x", "", "", alone=(2, 3)) + steps(a="", b="a"), "maestro")
 
     assert found.reason == "2 of 6 steps are free to run side by side: not more than half"
 

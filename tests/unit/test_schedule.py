@@ -408,6 +408,24 @@ def test_the_estimate_decides_what_is_long() -> None:
     assert [s.id for s in ready(run_of(steps), around())] == ["y", "a", "x"]
 
 
+def test_without_an_estimate_earlier_runs_decide_and_unknown_steps_count_as_the_others_do() -> None:
+    steps = [step_of("x"), step_of("a"), replace(step_of("y"), estimate=0.5), step_of("z")]
+    started = replace(run_started(), durations={"x": 600.0, "a": 7200.0})
+
+    assert [s.id for s in ready(run_of(steps, started=started), around())] == ["a", "z", "y", "x"]
+
+
+def test_an_agent_works_on_no_more_steps_than_its_profile_allows_and_the_others_say_so() -> None:
+    steps = [replace(step_of(name), agent=agent) for name, agent in zip("abcd", ["one", "one", "", "one"], strict=True)]
+    run = run_of(steps, started=replace(run_started(), profiles={"one": {"agent": "codex", "jobs": "1"}}))
+
+    assert [s.id for s in side_by_side(run, steps, 4)] == ["a", "c"]
+    assert [s.id for s in side_by_side(run, steps[:3], 4, frozenset({StepId("d")}))] == ["c"]
+    waits = blocker(run, "b", around(claimed=["a"]))
+    assert waits is not None
+    assert (kind(waits), waits.text) == ("agent", "waits for one, which works on a and may have 1 at once")
+
+
 def test_what_is_claimed_settled_kept_back_or_not_selected_is_not_ready() -> None:
     steps = [step_of(name) for name in "abcde"]
     run = run_of(steps, finish("b"), gate_for("g", "c"), started=run_started(selection=list("abcd")))

@@ -92,11 +92,11 @@ def test_all_problems_of_all_sources_are_reported_at_once_with_their_place() -> 
         flags={"mode": "fast"},
         environ={"DRUMLINE_LEASE": "soon"},
         plan={"autonomy": 3},
-        config={"jobs": 0, "colour": "red"},
+        config={"jobs": -1, "colour": "red"},
     )
 
     assert found == [
-        ".drumline/config.toml: jobs: 0 is not legal here (legal: a whole number of at least 1)",
+        ".drumline/config.toml: jobs: -1 is not legal here (legal: a whole number of at least 0)",
         ".drumline/config.toml: colour: there is no such setting (legal: "
         + ", ".join(r.key for r in settings_table())
         + ")",

@@ -173,7 +173,7 @@ class Scope(Record):
     """What a run starts from and is about, and where its result goes.
 
     `flaky` are the checks that changed their verdict on one tree in earlier runs, by their digests,
-    `lessons` what was learned in them.
+    `lessons` what was learned in them, `durations` the seconds that steps took there.
     """
 
     run: RunId
@@ -185,6 +185,7 @@ class Scope(Record):
     accepted: Accepted | None = None
     flaky: tuple[str, ...] = ()
     lessons: tuple[Lesson, ...] = ()
+    durations: Mapping[str, float] = field(default_factory=dict)
 
 
 async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope) -> RunStarted:
@@ -203,6 +204,7 @@ async def begin_run(store: Journal, reading: Reading, terms: Terms, scope: Scope
         issue=scope.issue,
         flaky=scope.flaky,
         lessons=scope.lessons,
+        durations=scope.durations,
         **{name: getattr(terms, name) for name in terms.__struct_fields__},
     )
     pinned = PlanPinned(

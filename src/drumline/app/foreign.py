@@ -7,9 +7,6 @@ from pathlib import PurePosixPath
 
 from drumline.core.words import FULL, Review
 
-ALL = 64
-"""How many steps at once stands for `as many as there are`."""
-
 
 def foreign_settings(format: str, environ: Mapping[str, str]) -> dict[str, object]:
     """What a format stands for, and what the environment says in another tool's words.
@@ -27,8 +24,6 @@ def foreign_settings(format: str, environ: Mapping[str, str]) -> dict[str, objec
         "retries": environ.get("MAESTRO_MAX_RETRIES", ""),
         "jobs": environ.get("MAESTRO_MAX_CONCURRENT", ""),
     }
-    if given["jobs"] == "0":
-        given["jobs"] = str(ALL)
     return {key: value for key, value in given.items() if value}
 
 

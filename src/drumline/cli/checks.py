@@ -102,7 +102,7 @@ def show(plan: str, format: str, accept: bool, as_json: bool) -> None:
     print_lines(list_checks(todo(reading), plan, ledger))
     _show_configured(site, ledger, todo(reading))
     click.echo(outlook.in_words())
-    print_lines(list_caveats(outlook, profile(reading.plan.steps)))
+    print_lines(list_caveats(outlook, profile(reading.plan.steps, reading.plan.format)))
     print_lines(list_proposals(proposals, word="accepted" if kept else "proposed"))
     for found in detected.of(SETUP, FORMAT) if proposals else ():
         click.echo(f"found for {found.kind}: {found.command} (from {found.place})")

@@ -55,7 +55,7 @@ def introduce(
         return reading
     reading = planfiles.read()
     outlook = look_ahead(reading, site.settings.configured, selection)
-    for line in [outlook.in_words(), *list_caveats(outlook, profile(reading.plan.steps))]:
+    for line in [outlook.in_words(), *list_caveats(outlook, profile(reading.plan.steps, reading.plan.format))]:
         say(line)
     return reading
 
@@ -91,7 +91,11 @@ def explain_plan(
     listed = list_proposals(proposals)
     left = len(listed) - MOST_SHOWN
     more = [f"and {left} more: drumline checks {named}"] if left > 0 else []
-    for line in [*explain(reading, profile(reading.plan.steps), outlook), *listed[:MOST_SHOWN], *more]:
+    for line in [
+        *explain(reading, profile(reading.plan.steps, reading.plan.format), outlook),
+        *listed[:MOST_SHOWN],
+        *more,
+    ]:
         tell(line)
 
 

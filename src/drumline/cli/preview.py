@@ -28,14 +28,14 @@ def show_preview(
     chosen = here if selection is None else here & set(selection)
     over = {Status.DONE: "done already", Status.SKIPPED: "skipped"}
     done = {step: over[marks.status] for step, marks in reading.marks.items() if marks.status in over}
-    shape = profile(reading.plan.steps)
+    shape = profile(reading.plan.steps, reading.plan.format)
     mode = "sequential" if reading.plan.express else shape.mode if settings.mode == "ask" else settings.mode
     if as_json:
         told = _preview_json(reading, chosen - done.keys(), settings, mode=mode)
         proved = proved_json(look_ahead(reading, settings.configured, selection))
         print_json({**told, **proved, "proposed": proposed_json(proposals)})
         return
-    how = mode if mode == "sequential" else f"{mode}, {settings.jobs} at once"
+    how = mode if mode == "sequential" else f"{mode}, {settings.jobs or 'any number'} at once"
     count = len(chosen - done.keys())
     steps = "1 step" if count == 1 else f"{count} steps"
     click.echo(f"{reading.plan.title or reading.plan.name}: {steps} to do, {how}")
@@ -107,5 +107,5 @@ def _preview_json(reading: Reading, todo: set[StepId], settings: Settings, *, mo
         "setup": settings.setup,
         "provide": list(settings.provide),
         "checks": list(settings.configured),
-        "profile": profile_json(profile(reading.plan.steps)),
+        "profile": profile_json(profile(reading.plan.steps, reading.plan.format)),
     }

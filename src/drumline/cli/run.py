@@ -27,7 +27,7 @@ from drumline.app.catalog import RunBrief, list_runs, read_run
 from drumline.app.finding import step_in_file
 from drumline.app.foreign import foreign_settings
 from drumline.app.joining import OLD, assert_agrees, last_landed, name_selection, survey, unmerged
-from drumline.app.ledger import list_flaky
+from drumline.app.ledger import list_durations, list_flaky
 from drumline.app.provided import refuse_unignored
 from drumline.app.starting import hold_start
 from drumline.cli.accepting import ask_acceptance
@@ -290,6 +290,7 @@ def _begin(
         inherited=find_inherited(store, site.roster, reading, earlier),
         flaky=list_flaky(store),
         lessons=site.lessons.load(time.time()),
+        durations=list_durations(store, reading.plan.path),
         accepted=ask_acceptance(reading, selection, site.settings, asks=asks, hint=f"drumline checks {request.named}"),
     )
     anyio.run(begin_run, store, reading, terms, scope)
@@ -309,7 +310,7 @@ def _terms(request: Request) -> Terms:
 
 def _mode(request: Request) -> str:
     """The mode, asked for where somebody can be asked and there is something to choose."""
-    shape = profile(request.reading.plan.steps)
+    shape = profile(request.reading.plan.steps, request.reading.plan.format)
     if request.reading.plan.express:
         return "sequential"
     if request.site.settings.mode != "ask":

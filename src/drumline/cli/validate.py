@@ -93,7 +93,7 @@ def validation_json(reading: Reading, *, ok: bool) -> dict[str, object]:
             for step in steps
         ],
         "problems": [problem_json(p) for p in reading.problems],
-        "profile": {} if reading.errors else profile_json(profile(steps)),
+        "profile": {} if reading.errors else profile_json(profile(steps, reading.plan.format)),
     }
 
 
@@ -122,7 +122,7 @@ def _show_shape(reading: Reading, configured: Sequence[str], *, ok: bool, named:
         say(f"  next: fix the errors above, then: drumline validate {named}")
         return
     outlook = look_ahead(reading, configured)
-    print_lines(explain(reading, profile(reading.plan.steps), outlook))
+    print_lines(explain(reading, profile(reading.plan.steps, reading.plan.format), outlook))
     if not ok:
         say(f"  next: fix the warnings above, then: drumline validate {named} --strict")
     elif outlook.left:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from drumline.core import gates
 from drumline.core.acceptance import find_question, list_doubts
@@ -36,6 +37,10 @@ GONE_GRACE = 3.0
 """Seconds that a plan may be gone before the run is parked with that reason."""
 
 
+READY, CLAIMED, DONE, SKIPPED = Status.READY, Status.CLAIMED, Status.DONE, Status.SKIPPED
+"""Looked up for each of many steps."""
+
+
 def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
     """Commands for this driver, which has `slots` free places. Empty only if the run has ended or is parked."""
     if run.ended is not None or run.parked:
@@ -66,10 +71,11 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
         return settling
     candidates = ready(run, around, horizon)
     if run.mode is Mode.SEQUENTIAL:
-        candidates = [] if around.claimed else candidates[:1]
-    if candidates and slots > 0:
-        return [ClaimStep(step=step.id) for step in side_by_side(run, candidates, slots)]
-    if candidates or around.claimed:
+        candidates = iter(() if around.claimed else [*islice(candidates, 1)])
+    found = side_by_side(run, candidates, slots, around.claimed) if slots > 0 else [*islice(candidates, 1)]
+    if found and slots > 0:
+        return [ClaimStep(step=step.id) for step in found]
+    if found or around.claimed:
         return [Wait(reason="steps are in work")]
     return [_stop(run, around, horizon)]
 
@@ -127,30 +133,34 @@ def _branch(run: RunState, around: Surroundings) -> list[Command]:
 
 
 def _declarations(run: RunState, around: Surroundings) -> list[Command]:
+    final = [name for name, marks in around.marks.items() if marks.status is DONE or marks.status is SKIPPED]
+    fresh = {*final}.difference(run.finished, run.declared, run.working)
+    marked = {name: around.marks[name].status for name in fresh}
+    steps = run.plan.steps if fresh else ()
     found = tuple(
         step.id
-        for step in run.plan.steps
-        if not settled(run, step.id)
-        and step.id not in around.unmerged
-        and step.id not in run.working
-        and step.id in around.marks
-        and around.marks[step.id].status is Status.DONE
+        for step in steps
+        if step.id in fresh and marked[step.id] is Status.DONE and step.id not in around.unmerged
     )
     skipped = [
         Close(step=step.id, state=StepEnd.SKIPPED, reason=around.marks[step.id].reason or "its file says skipped")
-        for step in run.selected()
-        if not settled(run, step.id)
-        and step.id not in run.working
-        and not run.rounds.get(step.id)
-        and step.id in around.marks
-        and around.marks[step.id].status is Status.SKIPPED
+        for step in (run.selected() if fresh else ())
+        if step.id in fresh and marked[step.id] is Status.SKIPPED and not run.rounds.get(step.id)
     ]
     withdrawn = [
         Reopen(step=step, reason="its file says ready again", redo=_has_landed(run, step))
-        for step in (*sorted(run.declared), *run.finished)
+        for step in _list_withdrawable(run, around)
         if _is_withdrawn(run, step, around)
     ]
     return [*([Declare(steps=found)] if found else []), *skipped, *withdrawn]
+
+
+def _list_withdrawable(run: RunState, around: Surroundings) -> list[StepId]:
+    """The settled steps that people may want driven again; those that landed only once somebody was asked."""
+    asked = any(key.startswith(f"{GateKind.REDO}-") for key in run.asked)
+    over = [name for name, finished in run.finished.items() if asked or finished.state is not StepEnd.DONE]
+    declared = [name for name in run.declared if name in around.marks and around.marks[name].status is Status.READY]
+    return [*sorted(declared), *over]
 
 
 def _healings(run: RunState) -> list[Command]:
@@ -217,9 +227,10 @@ def _stopped_at(run: RunState) -> EndRun | None:
 
 def _refusals(run: RunState, around: Surroundings, horizon: Horizon) -> list[Command]:
     """Steps that a person turned down at a gate: for their commands, or for their needs unless these are met by now."""
+    brought = (*list_run_walks(run, around), *run.selected()) if around.untrusted else ()
     refused: list[Command] = [
         Close(step=step.id, state=StepEnd.BLOCKED, reason=blocker.text)
-        for step in (*list_run_walks(run, around), *run.selected())
+        for step in brought
         if step.id in around.untrusted and not settled(run, step.id) and step.id not in around.claimed
         if (blocker := obstacle(run, step, around, horizon)) is not None and blocker.kind is Hindrance.REFUSED
     ]
@@ -238,7 +249,7 @@ def _questions(run: RunState, around: Surroundings, horizon: Horizon) -> list[Co
     level = find_due_wave(run, horizon.barrier)
     if level is not None:
         found.append(Ask(opens=gates.wave(level, list_unasked(run), asked=count_waves(run, level))))
-    for step in (*list_run_walks(run, around), *run.selected()):
+    for step in _list_questionable(run, around):
         if settled(run, step.id) or step.id in around.claimed:
             found += _ask_to_redo(run, step, around)
             continue
@@ -250,6 +261,16 @@ def _questions(run: RunState, around: Surroundings, horizon: Horizon) -> list[Co
         if blocker is not None and blocker.kind is Hindrance.NEEDS and _asks_to_proceed(run, step, horizon):
             found.append(Ask(opens=gates.proceed(step, horizon.find_unmet(step))))
     return [ask for ask in found if isinstance(ask, Ask) and ask.opens.gate not in run.gates]
+
+
+def _list_questionable(run: RunState, around: Surroundings) -> list[Step]:
+    """The steps about which something may have to be asked: what they bring, who has them, or whether to go on."""
+    marks = around.marks
+    set_back = {name for name in run.finished if name in marks and marks[name].status is READY}
+    taken = {name for name, found in marks.items() if found.status is CLAIMED}
+    wanted = {*around.untrusted, *set_back, *taken}
+    steps = run.selected() if wanted or run.begun.named else []
+    return [*list_run_walks(run, around), *(s for s in steps if run.begun.named or s.id in wanted)]
 
 
 def _ask_to_redo(run: RunState, step: Step, around: Surroundings) -> list[Command]:

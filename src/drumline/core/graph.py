@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from drumline.core.ids import StepId
-from drumline.core.plan import Step
+from drumline.core.plan import NO_ESTIMATE, Step
+
+HOUR = 3600.0
 
 
 def dependents(steps: Sequence[Step]) -> dict[StepId, list[StepId]]:
@@ -56,14 +58,24 @@ def depths(steps: Sequence[Step]) -> dict[StepId, int]:
     return found
 
 
-def ranks(steps: Sequence[Step]) -> dict[StepId, float]:
+def ranks(steps: Sequence[Step], costs: Mapping[StepId, float] | None = None) -> dict[StepId, float]:
     """The cost of the longest chain that starts with each step: the critical path begins at the highest rank."""
-    by_id = {step.id: step for step in steps}
+    costs = costs or {step.id: step.estimate for step in steps}
     after = dependents(steps)
     found: dict[StepId, float] = {}
     for step_id in reversed(topological(steps)):
-        found[step_id] = by_id[step_id].estimate + max((found[d] for d in after[step_id]), default=0.0)
+        found[step_id] = costs[step_id] + max((found[d] for d in after[step_id]), default=0.0)
     return found
+
+
+def estimate(steps: Sequence[Step], durations: Mapping[str, float]) -> dict[StepId, float]:
+    """What each step costs, in hours: what its file says, else the seconds that it took in earlier runs.
+
+    A step of which nobody knows anything counts as the others do on average.
+    """
+    known = {step.id: durations[step.id] / HOUR for step in steps if durations.get(step.id)}
+    usual = sum(known.values()) / len(known) if known else NO_ESTIMATE
+    return {s.id: s.estimate if s.estimate != NO_ESTIMATE else known.get(s.id, usual) for s in steps}
 
 
 def critical_path(steps: Sequence[Step]) -> list[StepId]:

@@ -79,6 +79,10 @@ class Check(Record, forbid_unknown_fields=True):
     kind: CheckKind = CheckKind.OWN
 
 
+NO_ESTIMATE = 1.0
+"""The hours that a step counts for which says nothing about it."""
+
+
 class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     """A unit of work as the plan defines it. `text_digest` covers everything but the engine-owned marks and boxes.
 
@@ -108,7 +112,7 @@ class Step(Record, omit_defaults=True, forbid_unknown_fields=True):
     elsewhere: str = ""
     binding: bool = True
     ordered: bool = False
-    estimate: float = 1.0
+    estimate: float = NO_ESTIMATE
     path: str = ""
     line: int = 1
     text_digest: str = ""

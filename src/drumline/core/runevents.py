@@ -30,7 +30,7 @@ class RunStarted(Event):
     `held_out` are files outside of the repository that judge every step and that agents do not see, as far as they are
     of the kinds in `jailed`. `kinds` are commands for kinds of checks, named for all steps.
     `flaky` are digests of commands of checks that have changed their verdict on one tree in earlier runs.
-    `lessons` are those that were known when it began.
+    `lessons` are those that were known when it began, `durations` the seconds that steps took in earlier runs.
     `review` says which steps another agent reviews before they land.
     """
 
@@ -74,6 +74,7 @@ class RunStarted(Event):
     flaky: tuple[str, ...] = ()
     lessons: tuple[Lesson, ...] = ()
     review: Review = Review.RISK
+    durations: Mapping[str, float] = field(default_factory=dict)
 
 
 class ConfigRepinned(Event):

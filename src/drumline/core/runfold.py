@@ -10,12 +10,12 @@ from typing import Any
 
 from drumline.core import events as ev
 from drumline.core import gates
-from drumline.core.graph import depths
+from drumline.core.graph import depths, estimate, ranks
 from drumline.core.ids import FINAL, FLOW, StepId
 from drumline.core.plan import RUN_WALKS, Marks, Plan, Status, Step
 from drumline.core.runlife import check_event
 from drumline.core.state import Gate, RunState
-from drumline.core.words import STUCK, GateKind, PlanCause, RunEnd
+from drumline.core.words import STUCK, GateKind, Mode, PlanCause, RunEnd
 from drumline.errors import NotAllowed
 from drumline.record import replace
 
@@ -76,9 +76,22 @@ def survey(state: RunState, depth: dict[StepId, int] | None = None) -> None:
     """Work out once what scheduling asks about the plan at every decision; `depth` if that is known already."""
     state.depth = depths(state.plan.steps) if depth is None else depth
     state.has_loners = any(step.alone for step in state.plan.steps)
+    state.elsewhere = frozenset(step.id for step in state.plan.steps if step.elsewhere)
+    state.chosen = None
+    state.chosen = tuple(state.selected())
+    _rank(state)
     manual = {name for name, planned in state.corrections.items() if planned.items}
     by_hand = [step.id for step in state.selected() if step.manual or step.id in manual]
     state.manual_waves = tuple(sorted({state.depth.get(step, 0) for step in by_hand}))
+
+
+def _rank(state: RunState) -> None:
+    """Order the steps by the longest chain that begins with each, where that decides who comes first."""
+    if state.mode is not Mode.PARALLEL:
+        state.ranked = ()
+        return
+    rank = ranks(state.plan.steps, estimate(state.plan.steps, state.begun.durations))
+    state.ranked = tuple(sorted(state.chosen or (), key=lambda step: -rank.get(step.id, 0.0)))
 
 
 def _flow_pinned(state: RunState, event: ev.FlowPinned) -> None:
@@ -267,6 +280,7 @@ def _branch_settled(state: RunState, event: ev.BranchSettled) -> None:
 
 def _mode(state: RunState, event: ev.ModeChanged) -> None:
     state.mode = event.mode
+    _rank(state)
 
 
 def _cancel(state: RunState, event: ev.CancelRequested) -> None:

@@ -6,6 +6,8 @@ has nothing to do leaves no trace.
 
 from __future__ import annotations
 
+from itertools import chain
+
 from drumline.core.checklist import arrange_checks
 from drumline.core.events import StepFinished
 from drumline.core.heldout import name_held_out
@@ -37,9 +39,12 @@ def is_cleared(run: RunState) -> bool:
 
 def _is_out_of_turn(run: RunState, name: StepId) -> bool:
     if name == FINAL:
-        return find_unready(run) is not None
-    worked = (*run.working, *(step for step, finished in run.finished.items() if finished.state is not StepEnd.SKIPPED))
-    return not run.has_begun(name) and any(step not in RUN_WALKS for step in worked)
+        every = len(run.plan.steps) if run.begun.selection is None and not run.elsewhere else 0
+        return len(run.finished) + len(run.declared) < every or find_unready(run) is not None
+    if run.has_begun(name):
+        return False
+    worked = (step for step, finished in run.finished.items() if finished.state is not StepEnd.SKIPPED)
+    return any(step not in RUN_WALKS for step in chain(run.working, worked))
 
 
 def _is_passed(run: RunState, step: StepId) -> bool:

@@ -7,23 +7,26 @@ the steps at the head of the longest remaining chain first. `obstacle` is both t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import inf
 
 from drumline.core import gates
 from drumline.core.branch import Branch
-from drumline.core.graph import ranks
 from drumline.core.ids import FINAL, PREFLIGHT, GateId, StepId
 from drumline.core.needs import find_cleared, settled, unmet
 from drumline.core.ownership import shared
 from drumline.core.plan import RUN_WALKS, Marks, Status, Step, wait_for
+from drumline.core.routing import list_workers, spell_agent
 from drumline.core.runwalks import find_unready, is_cleared, list_open
 from drumline.core.state import RunState
 from drumline.core.trust import Brought
 from drumline.core.waves import find_barrier, find_open_wave
-from drumline.core.words import GateKind, Hindrance, Mode
+from drumline.core.words import PASSING, GateKind, Hindrance, Mode, StepEnd
 from drumline.record import Record, field
+
+JOBS = "jobs"
+"""The key of a profile that says how many steps its agent works on at once."""
 
 
 class Obstacle(Record):
@@ -50,6 +53,14 @@ class Horizon:
     def find_unmet(self, step: Step) -> list[StepId]:
         """The needs of a step that are not met yet."""
         return unmet(self._run, step, cleared=self.cleared if step.ordered else None)
+
+    @cached_property
+    def met(self) -> frozenset[StepId]:
+        """Steps that are met, and whatever may be without being done."""
+        run = self._run
+        failed = [name for name, finished in run.finished.items() if finished.state is not StepEnd.DONE]
+        kept = [name for name in failed if run.finished[name].state not in PASSING]
+        return frozenset(run.finished).union(run.declared, run.elsewhere).difference(kept)
 
     @cached_property
     def barrier(self) -> int | None:
@@ -95,6 +106,7 @@ def obstacle(run: RunState, step: Step, around: Surroundings, horizon: Horizon |
         or _wave_obstacle(run, step, horizon)
         or _marks_obstacle(run, step, around)
         or _turn_obstacle(run, step, around)
+        or _cap_obstacle(run, step, around)
     )
 
 
@@ -111,18 +123,20 @@ def is_claimable(run: RunState, step: Step, around: Surroundings) -> bool:
     return not settled(run, step.id) and not declared and obstacle(run, step, around) is None
 
 
-def ready(run: RunState, around: Surroundings, horizon: Horizon | None = None) -> list[Step]:
-    """Steps that may be claimed now, in the order in which they should be."""
+def ready(run: RunState, around: Surroundings, horizon: Horizon | None = None) -> Iterator[Step]:
+    """Steps that may be claimed now, in the order in which they should be; what is not asked for costs nothing."""
     horizon = horizon or Horizon(run)
-    found = [
-        step
-        for step in (*list_run_walks(run, around), *run.selected())
-        if not settled(run, step.id) and step.id not in around.claimed and obstacle(run, step, around, horizon) is None
-    ]
-    if run.mode is Mode.PARALLEL:
-        rank = ranks([s for s in run.plan.steps if not settled(run, s.id)])
-        found.sort(key=lambda s: -rank.get(s.id, 0.0))
-    return found
+    steps = run.ranked if run.mode is Mode.PARALLEL else run.selected()
+    finished, declared, claimed = run.finished, run.declared, around.claimed
+    met = None if run.corrections or run.begun.named else horizon.met
+    for step in (*list_run_walks(run, around), *steps):
+        name = step.id
+        if name in finished or name in declared or name in claimed:
+            continue
+        if met is not None and not met.issuperset(step.needs):
+            continue  # as `obstacle` says, only faster: most steps of a large plan wait for others
+        if obstacle(run, step, around, horizon) is None:
+            yield step
 
 
 def list_run_walks(run: RunState, around: Surroundings) -> list[Step]:
@@ -140,18 +154,44 @@ def clash(one: Step, other: Step) -> str:
 
 def is_guarded(run: RunState, step: Step) -> bool:
     """Whether the step may only be claimed knowing every other claim: it owns files, or some step runs alone."""
-    return bool(step.files) or step.alone or run.has_loners
+    return bool(step.files) or step.alone or run.has_loners or find_cap(run, step) is not None
 
 
-def side_by_side(run: RunState, candidates: Sequence[Step], slots: int) -> list[Step]:
-    """The first candidates, in order, that may run beside each other; those that may not wait for the next look."""
+def find_cap(run: RunState, step: Step) -> tuple[str, int] | None:
+    """The agent that works on a step first, and how many steps it works on at once; None if there is no limit."""
+    if not any(JOBS in table for table in run.begun.profiles.values()):
+        return None
+    name = spell_agent(run, list_workers(run, step)[0].name)
+    most = run.begun.profiles.get(name, {}).get(JOBS, "")
+    return (name, int(most)) if most else None
+
+
+def side_by_side(
+    run: RunState, candidates: Iterable[Step], slots: int, claimed: frozenset[StepId] = frozenset()
+) -> list[Step]:
+    """The first candidates, in order, that may run beside each other; those that may not wait for the next look.
+
+    What is claimed already counts where an agent works on a limited number of steps.
+    """
     chosen: list[Step] = []
     for step in candidates:
+        if not is_guarded(run, step) or not any(clash(step, other) for other in chosen):
+            busy = claimed.union(other.id for other in chosen)
+            if _name_full(run, step, busy) is None:
+                chosen.append(step)
         if len(chosen) == slots:
             break
-        if not is_guarded(run, step) or not any(clash(step, other) for other in chosen):
-            chosen.append(step)
     return chosen
+
+
+def _name_full(run: RunState, step: Step, busy: frozenset[StepId]) -> tuple[str, list[StepId]] | None:
+    """The agent of a step that works on as many others as it may, with these; None if it may work on this one."""
+    cap = find_cap(run, step)
+    if cap is None:
+        return None
+    others = [known for name in sorted(busy - {step.id}) if (known := run.plan.by_id.get(name)) is not None]
+    same = [other.id for other in others if find_cap(run, other) == cap]
+    return (cap[0], same) if len(same) >= cap[1] else None
 
 
 def next_step(steps: Iterable[Step], marks: Mapping[StepId, Marks], live: frozenset[StepId]) -> StepId | None:
@@ -237,6 +277,16 @@ def _beside_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacl
         if why:
             return Obstacle(kind=Hindrance.BESIDE, text=f"waits for {other}: {why}", steps=(other,))
     return None
+
+
+def _cap_obstacle(run: RunState, step: Step, around: Surroundings) -> Obstacle | None:
+    """An agent with as many steps in work as it may have."""
+    full = _name_full(run, step, around.claimed)
+    if full is None or step.id in RUN_WALKS:
+        return None
+    agent, steps = full
+    text = f"waits for {agent}, which works on {', '.join(steps)} and may have {len(steps)} at once"
+    return Obstacle(kind=Hindrance.AGENT, text=text, steps=tuple(steps))
 
 
 def _wave_obstacle(run: RunState, step: Step, horizon: Horizon) -> Obstacle | None:

@@ -72,6 +72,9 @@ class RunState:
     depth: dict[StepId, int] = field(default_factory=dict)
     has_loners: bool = False
     manual_waves: tuple[int, ...] = ()
+    elsewhere: frozenset[StepId] = frozenset()
+    chosen: tuple[Step, ...] | None = None
+    ranked: tuple[Step, ...] = ()
     mirrored: dict[StepId, ev.PlanMirrored] = field(default_factory=dict)
     deferred: dict[StepId, ev.StepDeferred] = field(default_factory=dict)
     usage: dict[StepId, dict[str, Mapping[str, float]]] = field(default_factory=dict)
@@ -151,6 +154,8 @@ class RunState:
 
     def selected(self) -> list[Step]:
         """The steps this run is about, in plan order; those of other repositories are not among them."""
+        if self.chosen is not None:
+            return list(self.chosen)
         chosen = self.begun.selection
         names = None if chosen is None else set(chosen)
         return [s for s in self.plan.steps if not s.elsewhere and (names is None or self._is_chosen(s.id, names))]

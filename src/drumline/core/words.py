@@ -214,6 +214,7 @@ class DocumentKind(StrEnum):
 class Hindrance(StrEnum):
     """What keeps a step from being claimed."""
 
+    AGENT = "agent"
     BESIDE = "beside"
     FOREIGN = "foreign"
     GATE = "gate"

@@ -145,7 +145,7 @@ class Driver:
         if await self._watch():
             return True
         around = await self.upkeep.look(self.run, claimed | frozenset(self._walks))
-        commands = decide(self.run, around, slots=self.jobs - len(self._walks))
+        commands = decide(self.run, around, slots=(self.jobs or len(self.run.plan.steps)) - len(self._walks))
         self._wakeup.alarm = None
         if any(isinstance(command, cmd.ParkRun | cmd.EndRun) for command in commands):
             self._wakeup.alarm = self._trials.hold_up(self.upkeep.clock.now())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from drumline.core.kinds import FIELDS
-from drumline.core.plan import Check, Marks, Plan, Status, Step
+from drumline.core.plan import NO_ESTIMATE, Check, Marks, Plan, Status, Step
 from drumline.core.words import CheckKind
 from drumline.planfiles.correction import code_span, escape_heading, quote, yaml_list, yaml_text
 from drumline.record import Record
@@ -92,7 +92,7 @@ def _head(step: Step, marks: Marks) -> Iterable[str]:
         yield "tests: true"
     if step.ordered and step.needs:
         yield "ordered: true"
-    if step.estimate != 1.0:
+    if step.estimate != NO_ESTIMATE:
         yield f"estimate: {step.estimate:g}"
     yield f"status: {marks.status.value}"
     for key, value in (("assignee", marks.assignee), ("claimed_at", marks.claimed_at), ("reason", marks.reason)):

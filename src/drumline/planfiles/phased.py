@@ -239,7 +239,7 @@ def _step(fields: Fields, body: Body, step_id: StepId) -> Step:
         not_run=tuple(i.text for i in body.items if i.bucket is Bucket.VERIFICATION and i.line not in runnable),
         tier=fields.text("tier").strip() or "standard",
         agent=fields.text("agent"),
-        estimate=fields.number("estimate", 1.0),
+        estimate=fields.hours("estimate"),
         path=fields.path,
         line=fields.front.line("step"),
     )

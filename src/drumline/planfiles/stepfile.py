@@ -12,7 +12,7 @@ import yaml
 
 from drumline.core.ids import StepId
 from drumline.core.kinds import FIELDS, FINALLY, name_kinds
-from drumline.core.plan import Check, Marks, Problem, Severity, Status, Step
+from drumline.core.plan import NO_ESTIMATE, Check, Marks, Problem, Severity, Status, Step
 from drumline.core.proof import Require
 from drumline.core.roles import Role, find_role
 from drumline.core.validation import normal_path
@@ -26,6 +26,9 @@ REQUIRED = tuple(level.value for level in Require)
 ENGINE_KEYS = ("status", "assignee", "claimed_at", "reason")
 
 _NO_ITEM = re.compile(r"(?:none|n/?a|nothing|not applicable|[-–—])(?:\s*[(:;,.–—-].*)?", re.IGNORECASE | re.DOTALL)
+_DURATION = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[smhd])")
+_HOURS = {"s": 1 / 3600, "m": 1 / 60, "h": 1.0, "d": 8.0}
+"""A day is one of work."""
 STATUSES: Mapping[str, Status] = {
     **{status.value: status for status in Status},
     "completed": Status.DONE,
@@ -112,9 +115,18 @@ class Fields:
         except ValueError:
             number = math.nan
         if not math.isfinite(number):
-            self.refuse(key, "bad_estimate", f"the {key} {value!r} is not a number above 0")
+            self.refuse(
+                key, "bad_estimate", f"the {key} {value!r} is not a number above 0, or a duration such as 30m or 2h"
+            )
             return default
         return number
+
+    def hours(self, key: str) -> float:
+        """The key's hours: a number, or a duration such as 30m or 2h; what nobody says is the default."""
+        found = _DURATION.fullmatch(self.text(key).strip())
+        if found is None:
+            return self.number(key, NO_ESTIMATE)
+        return float(found["number"]) * _HOURS[found["unit"]]
 
     def flag(self, key: str) -> bool:
         """Whether the key says true; no if there is none."""
@@ -266,7 +278,7 @@ def _step(fields: Fields, body: Body, text: str) -> Step:
         role=role.name if role else "",
         alone=fields.flag("alone"),
         ordered=fields.flag("ordered"),
-        estimate=fields.number("estimate", 1.0),
+        estimate=fields.hours("estimate"),
         path=fields.path,
         line=front.line("id"),
         text_digest=neutral_digest(text, front, body),

@@ -226,6 +226,7 @@ def _obstructed(snapshot: Snapshot, step: Step) -> Cause | None:
         case (
             Hindrance.FOREIGN
             | Hindrance.QUOTA
+            | Hindrance.AGENT
             | Hindrance.BESIDE
             | Hindrance.MARKED
             | Hindrance.REFUSED
