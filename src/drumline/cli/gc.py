@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import anyio
 import click
 
-from drumline.app.leftovers import Leftover, clear_leftovers
+from drumline.app.leftovers import Cleanup, Leftover, clear_leftovers
+from drumline.app.overruns import clear_overruns, find_overruns
 from drumline.cli.options import json_option
-from drumline.cli.output import SCHEMA_VERSION, print_json, print_lines
-from drumline.record import replace
+from drumline.cli.output import SCHEMA_VERSION, is_terminal, print_json, print_lines
+from drumline.core.plaintext import count_noun
+from drumline.record import Record, replace
 from drumline.wiring import open_site
 
 
 @click.command("gc")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and change nothing.")
+@click.option("--yes", is_flag=True, help="Remove branches and refs of runs that are over, too, without asking.")
+@click.option("--discard", is_flag=True, help="Of these, remove also what nothing else has; it is lost then.")
 @json_option
-def command(dry_run: bool, as_json: bool) -> int:
+def command(dry_run: bool, yes: bool, discard: bool, as_json: bool) -> int:
     """Remove worktrees, locks, folders of drivers and temporary files that no run needs any more.
 
     What a live run uses stays, and so does what a run that can be resumed needs. Work that no ref keeps is kept first.
+
+    Branches and refs of runs that are done or cancelled are listed, and removed once you agree: those whose work is in
+    a branch of yours, also if it was squashed or rebased there, and with --discard the others.
     """
     site = open_site()
     site.check_speaker()
     store = site.open_store() if site.has_store() else None
     try:
-        found = anyio.run(clear_leftovers, replace(site.cleanup(store, dry=dry_run), thorough=True))
+        cleanup = replace(site.cleanup(store, dry=dry_run), thorough=True)
+        found = anyio.run(clear_leftovers, cleanup)
+        found += _clear_refs(cleanup, Wish(yes=yes, discard=discard, asks=not as_json and is_terminal()))
     finally:
         if store is not None:
             store.close()
@@ -36,6 +46,31 @@ def command(dry_run: bool, as_json: bool) -> int:
     else:
         print_lines(_tell(found, dry=dry_run))
     return 0
+
+
+class Wish(Record):
+    """What a person wants done with branches and refs of runs that are over; `asks` if they can be asked."""
+
+    yes: bool
+    discard: bool
+    asks: bool
+
+
+def _clear_refs(cleanup: Cleanup, wish: Wish) -> list[Leftover]:
+    """Show what would be removed, and remove it once a person agrees."""
+    refs = find_overruns(cleanup)
+    planned = clear_overruns(replace(cleanup, dry=True), refs, discard=wish.discard)
+    going = [one for one in planned if not one.left]
+    if cleanup.dry:
+        return planned
+    agreed = wish.yes
+    if going and wish.asks and not agreed:
+        print_lines(_tell(planned, dry=True))
+        agreed = click.confirm(f"Remove {count_noun(len(going), 'branch or ref', 's')}?", default=False, err=True)
+    if agreed:
+        return clear_overruns(cleanup, refs, discard=wish.discard)
+    told = f"{len(going)} of runs that are over could go: drumline gc --yes removes them, --dry-run lists them"
+    return [Leftover(kind="branches and refs in", path=Path("refs"), left=told)] if going else []
 
 
 def _tell(found: Sequence[Leftover], *, dry: bool) -> list[str]:
