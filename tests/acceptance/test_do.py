@@ -92,7 +92,7 @@ def test_one_command_in_a_fresh_repository_lands_what_its_tests_accept(
 
     assert ran.code == 0, ran.text
     assert f"must succeed: {check}" in ran.err
-    assert "1 of 1 steps landed, 1 proved" in ran.out
+    assert "1 of 1 step landed, 1 proved" in ran.out
     assert user.branch().startswith("drumline/do-add-an-addition-")
     name, text = next(iter(writes.items()))
     assert user.landed(name) == text.strip()
@@ -174,7 +174,7 @@ def test_without_tests_nothing_proves_it_and_a_person_has_to_accept_it(folder: P
     assert "no tests were found in this repository: nothing will prove the result" in ran.err
     assert "--check CMD" in ran.err
     assert "nothing can prove 1 step: the run will wait at the gate accept, or use --require none" in ran.err
-    assert "1 of 1 steps landed, 0 proved" in ran.out
+    assert "1 of 1 step landed, 0 proved" in ran.out
     assert "drumline answer accept yes --resume" in ran.out
     assert user.step("do")["proved"] is False
 
@@ -316,7 +316,11 @@ def test_commands_that_the_repository_brings_are_asked_about_where_that_is_set(f
     [
         (["do"], "there is no task: the text is empty", "drumline do 'Fix the login'"),
         (["do", " \n"], "there is no task: the text is empty", "drumline do 'Fix the login'"),
-        (["do", "@none.md", "--agent", "command:true"], "the task '@none.md' cannot be read", "drumline do"),
+        (
+            ["do", "@none.md", "--agent", "command:true"],
+            "the task '@none.md' cannot be read: No such file or directory\n",
+            "drumline do",
+        ),
         (
             ["do", "Fix it", "--check", "make x"],
             "no agent is set, and no agent program was found",

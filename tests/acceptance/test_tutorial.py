@@ -137,4 +137,4 @@ def test_the_first_plan_of_the_readme_works(tmp_path: Path) -> None:
     code, said = shell.type(Scene(typed=typed))
 
     assert code == 0, said
-    assert "1 of 1 steps landed, 1 proved" in said
+    assert "1 of 1 step landed, 1 proved" in said

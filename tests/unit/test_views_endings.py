@@ -88,7 +88,7 @@ def test_the_summary_of_a_clean_run_has_no_empty_headings() -> None:
 
     lines = summary_lines(summary(scene.snapshot()))
 
-    assert lines[:3] == ["run r1 done", "  1 of 1 steps landed, 1 proved", "  1 commit, checks 1/1, 1 attempt, 1m 00s"]
+    assert lines[:3] == ["run r1 done", "  1 of 1 step landed, 1 proved", "  1 commit, checks 1/1, 1 attempt, 1m 00s"]
     assert [line for line in lines if line.endswith(":")] == ["landed:", "next:"]
 
 

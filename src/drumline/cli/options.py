@@ -63,5 +63,6 @@ def read_words(typed: str, here: Path, *, what: str, hint: str) -> str:
             text = (here / typed[1:]).read_text(encoding="utf-8") if typed.startswith("@") else typed
         text.encode()  # half of a surrogate pair cannot be written down
     except (OSError, UnicodeError) as error:
-        raise InvalidInput(f"{what} {typed!r} cannot be read: {error}", hint=hint) from error
+        why = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        raise InvalidInput(f"{what} {typed!r} cannot be read: {why}", hint=hint) from error
     return text

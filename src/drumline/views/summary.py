@@ -341,7 +341,8 @@ def _look_at_doubt(snapshot: Snapshot) -> list[str]:
 
 
 def _figures(found: Summary) -> str:
-    words = [f"{len(found.landed):,} of {found.total:,} steps landed", f"{found.proved:,} proved"]
+    steps = "step" if found.total == 1 else "steps"
+    words = [f"{len(found.landed):,} of {found.total:,} {steps} landed", f"{found.proved:,} proved"]
     words += [f"{number:,} {level}" for level, number in found.levels.items() if level in _ALSO_TOLD]
     words += [f"{found.skipped:,} skipped"] if found.skipped else []
     words += [f"{len(found.unfinished):,} not done"] if found.unfinished else []
