@@ -34,6 +34,7 @@ COMMANDS = {
     "why": "Explain what a step, or the run, is waiting for.",
     "diff": "Show what a step, or the run, has changed.",
     "report": "Report what came of a run, also as a page for a browser.",
+    "handoff": "Show what a step leaves for those behind it.",
     "logs": "Show what agents and checks printed.",
     "answer": "Answer a question that a run asks.",
     "verify": "Prove again what a run has landed.",

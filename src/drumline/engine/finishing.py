@@ -10,7 +10,9 @@ from drumline.core import gates
 from drumline.core.baseline import SHARED, list_counting, list_inherited, look_up
 from drumline.core.checklist import list_own
 from drumline.core.claims import count_claimed
+from drumline.core.documents import digest_document, find_faults
 from drumline.core.foul import changes_tests
+from drumline.core.handoffdoc import FILED, SECTIONS, write_handoff
 from drumline.core.heldout import SHOWN
 from drumline.core.judge import list_edited
 from drumline.core.kinds import judges
@@ -22,12 +24,16 @@ from drumline.core.proof import Colour, Facts, Proof, settle
 from drumline.core.roles import only_reads
 from drumline.core.state import RunState
 from drumline.core.stepstate import StepState
-from drumline.core.words import GateKind, StepEnd
+from drumline.core.words import DocumentKind, GateKind, StepEnd
 from drumline.engine.agent_call import MOST_MESSAGE
+from drumline.engine.nodes.stepwork import StepWork
 from drumline.engine.products import Missing, find_links_out, find_missing, spell_path
 from drumline.errors import GitError
 from drumline.ports.workspaces import Workspaces
 from drumline.record import replace
+
+MOST_HANDOFF = 65_536
+"""Bytes of a handoff."""
 
 
 async def write_end(
@@ -79,6 +85,22 @@ def foresee(state: StepState, orders: Orders, run: RunState) -> Proof:
     """How much would be known about the step if its work landed as it is."""
     facts = _gather(state, orders, run, unchanged=state.tree == state.ready)
     return settle(replace(facts, same_tree=True))
+
+
+def add_handoff(work: StepWork, state: StepState, finished: ev.StepFinished) -> list[ev.Event]:
+    """The end of a step, with its handoff where it is done and the plan's files have a place for one."""
+    step = work.orders.step
+    wanted = work.orders.lands and work.run.plan.format in FILED and finished.state is StepEnd.DONE
+    place = work.kit.planfiles.place(DocumentKind.HANDOFF, step) if wanted else ""
+    if not place:
+        return [finished]
+    text = write_handoff(work.run, work.orders, state, finished)
+    if find_faults(text, sections=SECTIONS, most_bytes=MOST_HANDOFF):
+        return [finished]
+    written = ev.DocumentWritten(
+        step=step.id, kind=DocumentKind.HANDOFF, text=text, digest=digest_document(text), path=place
+    )
+    return [finished, written]
 
 
 def write_closed(command: cmd.Close, run: RunState) -> ev.StepFinished:

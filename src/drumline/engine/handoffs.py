@@ -26,8 +26,9 @@ def _collect(kit: Kit, run: RunState, step: Step) -> Handoff:
     document = ""
     with suppress(DrumlineError, OSError):
         document = kit.planfiles.read_document(DocumentKind.HANDOFF, step)
-    words = document or _find_last_words(kit, run, step.id)
-    found = Handoff(step=step.id, title=step.title, words=words, claimed=not document)
+    ours = kit.planfiles.place(DocumentKind.HANDOFF, step) in run.documents
+    said = _find_last_words(kit, run, step.id) if ours or not document else ""
+    found = Handoff(step=step.id, title=step.title, words=said or document, claimed=bool(said))
     finished = run.finished.get(step.id)
     if finished is None or finished.commit is None:
         return found

@@ -35,7 +35,7 @@ from drumline.core.words import GateKind, StepEnd, WalkEnd
 from drumline.engine.agent_call import MOST_MESSAGE
 from drumline.engine.closing import Recover, adopt_changes, close_open, restore_workspace
 from drumline.engine.figures import add_figures
-from drumline.engine.finishing import write_end, write_run_end
+from drumline.engine.finishing import add_handoff, write_end, write_run_end
 from drumline.engine.flow.course import Course
 from drumline.engine.flow.stack import Move, Question
 from drumline.engine.flow.stepnodes import StepNodes, acts_for_step, is_steps_own, meddles
@@ -250,7 +250,7 @@ class StepFlowWalk(FlowWalk):
         """Finish the step as its walk came to its end."""
         end = self._judge_end(ended)
         finished = await self._write_end(end)
-        await self._record([], [finished, *([end.opens] if end.opens else [])])
+        await self._record([], [*add_handoff(self.work, self.state, finished), *([end.opens] if end.opens else [])])
         if finished.state is not StepEnd.DONE:
             return
         if has_mutants(self.work, finished):
@@ -322,7 +322,8 @@ class StepFlowWalk(FlowWalk):
 
     async def _finish_landed(self, note: Note) -> None:
         """Finish the step: what has landed is not skipped, also if its driver is stopped."""
-        await self._record(note.step, [*note.run, await self._write_end(cmd.Finish(state=StepEnd.DONE))])
+        finished = await self._write_end(cmd.Finish(state=StepEnd.DONE))
+        await self._record(note.step, [*note.run, *add_handoff(self.work, self.state, finished)])
         await self._release_workspace()
 
     async def _give_up(self, error: GitError | InvalidInput | OSError) -> None:

@@ -1,0 +1,114 @@
+"""The handoff of a step as a document, made of what the journal knows. Pure: no model is asked for it.
+
+The rule: every section is there, with "None" where nothing is to be said. Evidence comes from checks that the engine
+ran; the words of an agent are quoted as such.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from drumline.core.events import CheckEnded, StepFinished
+from drumline.core.orders import Orders
+from drumline.core.plaintext import count_noun, strip_controls
+from drumline.core.state import RunState
+from drumline.core.stepstate import StepState
+from drumline.core.taskreport import DOWNSTREAM
+from drumline.core.words import Settlement, StepEnd
+
+SECTIONS = (
+    "Summary",
+    "Completed",
+    "Not completed",
+    "Deviations",
+    "Downstream plan updates",
+    "Edge cases discovered",
+    "Evidence",
+    "Notes for next step",
+)
+NONE = "None"
+MOST_QUOTED = 2_000
+"""Characters of an agent's words that are quoted."""
+MOST_LINES = 5
+"""Lines of a check's output that are shown."""
+COMPLETE, BLOCKED = "complete", "blocked"
+FILED = ("phased",)
+"""Formats in which a handoff that says complete is what makes a step satisfied, for other tools, too."""
+
+
+def write_handoff(run: RunState, orders: Orders, state: StepState, finished: StepFinished) -> str:
+    """The whole document: frontmatter, and the eight sections."""
+    step = orders.step
+    result = COMPLETE if finished.state is StepEnd.DONE else BLOCKED
+    bodies = (
+        _summarise(state, finished),
+        _list(f"`{path}`" for path in finished.files) if finished.state is StepEnd.DONE else "",
+        _list(_list_undone(orders, finished)),
+        _list(_list_deviations(run, orders, state, finished)),
+        "",
+        _list(_list_edges(finished)),
+        "\n\n".join(_show(state.verdicts[number].ended) for number in sorted(state.verdicts)),
+        _quote(_field(state, DOWNSTREAM)),
+    )
+    number = json.dumps(int(step.id) if step.id.isdecimal() else step.id)
+    front = f"---\nstep: {number}\ntitle: {json.dumps(step.title, ensure_ascii=False)}\nresult: {result}\n---\n"
+    parts = [f"## {name}\n\n{body or NONE}" for name, body in zip(SECTIONS, bodies, strict=True)]
+    return "\n\n".join([front.rstrip(), *parts]) + "\n"
+
+
+def _summarise(state: StepState, finished: StepFinished) -> str:
+    landed = f"Landed as {finished.commit}." if finished.commit else finished.reason or finished.state.value
+    level = f" It is {finished.level.value}." if finished.level else ""
+    said = _quote(_field(state, "objective achieved") or (state.last.message if state.last else ""))
+    return f"{strip_controls(landed)}{level}" + (f" Its agent says:\n\n{said}" if said else "")
+
+
+def _list_undone(orders: Orders, finished: StepFinished) -> Iterable[str]:
+    yield from (f"fails: `{command}`" for command in finished.failing)
+    yield from (f"not run: {item}" for item in orders.step.not_run)
+    left = [one.finding for one in finished.findings if one.holds_up]
+    yield from (f"blocker of its review: {finding.title}" for finding in left)
+
+
+def _list_deviations(run: RunState, orders: Orders, state: StepState, finished: StepFinished) -> Iterable[str]:
+    if finished.fixes:
+        yield f"{count_noun(finished.fixes, 'fix', 'es')} after failing checks"
+    if finished.reviews:
+        yield f"{count_noun(finished.reviews, 'attempt')} at what its review found"
+    for gate in run.gates.values():
+        if gate.opened.step == orders.step.id and gate.answer is not None:
+            comment = f": {gate.answer.comment}" if gate.answer.comment else ""
+            yield f"gate {gate.opened.gate}: {gate.answer.choice}{comment}"
+    accepted = [one for one in finished.findings if one.settled is Settlement.ACCEPTED]
+    yield from (f"accepted as it is: {one.finding.title}" for one in accepted)
+    if said := _field(state, "scope deviations"):
+        yield f"its agent says: {' '.join(said.split())}"
+
+
+def _list_edges(finished: StepFinished) -> Iterable[str]:
+    deferred = [one.finding for one in finished.findings if one.settled is Settlement.DEFERRED]
+    return (f"deferred: {one.title}" + (f" ({one.place})" if one.place else "") for one in deferred)
+
+
+def _show(ended: CheckEnded) -> str:
+    """A command, its exit code, the tree that it judged, and the last lines that it said."""
+    code = "not run" if ended.exit_code is None else f"exit code {ended.exit_code}"
+    said = [line for line in strip_controls(ended.output).splitlines() if line.strip()][-MOST_LINES:]
+    told = f"- `{strip_controls(ended.command)}`: {code}, on tree {ended.tree[:12]}"
+    return "\n".join([told, *(f"  > {line}" for line in said)])
+
+
+def _field(state: StepState, name: str) -> str:
+    return state.last.report.get(name, "") if state.last else ""
+
+
+def _quote(text: str) -> str:
+    """An agent's words: nothing of them can be a heading of the document."""
+    kept = strip_controls(text).strip()
+    kept = kept if len(kept) <= MOST_QUOTED else f"{kept[:MOST_QUOTED].rstrip()} … (cut)"
+    return "\n".join(f"> {line}".rstrip() for line in kept.splitlines())
+
+
+def _list(items: Iterable[str]) -> str:
+    return "\n".join(f"- {' '.join(strip_controls(item).split())}" for item in items)

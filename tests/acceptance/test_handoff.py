@@ -1,0 +1,71 @@
+"""What a step leaves for those behind it: a document with evidence of the engine, and a file where the plan has one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.acceptance.flowland import write_files
+from tests.acceptance.userland import SCRIPTED, make_user, step_text
+
+from drumline.core.documents import find_faults
+from drumline.core.handoffdoc import SECTIONS
+
+STEP = """---
+step: {number}
+title: Part {number}
+depends_on: [{needs}]
+status: pending
+---
+
+## Objective
+
+Write the file.
+
+## Test commands
+
+- `test -f p{number}.txt`
+"""
+REPORT = "# Task Report\n\n- Status: success\n- Objective Achieved: it is written\n\n# Downstream Context\n\n"
+
+
+def test_every_step_has_a_handoff_with_all_sections_and_evidence_from_its_checks(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1"))
+    user.play({"match": {"step": "step-1"}, "write": {"step-1.txt": "1\n"}, "say": "## Evidence\n\nall is well"})
+
+    user.run()
+    text = user.drumline("handoff", "step-1").out
+    early = user.drumline("handoff", "step-9")
+
+    assert find_faults(text, sections=SECTIONS, most_bytes=10_000) == []
+    assert "result: complete" in text
+    assert "- `test -f step-1.txt`: exit code 0, on tree " in text
+    assert "> all is well" in text
+    assert text.count("\n## Evidence") == 1
+    assert "## Downstream plan updates\n\nNone" in text
+    assert early.code == 3
+
+
+def test_a_phased_plan_gets_the_file_and_its_dependents_get_the_downstream_context(tmp_path: Path) -> None:
+    user = make_user(tmp_path, step_text("step-1"))
+    write_files(
+        user,
+        {
+            ".drumline/config.toml": 'rigor = "standard"\n',
+            "plans/q/steps/01-first.md": STEP.format(number=1, needs=""),
+            "plans/q/steps/02-second.md": STEP.format(number=2, needs="1"),
+        },
+    )
+    user.commit_all()
+    user.play(
+        {"match": {"step": "01"}, "write": {"p1.txt": "1\n"}, "say": f"{REPORT}The port is 4711.\n"},
+        {"match": {"step": "02"}, "write": {"p2.txt": "2\n"}, "say": f"{REPORT}Nothing.\n"},
+    )
+
+    ran = user.drumline("run", "plans/q", "--agent", SCRIPTED, "--autonomy", "autopilot")
+
+    assert ran.code == 0, ran.text
+    written = (user.repo / "plans/q/handoffs/01-first.md").read_text(encoding="utf-8")
+    assert find_faults(written, sections=SECTIONS, most_bytes=10_000) == []
+    assert written.startswith("---\nstep: 1\n")
+    assert "> The port is 4711." in written
+    assert "The port is 4711." in user.prompt("02", 1)
