@@ -20,6 +20,7 @@ from rich.table import Table
 from bench.agents import measure_agents
 from bench.beside import measure_beside
 from bench.claims import measure_claims
+from bench.deciding import measure_deciding
 from bench.durableflow import measure_durable_flow
 from bench.figures import Figure, spread
 from bench.flow import measure_flow
@@ -45,6 +46,7 @@ def parts(*, quick: bool) -> list[Part]:
         ("claims", partial(measure_claims, rounds=2 if quick else 3, steps=200 if quick else 1_000)),
         ("start-up", partial(measure_startup, rounds=5 if quick else 11)),
         ("validation", partial(measure_validation, rounds=2 if quick else 3, sizes=sizes)),
+        ("deciding", partial(measure_deciding, rounds=rounds)),
         ("ownership", partial(measure_ownership, rounds=rounds)),
         ("places", partial(measure_places, rounds=3, files=2_000 if quick else 20_000)),
         ("proving", partial(measure_proving, steps=8 if quick else 20, suite=1.0 if quick else 5.0)),

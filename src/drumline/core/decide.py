@@ -37,7 +37,7 @@ GONE_GRACE = 3.0
 """Seconds that a plan may be gone before the run is parked with that reason."""
 
 
-READY, CLAIMED, DONE, SKIPPED = Status.READY, Status.CLAIMED, Status.DONE, Status.SKIPPED
+READY, CLAIMED = Status.READY, Status.CLAIMED
 """Looked up for each of many steps."""
 
 
@@ -60,12 +60,13 @@ def decide(run: RunState, around: Surroundings, *, slots: int) -> list[Command]:
     if run.pause is not None:
         return [Wait(reason="pausing")] if around.claimed else [_paused(run, run.pause)]
     horizon = Horizon(run)
+    odd = frozenset(name for name, marks in around.marks.items() if marks.status is not READY)
     # One after the other: what is declared done must not be asked about in the same breath.
     settling = (
-        _declarations(run, around)
+        _declarations(run, around, odd)
         or _healings(run)
         or _refusals(run, around, horizon)
-        or _questions(run, around, horizon)
+        or _questions(run, around, horizon, odd)
     )
     if settling:
         return settling
@@ -132,9 +133,9 @@ def _branch(run: RunState, around: Surroundings) -> list[Command]:
     return [settle(run, around.branch, by_person=around.quiet, busy=bool(around.claimed))]
 
 
-def _declarations(run: RunState, around: Surroundings) -> list[Command]:
-    final = [name for name, marks in around.marks.items() if marks.status is DONE or marks.status is SKIPPED]
-    fresh = {*final}.difference(run.finished, run.declared, run.working)
+def _declarations(run: RunState, around: Surroundings, odd: frozenset[StepId]) -> list[Command]:
+    """What files say that is settled; `odd` are the steps whose files do not say ready."""
+    fresh = odd.difference(run.finished, run.declared, run.working)
     marked = {name: around.marks[name].status for name in fresh}
     steps = run.plan.steps if fresh else ()
     found = tuple(
@@ -244,12 +245,12 @@ def _refusals(run: RunState, around: Surroundings, horizon: Horizon) -> list[Com
     ]
 
 
-def _questions(run: RunState, around: Surroundings, horizon: Horizon) -> list[Command]:
+def _questions(run: RunState, around: Surroundings, horizon: Horizon, odd: frozenset[StepId]) -> list[Command]:
     found: list[Command] = []
     level = find_due_wave(run, horizon.barrier)
     if level is not None:
         found.append(Ask(opens=gates.wave(level, list_unasked(run), asked=count_waves(run, level))))
-    for step in _list_questionable(run, around):
+    for step in _list_questionable(run, around, odd):
         if settled(run, step.id) or step.id in around.claimed:
             found += _ask_to_redo(run, step, around)
             continue
@@ -263,11 +264,10 @@ def _questions(run: RunState, around: Surroundings, horizon: Horizon) -> list[Co
     return [ask for ask in found if isinstance(ask, Ask) and ask.opens.gate not in run.gates]
 
 
-def _list_questionable(run: RunState, around: Surroundings) -> list[Step]:
+def _list_questionable(run: RunState, around: Surroundings, odd: frozenset[StepId]) -> list[Step]:
     """The steps about which something may have to be asked: what they bring, who has them, or whether to go on."""
-    marks = around.marks
-    set_back = {name for name in run.finished if name in marks and marks[name].status is READY}
-    taken = {name for name, found in marks.items() if found.status is CLAIMED}
+    set_back = (run.finished.keys() - odd) & around.marks.keys()
+    taken = [name for name in odd.difference(run.finished) if around.marks[name].status is CLAIMED]
     wanted = {*around.untrusted, *set_back, *taken}
     steps = run.selected() if wanted or run.begun.named else []
     return [*list_run_walks(run, around), *(s for s in steps if run.begun.named or s.id in wanted)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from math import inf
 
 from drumline.core import gates
@@ -129,12 +130,12 @@ def ready(run: RunState, around: Surroundings, horizon: Horizon | None = None) -
     steps = run.ranked if run.mode is Mode.PARALLEL else run.selected()
     finished, declared, claimed = run.finished, run.declared, around.claimed
     met = None if run.corrections or run.begun.named else horizon.met
-    for step in (*list_run_walks(run, around), *steps):
-        name = step.id
-        if name in finished or name in declared or name in claimed:
+    left = (step for step in steps if step.id not in finished and step.id not in declared)
+    if met is not None:  # as `obstacle` says, only faster: most steps of a large plan wait for others
+        left = (step for step in left if met.issuperset(step.needs))
+    for step in chain(list_run_walks(run, around), left):
+        if step.id in claimed or settled(run, step.id):
             continue
-        if met is not None and not met.issuperset(step.needs):
-            continue  # as `obstacle` says, only faster: most steps of a large plan wait for others
         if obstacle(run, step, around, horizon) is None:
             yield step
 
