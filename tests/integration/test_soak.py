@@ -189,14 +189,14 @@ def test_reasons_are_grouped_without_places_and_numbers() -> None:
 def test_a_slow_driver_that_still_starts_processes_has_not_stalled(
     ending: Ending, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(soak_person, "STILLNESS", 1.5)
+    monkeypatch.setattr(soak_person, "STILLNESS", 4.0)
     outcome = Outcome(name="1/0", theme="none")
-    busy = "import subprocess\nfor _ in range(10): subprocess.run(['sleep', '0.2'])"
+    busy = "import subprocess\nfor _ in range(11): subprocess.run(['sleep', '0.4'])"
     pretend_driver(ending.machine, busy)
     began = time.monotonic()
 
     ended = Person(machine=ending.machine, outcome=outcome).wait_drivers()
 
     assert ended
-    assert time.monotonic() - began > 1.0
+    assert time.monotonic() - began > soak_person.STILLNESS
     assert outcome.findings == []
