@@ -39,7 +39,7 @@ def test_every_node_is_there_with_where_it_leads() -> None:
     inner = [node.id for node in flow.nodes.values() if not isinstance(node, EndNode)]
     assert [line.split()[0] for line in lines[1 : len(inner) + 1]] == inner
     told = {line.split()[0]: line.split(maxsplit=2)[2] for line in lines[1 : len(inner) + 1]}
-    assert told["checks"] == "passed → look, failed → again"
+    assert told["workspace"] == "→ begin"
     assert told["heal"] == "fails → stuck, → healing"
     assert told["look"] == 'step.autonomy == "verbose" → approve, else → land'
     assert "ends as rejected: rejected" in lines
