@@ -29,6 +29,7 @@ from drumline.engine.flow.course import Course
 from drumline.engine.flow.stepflow import USUAL_FLOW
 from drumline.engine.flow.stepwalk import StepFlowWalk
 from drumline.engine.kit import FlowServices, Kit, Tools, Worker
+from drumline.engine.landingline import LandingLine
 from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.stepwork import Note, StepWork
 from drumline.engine.nodes.visit import Visit
@@ -189,7 +190,8 @@ def claim_walks(
         token = store.take(run.id, step.id, DRIVER)
         if token is None:
             raise AssertionError(f"{step.id} is claimed although nobody else is here")
-        work = StepWork(kit=kit, tools=tools, orders=orders_for(run, step), run=run)
+        line = LandingLine(store=store, run=run)
+        work = StepWork(kit=kit, tools=tools, orders=orders_for(run, step), run=run, line=line)
         values: dict[str, Json] = {"step": {"id": step.id, "title": step.title, **SAID}}
         course = Course(path=flow.path, digest=flow.digest, folder=NOWHERE, values=values)
         walk = StepFlowWalk(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from drumline.core.proof import Require
 from drumline.core.subject import PLACES
-from drumline.core.words import FULL, QUICK, STANDARD, Mutants, Ownership, Review
+from drumline.core.words import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Review
 from drumline.protection import AUTO, PROTECTIVE
 from drumline.record import Record
 from drumline.settingvalues import (
@@ -284,6 +284,13 @@ TABLE: tuple[Setting, ...] = (
         parse=parse_globs,
         legal="a list of paths or globs inside the repository (one per line in the variable)",
         help="Files that every step may change, beside lock files of package managers and snapshots of tests.",
+    ),
+    Setting(
+        key="on_conflict",
+        parse=choose(*(choice.value for choice in OnConflict)),
+        legal="agent or ask",
+        help="What becomes of work that conflicts with what landed meanwhile, or fails only together with it: it goes "
+        "back to its agent, or a person is asked first. Without it, ask for maestro plans and agent for all others.",
     ),
     Setting(
         key="held_out",

@@ -79,6 +79,7 @@ class Settings(Record):
     mutants: str = Mutants.SHOW.value
     ownership: str = Ownership.FOREIGN.value
     shared: tuple[str, ...] = ()
+    on_conflict: str = ""
     held_out: str = ""
     worktrees: str = ""
     notify: str = ""

@@ -224,7 +224,7 @@ def drive_approving(world: World) -> RunState:
     raise AssertionError("the run does not end")
 
 
-ASKING = 62
+ASKING = 61
 
 
 def test_the_enumeration_with_gates_covers_every_append(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def count_appends(folder: Path, **options: Any) -> int:
     return world.store.appends
 
 
-APPENDS, ASKING = 37, 62
+APPENDS, ASKING = 37, 61
 
 
 def test_the_enumeration_covers_every_append(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
 
-from drumline.core import codec, events, gateevents, planevents, reviewevents, runevents, stepevents
+from drumline.core import codec, events, gateevents, planevents, queueevents, reviewevents, runevents, stepevents
 from drumline.core.codec import KINDS, VERSION, decode, decode_all, encode
 from drumline.core.events import Event
 from drumline.core.ids import GateId, StepId
@@ -23,7 +23,7 @@ from drumline.record import Record, fields, to_plain
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
-OURS = tuple(module.__name__ for module in (runevents, planevents, gateevents, reviewevents, stepevents))
+OURS = tuple(module.__name__ for module in (runevents, planevents, gateevents, queueevents, reviewevents, stepevents))
 
 
 def values(hint: Any) -> st.SearchStrategy[Any]:

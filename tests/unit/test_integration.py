@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from tests.unit.builders import BASE, COMMIT, TREE, TREE_2, attempted, checked, prepared, step_of
+from tests.unit.builders import (
+    BASE,
+    COMMIT,
+    TREE,
+    TREE_2,
+    Scene,
+    attempted,
+    checked,
+    finish,
+    prepared,
+    run_started,
+    step_of,
+)
 from tests.unit.test_advance import next_command, run_of, verdict
 
 from drumline.core import events as ev
 from drumline.core.baseline import look_up
-from drumline.core.commands import Attempt, Finish, Land, Rebase, RunCheck
+from drumline.core.commands import Attempt, Command, Finish, Land, Park, Rebase, RunCheck, TakeTicket
+from drumline.core.examination import Verdict
 from drumline.core.ids import Commit, StepId, Tree
+from drumline.core.landing import land
+from drumline.core.orders import orders_for
 from drumline.core.proof import Against, Colour, Compared
+from drumline.core.runfold import fold_run
+from drumline.core.state import RunState
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import Clash, StepState
-from drumline.core.words import StepEnd
+from drumline.core.words import OnConflict, StepEnd
 from drumline.record import replace
 
 ONE = step_of("a")
@@ -48,8 +65,13 @@ def worked(number: int) -> list[ev.Event]:
     return [started, replace(ended, tree=TOGETHER)]
 
 
-def test_work_whose_head_has_moved_is_put_on_the_new_head() -> None:
-    assert next_command(ONE, BEHIND) == Rebase(onto=NEW)
+def test_work_whose_head_has_moved_lines_up_and_is_put_on_the_new_head() -> None:
+    run = run_of(ONE)
+    first = next_command(ONE, BEHIND, run)
+    fold_run(run, [ev.TicketTaken(step=ONE.id, head=NEW)])
+
+    assert first == TakeTicket(head=NEW)
+    assert next_command(ONE, BEHIND, run) == Rebase(onto=NEW, head=NEW)
 
 
 def test_work_on_a_new_head_is_judged_there_and_lands_only_if_it_passes() -> None:
@@ -114,3 +136,55 @@ def test_work_that_still_fails_after_an_attempt_at_it_goes_on_to_use_the_same_bu
     assert (state.fixes, state.integrations) == (0, 2)
     reason = "still failing after 2 attempts to let it pass with what landed since its base (step-2): check 1"
     assert next_command(ONE, twice) == Finish(state=StepEnd.BLOCKED, reason=reason)
+
+
+def asking(choice: str = "", comment: str = "") -> RunState:
+    """A run whose setting says that a person is asked about conflicts, and what that person answered."""
+    run = Scene(steps=[ONE, step_of("step-2")], started=replace(run_started(), on_conflict=OnConflict.ASK)).run()
+    fold_run(run, [finish("step-2", commit="2" * 40)])
+    if choice:
+        parked = next_command(ONE, joined("a.py"), run)
+        assert isinstance(parked, Park)
+        assert parked.opens is not None
+        fold_run(run, [parked.opens, ev.GateAnswered(gate=parked.gate, choice=choice, comment=comment)])
+    return run
+
+
+def test_a_person_is_asked_about_a_conflict_where_a_setting_says_so() -> None:
+    parked = next_command(ONE, joined("a.py"), asking())
+
+    assert isinstance(parked, Park)
+    assert parked.gate == "conflict-a"
+    assert parked.opens is not None
+    assert parked.opens.options == ("retry", "reject")
+    assert parked.opens.paths == ("a.py",)
+    assert "its changes conflict with what landed since its base (step-2) in a.py" in parked.opens.question
+    assert "step-2 is 222222222" in parked.opens.question
+
+
+def test_the_answer_to_a_conflict_is_followed() -> None:
+    again = next_command(ONE, joined("a.py"), asking(choice="retry"))
+    rejected = next_command(ONE, joined("a.py"), asking(choice="reject", comment="no"))
+
+    assert isinstance(again, Attempt)
+    assert rejected == Finish(state=StepEnd.FAILED, reason="rejected: no", rejected=True)
+
+
+def test_conflicts_of_maestro_plans_are_asked_about_unless_a_setting_says_otherwise() -> None:
+    def decide(on_conflict: OnConflict | None) -> Command | Verdict | None:
+        run = Scene(steps=[ONE], started=replace(run_started(), on_conflict=on_conflict)).run()
+        run.plan = replace(run.plan, format="maestro")
+        return land(orders_for(run, ONE), fold_step(StepState(), joined("a.py")), run)
+
+    assert isinstance(decide(None), Park)
+    assert decide(OnConflict.AGENT) is Verdict.FAILED
+
+
+def test_in_autopilot_a_conflict_that_a_person_decides_blocks_the_step() -> None:
+    started = replace(run_started(autonomy="autopilot"), on_conflict=OnConflict.ASK)
+    run = Scene(steps=[ONE], started=started).run()
+
+    blocked = next_command(ONE, joined("a.py"), run)
+
+    assert isinstance(blocked, Finish)
+    assert (blocked.state, blocked.opens is not None) == (StepEnd.BLOCKED, True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.builders import COMMIT, DRIVER, RUN, finish, gate_for, run_started, step_of
+from tests.unit.builders import BASE, COMMIT, DRIVER, RUN, TREE, finish, gate_for, run_started, step_of
 
 from drumline.core import events as ev
 from drumline.core.codec import KINDS, decode
@@ -13,7 +13,7 @@ from drumline.core.plan import Correction, Marks
 from drumline.core.runfold import fold_run
 from drumline.core.runlife import TRANSITIONS, RunPhase, run_forward
 from drumline.core.state import RunState
-from drumline.core.words import DocumentKind, Mode, PlanCause, Resettled, RunEnd, StepEnd
+from drumline.core.words import DocumentKind, DropCause, Mode, PlanCause, Resettled, RunEnd, StepEnd
 from drumline.errors import NotAllowed, StoreError
 from drumline.record import replace
 
@@ -38,6 +38,13 @@ HISTORIES: dict[RunPhase, list[ev.Event]] = {
     P.PARKED: [run_started(), PINNED, gate_for("g", "a"), PARKED],
     P.ENDED: [run_started(), PINNED, gate_for("g", "a"), ENDED],
 }
+QUEUED: list[ev.Event] = [
+    ev.TicketTaken(step=A),
+    ev.CandidateFormed(step=A, commit=COMMIT, tree=TREE, on=BASE),
+    ev.CandidateProved(step=A, commit=COMMIT),
+    ev.CandidateDropped(step=A, cause=DropCause.RED),
+    ev.BranchMoved(step=A, old=BASE, new=COMMIT, tree=TREE),
+]
 EVENTS: list[ev.Event] = [
     run_started(),
     PINNED,
@@ -71,6 +78,7 @@ EVENTS: list[ev.Event] = [
     ev.DocumentWritten(step=A, kind=DocumentKind.HANDOFF, text="t", digest="d"),
     ev.FileWritten(step=A, path="p", digest="d"),
     ev.LessonsChanged(promoted=("a",)),
+    *QUEUED,
     ev.BranchSettled(how=Resettled.KEPT, new=COMMIT),
     ev.ModeChanged(mode=Mode.PARALLEL),
     ev.CancelRequested(),
@@ -147,6 +155,7 @@ UNKNOWN: list[ev.Event] = [
     replace(PLANNED, helps=GONE),
     ev.DocumentWritten(step=GONE, kind=DocumentKind.HANDOFF, text="t", digest="d"),
     ev.FileWritten(step=GONE, path="p", digest="d"),
+    *(replace(event, step=GONE) for event in QUEUED),
 ]
 
 

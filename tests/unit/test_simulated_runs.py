@@ -17,7 +17,7 @@ from drumline.core import events as ev
 from drumline.core import gates
 from drumline.core.acceptance import list_doubts
 from drumline.core.decide import decide
-from drumline.core.ids import DriverId, StepId, Tree
+from drumline.core.ids import Commit, DriverId, StepId, Tree
 from drumline.core.mutants import Mutation, Survivor
 from drumline.core.needs import satisfied, settled
 from drumline.core.orders import orders_for
@@ -31,7 +31,7 @@ from drumline.core.stepfold import fold_step
 from drumline.core.steprules import recover
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import Failure
-from drumline.core.words import Mutants
+from drumline.core.words import DropCause, Mutants
 from drumline.record import replace
 
 MOST_MOVES = 4_000
@@ -137,12 +137,18 @@ class Simulation:
                 fold_run(self.run, [ev.UsageCounted(step=step, agent=a, usage=u) for a, u in state.spent.items()])
             self.claimed[step] = []
             return
+        for ticket in self.run.queue.tickets:  # as who waits for it does
+            if ticket.step not in self.claimed:
+                fold_run(self.run, [ev.CandidateDropped(step=ticket.step, cause=DropCause.LOST)])
         command = advance(orders_for(self.run, self.run.plan.by_id[step]), state, self.run)
         self.told.append(f"{step}: {command!r}")
         self._begin(step, command)
 
     def _begin(self, step: StepId, command: cmd.Command) -> None:
         state = self.states[step]
+        leaves = isinstance(command, cmd.Attempt | cmd.Park | cmd.Defer | cmd.Restart)
+        if leaves and self.run.queue.find(step) is not None:
+            fold_run(self.run, [ev.CandidateDropped(step=step, cause=DropCause.RED)])
         match command:
             case cmd.Park(opens=opens):
                 del self.claimed[step]
@@ -159,14 +165,35 @@ class Simulation:
                 fold_run(self.run, [ev.StepFinished(step=step, state=command.state, reason=command.reason)])
             case cmd.Restart(round=number):
                 fold_step(state, [ev.StepRestarted(round=number)])
-            case cmd.Rebase(onto=onto):
-                conflicts = ("a.py",) if self.dice.random() < 0.3 else ()
-                moved = ev.WorkRebased(base=onto, ready=Tree("t"), tree=self._tree(), conflicts=conflicts)
-                fold_step(state, [moved])
+            case cmd.Rebase():
+                self._rebase(step, command)
+            case cmd.TakeTicket(head=head):
+                fold_run(self.run, [ev.TicketTaken(step=step, head=head)])
+            case cmd.DropTicket(step=other, cause=cause):
+                fold_run(self.run, [ev.CandidateDropped(step=other, cause=cause)])
+            case cmd.ProveCandidate(commands=commands):
+                mine = self.run.queue.find(step)
+                assert mine is not None
+                assert mine.commit is not None
+                fold_run(self.run, [ev.CandidateProved(step=step, commit=mine.commit, commands=commands)])
+            case cmd.AwaitTurn(step=other):
+                assert other != step
+                assert other in self.claimed
             case _:
                 intent, outcome = self._act(state, command)
                 fold_step(state, [intent])
                 self.claimed[step] = [outcome]
+
+    def _rebase(self, step: StepId, command: cmd.Rebase) -> None:
+        state, tree, onto = self.states[step], self._tree(), command.onto
+        conflicts = ("a.py",) if self.dice.random() < 0.3 and onto != state.base else ()
+        dropped = ev.CandidateDropped(step=step, cause=DropCause.CONFLICT, on=onto if command.ahead else None)
+        if onto == state.base:
+            tree = state.tree or tree
+        if onto != state.base and not (conflicts and command.ahead):
+            fold_step(state, [ev.WorkRebased(base=onto, ready=Tree("t"), tree=tree, conflicts=conflicts)])
+        formed = ev.CandidateFormed(step=step, commit=Commit(f"c {tree}"), tree=tree, on=onto, head=command.head)
+        fold_run(self.run, [replace(dropped, head=command.head) if conflicts else formed])
 
     def _act(self, state: StepState, command: cmd.Command) -> tuple[ev.Event, ev.Event]:
         tree = state.tree or Tree("t")

@@ -18,7 +18,7 @@ from drumline.core.nearest import did_you_mean
 from drumline.core.plan import Check, Marks, Plan, Reading, Status, Step
 from drumline.core.proof import Require
 from drumline.core.schedule import next_step
-from drumline.core.words import Mode, Mutants, Ownership, Review
+from drumline.core.words import Mode, Mutants, OnConflict, Ownership, Review
 from drumline.errors import InvalidInput
 from drumline.ports.journal import Addition, Journal
 from drumline.ports.roster import Roster
@@ -63,6 +63,7 @@ class Terms(Record):
     ownership: Ownership = Ownership.FOREIGN
     shared: tuple[str, ...] = ()
     review: Review = Review.RISK
+    on_conflict: OnConflict | None = None
     held_out: tuple[str, ...] = ()
     jailed: tuple[str, ...] = ()
     kinds: tuple[Check, ...] = ()
@@ -93,6 +94,7 @@ def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str
         ownership=Ownership(settings.ownership),
         shared=settings.shared,
         review=Review(settings.review),
+        on_conflict=OnConflict(settings.on_conflict) if settings.on_conflict else None,
         held_out=present.held_out,
         jailed=present.jailed,
         kinds=settings.kinds,

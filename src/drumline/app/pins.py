@@ -14,7 +14,7 @@ from drumline.core.ids import FLOW, RunId, Stream
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, PLAN
 from drumline.core.plan import Check
 from drumline.core.state import RunState
-from drumline.core.words import Mutants, Ownership, Review
+from drumline.core.words import Mutants, OnConflict, Ownership, Review
 from drumline.errors import Conflict
 from drumline.ports.journal import Addition, Journal
 from drumline.record import Record, field, replace
@@ -32,7 +32,7 @@ TIMEOUTS = (
 )
 OF_STEPS = (
     *("agent", "checks", "setup", "provide", "subject", "retries", "judge", "mutants", "held_out", "kinds"),
-    *("ownership", "shared", "review"),
+    *("ownership", "shared", "review", "on_conflict"),
 )
 """Settings that a run of a flow does not read: its nodes say what they are about."""
 TRIES = 5
@@ -73,11 +73,10 @@ def apply_pins(settings: Settings, begun: RunStarted) -> Settings:
     return replace(settings, **begun.timeouts)
 
 
-def repin(run: RunState, present: Present, *, by: str) -> tuple[ConfigRepinned, list[Difference]]:
-    """The event by which the run takes the present configuration, and what differs from what it has pinned."""
+def _list_wanted(run: RunState, present: Present) -> dict[str, object]:
+    """What the present configuration says, by the names of the pins."""
     begun, settings = run.begun, present.settings
-    kept = {*begun.typed, *(OF_STEPS if run.plan.format == FLOW else ())}
-    wanted: dict[str, object] = {
+    return {
         "agent": present.agent or begun.agent,
         "fallback": settings.fallback,
         "profiles": {} if run.plan.format == FLOW and not settings.fallback else present.profiles,
@@ -93,10 +92,18 @@ def repin(run: RunState, present: Present, *, by: str) -> tuple[ConfigRepinned, 
         "ownership": Ownership(settings.ownership),
         "shared": settings.shared,
         "review": Review(settings.review),
+        "on_conflict": OnConflict(settings.on_conflict) if settings.on_conflict else None,
         "held_out": present.held_out,
         "jailed": present.jailed,
         "kinds": _take_kinds(begun.kinds, settings.kinds),
     }
+
+
+def repin(run: RunState, present: Present, *, by: str) -> tuple[ConfigRepinned, list[Difference]]:
+    """The event by which the run takes the present configuration, and what differs from what it has pinned."""
+    begun, settings = run.begun, present.settings
+    kept = {*begun.typed, *(OF_STEPS if run.plan.format == FLOW else ())}
+    wanted = _list_wanted(run, present)
     pins = {name: getattr(begun, name) if name in kept else value for name, value in wanted.items()}
     timeouts = {
         name: begun.timeouts[name] if name in kept and name in begun.timeouts else value

@@ -14,6 +14,7 @@ from drumline.core import events as ev
 from drumline.core.codec import from_plain
 from drumline.core.ids import GateId, RunId, StepId
 from drumline.core.plan import Check, Marks, Plan, Status, Step
+from drumline.core.queue import Queue
 from drumline.core.runfold import survey
 from drumline.core.state import Gate, RunState
 from drumline.core.words import CheckKind, Mode
@@ -72,6 +73,7 @@ def dump(state: RunState) -> str:
         "deferred": [to_plain(deferred) for deferred in state.deferred.values()],
         "usage": state.usage,
         "resettled": [to_plain(settled) for settled in state.resettled],
+        "queue": to_plain(state.queue),
         "mode": state.mode,
         "parked": [state.parked, state.parked_until, state.parked_for],
         "quiet": state.quiet,
@@ -122,6 +124,7 @@ def _build(run: RunId, raw: dict[str, Any]) -> RunState:
     state.resettled = tuple([from_plain(ev.BranchSettled, settled) for settled in raw["resettled"]])
     state.parked, state.parked_until, state.parked_for = raw["parked"]
     state.quiet = raw["quiet"]
+    state.queue = from_plain(Queue, raw["queue"])
     state.finished = {f["step"]: from_plain(ev.StepFinished, f) for f in raw["finished"]}
     mirrored = [_lengthen(state, entry) for entry in raw["mirrored"]]
     state.mirrored = {event.step: event for event in mirrored}

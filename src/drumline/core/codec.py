@@ -7,7 +7,7 @@ from functools import cache
 from types import MappingProxyType, ModuleType
 from typing import Any, TypeVar, cast
 
-from drumline.core import gateevents, planevents, reviewevents, runevents, stepevents
+from drumline.core import gateevents, planevents, queueevents, reviewevents, runevents, stepevents
 from drumline.core.event import Event
 from drumline.core.flow import events as flow_events
 from drumline.errors import StoreError
@@ -26,13 +26,8 @@ def _kinds(module: ModuleType) -> Mapping[str, type[Event]]:
     return MappingProxyType(found)
 
 
-KINDS = MappingProxyType(
-    {
-        name: kind
-        for module in (runevents, planevents, gateevents, reviewevents, stepevents)
-        for name, kind in _kinds(module).items()
-    }
-)
+_MODULES = (runevents, planevents, gateevents, queueevents, reviewevents, stepevents)
+KINDS = MappingProxyType({name: kind for module in _MODULES for name, kind in _kinds(module).items()})
 FLOW_KINDS = _kinds(flow_events)
 _KNOWN = {**KINDS, **FLOW_KINDS}
 _FORMER: Mapping[str, tuple[type[Event], Mapping[str, object]]] = MappingProxyType(

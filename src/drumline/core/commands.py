@@ -9,7 +9,7 @@ from drumline.core.events import GateOpened
 from drumline.core.ids import NO_STEP, Commit, GateId, StepId, Tree
 from drumline.core.plan import Check
 from drumline.core.proof import Against
-from drumline.core.words import Resettled, RunEnd, StepEnd
+from drumline.core.words import DropCause, Resettled, RunEnd, StepEnd
 from drumline.record import Record, field
 
 
@@ -99,10 +99,40 @@ class Land(Command):
     """Bring the step's commit onto the run branch."""
 
 
+class TakeTicket(Command):
+    """Line up to land; `head` is where git says that the run branch stands."""
+
+    head: Commit | None = None
+
+
 class Rebase(Command):
-    """Put the step's change on the head that the run branch has by now."""
+    """Form the step's candidate: put its change on the head of the run branch, or on the candidate before it.
+
+    `ahead` are the steps whose candidates it then stands on; `head` is where git says that the run branch stands.
+    """
 
     onto: Commit
+    ahead: tuple[StepId, ...] = ()
+    head: Commit | None = None
+
+
+class ProveCandidate(Command):
+    """Say that the step's candidate passes these checks, while others are ahead of it."""
+
+    commands: tuple[str, ...]
+
+
+class DropTicket(Command):
+    """Let a step leave the landing queue: this one, or one that no driver holds any more."""
+
+    step: StepId
+    cause: DropCause
+
+
+class AwaitTurn(Command):
+    """Wait until the landing queue changes; `step` is the one that is waited for."""
+
+    step: StepId
 
 
 class Park(Command):

@@ -18,6 +18,13 @@ from drumline.core.planevents import (
     PlanMirrored,
     PlanPinned,
 )
+from drumline.core.queueevents import (
+    BranchMoved,
+    CandidateDropped,
+    CandidateFormed,
+    CandidateProved,
+    TicketTaken,
+)
 from drumline.core.reviewevents import REVIEWING, FindingConfirmed, FindingRecorded, FindingSettled, WorkReviewed
 from drumline.core.runevents import (
     BranchSettled,
@@ -72,8 +79,12 @@ __all__ = [
     "AttemptEnded",
     "AttemptStarted",
     "AttemptUsed",
+    "BranchMoved",
     "BranchSettled",
     "CancelRequested",
+    "CandidateDropped",
+    "CandidateFormed",
+    "CandidateProved",
     "CheckEnded",
     "CheckStarted",
     "ComparisonEnded",
@@ -117,6 +128,7 @@ __all__ = [
     "StepRestarted",
     "StepStarted",
     "StepsDeclared",
+    "TicketTaken",
     "UsageCounted",
     "WorkChanged",
     "WorkLost",

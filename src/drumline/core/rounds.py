@@ -17,7 +17,7 @@ from drumline.core.words import GateKind
 def begin_round(orders: Orders, state: StepState, run: RunState) -> Restart | Recheck | None:
     """The round that a person or a resume wants and that has not begun; None if there is none.
 
-    It begins from nothing. Work that could not be checked, or about whose judge a person decided, is only checked
+    It begins from nothing. Work that could not be checked, or about which a person decided, is only checked
     again, unless its task was edited since. What has landed is not landed again, unless it is to be done once more.
     A walk of the run itself always begins anew: the run branch may be somewhere else by now.
     """
@@ -49,5 +49,6 @@ def _is_decided(state: StepState, step: Step, run: RunState) -> bool:
         return False
     judged = bool(find_answer(run, GateKind.JUDGE, step, state)) and bool(tell_foul(state.judged))
     judged |= bool(find_answer(run, GateKind.OWNERSHIP, step, state)) and bool(state.strayed.refused)
+    judged |= bool(find_answer(run, GateKind.CONFLICT, step, state)) and state.joined
     judged |= any(find_answer(run, kind, step, state) for kind in (GateKind.BLOCKED, GateKind.DENIED))
     return judged or (bool(find_answer(run, GateKind.UNCHANGED, step, state)) and state.tree == state.ready)

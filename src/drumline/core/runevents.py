@@ -12,7 +12,7 @@ from drumline.core.mutants import Mutation
 from drumline.core.plan import RUN_WALKS, Check
 from drumline.core.proof import Facts, Level, Proof, Reason, Require, settle
 from drumline.core.tally import Tally
-from drumline.core.words import Mode, Mutants, Ownership, Resettled, Review, RunEnd, StepEnd
+from drumline.core.words import Mode, Mutants, OnConflict, Ownership, Resettled, Review, RunEnd, StepEnd
 from drumline.record import field
 
 
@@ -27,6 +27,7 @@ class RunStarted(Event):
     `flow` is the flow that steps walk which name none; empty for the shipped one. `require` is the level that steps
     must reach which name none, `judge` are globs of files that are tests, too; `mutants` says whether such are tried.
     `ownership` says what becomes of changes to files of other steps, `shared` are globs of files that belong to all.
+    `on_conflict` says who makes work fit to what landed meanwhile; without it the plan's format decides.
     `held_out` are files outside of the repository that judge every step and that agents do not see, as far as they are
     of the kinds in `jailed`. `kinds` are commands for kinds of checks, named for all steps.
     `flaky` are digests of commands of checks that have changed their verdict on one tree in earlier runs.
@@ -65,6 +66,7 @@ class RunStarted(Event):
     mutants: Mutants = Mutants.SHOW
     ownership: Ownership = Ownership.FOREIGN
     shared: tuple[str, ...] = ()
+    on_conflict: OnConflict | None = None
     held_out: tuple[str, ...] = ()
     jailed: tuple[str, ...] = ()
     timeouts: Mapping[str, float] = field(default_factory=dict)
@@ -99,6 +101,7 @@ class ConfigRepinned(Event):
     mutants: Mutants = Mutants.SHOW
     ownership: Ownership = Ownership.FOREIGN
     shared: tuple[str, ...] = ()
+    on_conflict: OnConflict | None = None
     held_out: tuple[str, ...] = ()
     jailed: tuple[str, ...] = ()
     kinds: tuple[Check, ...] = ()

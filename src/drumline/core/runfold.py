@@ -13,6 +13,7 @@ from drumline.core import gates
 from drumline.core.graph import depths, estimate, ranks
 from drumline.core.ids import FINAL, FLOW, StepId
 from drumline.core.plan import RUN_WALKS, Marks, Plan, Status, Step
+from drumline.core.queue import KINDS, fold_queue
 from drumline.core.runlife import check_event
 from drumline.core.state import Gate, RunState
 from drumline.core.words import STUCK, GateKind, Mode, PlanCause, RunEnd
@@ -25,6 +26,8 @@ def fold_run(state: RunState, events: Iterable[ev.Event]) -> RunState:
     for event in events:
         check_event(state, event)
         _APPLY[type(event)](state, event)
+        if type(event) in KINDS:
+            state.queue = fold_queue(state.queue, event)
         state.version += 1
     return state
 
@@ -319,6 +322,10 @@ def _ended(state: RunState, event: ev.RunEnded) -> None:
     state.quiet = event.quiet
 
 
+def _queued(state: RunState, event: ev.Event) -> None:
+    """The fold of the landing queue says it all."""
+
+
 _APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {
     ev.RunStarted: _started,
     ev.PlanPinned: _pinned,
@@ -347,4 +354,9 @@ _APPLY: dict[type[ev.Event], Callable[[RunState, Any], None]] = {
     ev.RunParked: _parked,
     ev.RunResumed: _resumed,
     ev.RunEnded: _ended,
+    ev.TicketTaken: _queued,
+    ev.CandidateFormed: _queued,
+    ev.CandidateProved: _queued,
+    ev.CandidateDropped: _queued,
+    ev.BranchMoved: _queued,
 }

@@ -62,6 +62,11 @@ OF_STEPS: tuple[type[ev.Event], ...] = (
     ev.CorrectionRefused,
     ev.DocumentWritten,
     ev.FileWritten,
+    ev.TicketTaken,
+    ev.CandidateFormed,
+    ev.CandidateProved,
+    ev.CandidateDropped,
+    ev.BranchMoved,
 )
 """What who holds a claim records, and what is written into files: another driver may have parked or ended the run."""
 
@@ -145,6 +150,11 @@ def _check_names(run: Known, event: ev.Event) -> None:
             | ev.PlanMirrored(step=step)
             | ev.DocumentWritten(step=step)
             | ev.FileWritten(step=step)
+            | ev.TicketTaken(step=step)
+            | ev.CandidateFormed(step=step)
+            | ev.CandidateProved(step=step)
+            | ev.CandidateDropped(step=step)
+            | ev.BranchMoved(step=step)
             | ev.CorrectionPlanned(helps=step)
             | ev.GateOpened(step=step)
         ):

@@ -13,6 +13,7 @@ from drumline.core import events as ev
 from drumline.core.blocked import Reply
 from drumline.core.ids import Commit, GateId, RunId, StepId
 from drumline.core.plan import Marks, Plan, Reading, Step, find_run_walk
+from drumline.core.queue import Queue
 from drumline.core.runlife import RunPhase
 from drumline.core.words import STUCK, Mode
 from drumline.errors import NotAllowed
@@ -79,6 +80,7 @@ class RunState:
     deferred: dict[StepId, ev.StepDeferred] = field(default_factory=dict)
     usage: dict[StepId, dict[str, Mapping[str, float]]] = field(default_factory=dict)
     resettled: tuple[ev.BranchSettled, ...] = ()
+    queue: Queue = field(default_factory=Queue)
     mode: Mode = Mode.SEQUENTIAL
     flow: ev.FlowPinned | None = None
     cancel: ev.CancelRequested | None = None

@@ -298,10 +298,10 @@ class StepLanded(Event):
 
 
 class WorkRebased(Event):
-    """The step's change was put on `base`, the head that the run branch has by now, whose tree is `ready`.
+    """The step's change was put on `base`, the head of the run branch or the candidate before it; its tree is `ready`.
 
-    `tree` is what came of it: no proof is about that yet. `conflicts` are files that both sides changed; they have
-    conflict markers in them. `since` are the steps that landed since the work's former base.
+    `tree` is what came of it. `conflicts` are files that both sides changed; they have conflict markers in them.
+    `since` are the steps that landed since its agent began, or are about to. `change` is the work as its agent left it.
     """
 
     base: Commit
@@ -309,6 +309,7 @@ class WorkRebased(Event):
     tree: Tree
     conflicts: tuple[str, ...] = ()
     since: tuple[StepId, ...] = ()
+    change: Commit | None = None
 
 
 class WorkChanged(Event):

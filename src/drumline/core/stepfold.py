@@ -61,6 +61,7 @@ def _restarted(state: StepState, event: ev.StepRestarted, before: Phase) -> None
     _begin_round(state, event.round)
     state.moved, state.joined, state.shown, state.clash = None, False, {}, None
     state.strayed = NOTHING
+    state.change = state.origin = None
     state.base = state.tree = None  # a landing is looked for from the first head on, in every round
     state.refresh()
     state.last = state.asked = state.refused = None
@@ -130,6 +131,7 @@ def _attempt_started(state: StepState, event: ev.AttemptStarted, before: Phase) 
     state.metered = None
     state.last = state.refused = state.mutants = None
     state.joined = False
+    state.change = state.origin = None
     state.verdicts = {}
     state.compared = {against: found for against, found in state.compared.items() if against is Against.BASE}
 
@@ -214,6 +216,7 @@ def _work_changed(state: StepState, event: ev.WorkChanged, _: Phase) -> None:
     state.strayed = event.strayed
     undone = [f"put back as they were before the work: {', '.join(event.undone)}"] if event.undone else []
     state.notices = tuple(dict.fromkeys((*state.notices, *undone)))[-MOST_NOTICES:]
+    state.change = state.origin = None
     state.mutants = None
     state.fresh = False
     state.verdicts = {}
@@ -221,11 +224,14 @@ def _work_changed(state: StepState, event: ev.WorkChanged, _: Phase) -> None:
 
 
 def _work_rebased(state: StepState, event: ev.WorkRebased, _: Phase) -> None:
+    if event.tree != state.tree:  # else what is proved of it stays so
+        state.verdicts = {}
+    if state.change is None:
+        state.change, state.origin = event.change, state.base
     state.base, state.ready, state.tree = event.base, event.ready, event.tree
     state.moved, state.joined = event, True
     state.learned, state.mending = (*state.learned, *state.settle_fix()), ()
     state.fresh = False
-    state.verdicts = {}
     state.refused = None
     # What failed before the work began still shows what the work did; what fails on the new base is another question.
     state.shown = {**state.compared.pop(Against.BASE, {}), **state.shown}

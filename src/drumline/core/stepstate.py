@@ -60,9 +60,10 @@ class StepState(Attempts):
     work began with, where it stands on another base by now. `mutants` are those of the work that were tried.
 
     `moved` is how the work came to its present base if that is not the one it began with, `joined` whether that
-    happened since the last attempt. `integrations` counts the attempts at work that failed only together with what
-    landed meanwhile; they use up no fix. `clash` is what the latest attempt was told of that. `timeouts` counts
-    attempts whose time was up, `passing` are the checks that pass since the last of them.
+    happened since the last attempt; `change` is then the work as that left it, on the commit `origin`.
+    `integrations` counts the attempts at work that failed only together with what landed meanwhile; they use up no fix.
+    `clash` is what the latest attempt was told of that. `timeouts` counts attempts whose time was up, `passing` are the
+    checks that pass since the last of them.
 
     `reviews` counts attempts at what reviewers found, which use up no fix either; `reviewed` is the last look of one,
     `findings` are what was found since the work began, by id, and `numbered` counts those of all rounds.
@@ -107,6 +108,8 @@ class StepState(Attempts):
     mutants: Mutation | None = None
     moved: ev.WorkRebased | None = None
     joined: bool = False
+    change: Commit | None = None
+    origin: Commit | None = None
     integrations: int = 0
     reviews: int = 0
     reviewed: ev.WorkReviewed | None = None

@@ -147,6 +147,13 @@ class Settlement(StrEnum):
     STEP = "step"
 
 
+class OnConflict(StrEnum):
+    """Who is to make work fit that does not fit to what landed meanwhile: its agent, or a person is asked first."""
+
+    AGENT = "agent"
+    ASK = "ask"
+
+
 class Resettled(StrEnum):
     """What became of a run branch that was not where we left it."""
 
@@ -168,6 +175,7 @@ class GateKind(StrEnum):
     BRANCH = "branch"
     BUDGET = "budget"
     CLAIM = "claim"
+    CONFLICT = "conflict"
     DENIED = "denied"
     EDIT = "edit"
     FAILURE = "failure"
@@ -188,6 +196,14 @@ STUCK = frozenset({GateKind.FAILURE, GateKind.PLAN})
 
 OF_AGENTS = (GateKind.QUESTION, GateKind.BLOCKED)
 """Questions of agents: what is answered goes to the next attempt."""
+
+
+class DropCause(StrEnum):
+    """Why a step leaves the landing queue without landing."""
+
+    CONFLICT = "conflict"
+    LOST = "lost"
+    RED = "red"
 
 
 class PlanCause(StrEnum):

@@ -6,12 +6,12 @@ under a ref.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from drumline.core import events as ev
 from drumline.core import gates
-from drumline.core.ids import DriverId, Token
+from drumline.core.ids import DriverId, StepId, Token
 from drumline.core.life import Phase
 from drumline.core.stepstate import StepState
 from drumline.engine.kills import repeat_killed
@@ -40,6 +40,16 @@ async def adopt_changes(work: StepWork, state: StepState) -> list[ev.Event]:
         return []
     found = await read_work(workspaces, step, base=state.base)
     return [ev.WorkChanged(tree=found.tree, node=gates.BY_HAND)] if found.tree != state.tree else []
+
+
+def tell_moved(step: StepId, state: StepState, events: Sequence[ev.Event]) -> list[ev.Event]:
+    """What the run records of a landing among the events of a step: where its branch stands."""
+    landed = [event for event in events if isinstance(event, ev.StepLanded)]
+    return [
+        ev.BranchMoved(step=step, old=state.base, new=event.commit, tree=event.tree)
+        for event in landed
+        if state.base is not None
+    ]
 
 
 async def restore_workspace(work: StepWork, state: StepState, token: Token) -> None:

@@ -52,7 +52,10 @@ def outcome_of(run: RunState, message: Message, claimed: Collection[StepId]) -> 
             return []
 
 
-REOPENING = (GateKind.JUDGE, GateKind.OWNERSHIP, GateKind.UNCHANGED, GateKind.BLOCKED, GateKind.DENIED)
+REOPENING = (
+    *(GateKind.JUDGE, GateKind.OWNERSHIP, GateKind.UNCHANGED, GateKind.BLOCKED, GateKind.DENIED),
+    GateKind.CONFLICT,
+)
 """Questions with which autopilot leaves a step blocked."""
 
 

@@ -33,8 +33,10 @@ class StepPerformer(Record):
             case cmd.Mutate():
                 return mutate.intend(state)
             case cmd.Land():
-                return await land.intend(self.work, state)
-            case cmd.Rebase() | cmd.Undo():
+                return await land.intend(self.work, state, self.work.line.look().queue)
+            case cmd.TakeTicket() | cmd.ProveCandidate() | cmd.DropTicket():
+                return land.line_up(self.work, command, self.work.line.look().queue)
+            case cmd.Rebase() | cmd.AwaitTurn() | cmd.Undo():
                 return Note()  # until it is recorded, a takeover brings the workspace back to what it was
             case _:
                 raise AssertionError(f"{command!r} is not an act of a step")
@@ -57,6 +59,9 @@ class StepPerformer(Record):
             case cmd.Land():
                 return await land.act(self.work, state)
             case cmd.Rebase():
-                return await land.rebase(self.work, state)
+                return await land.rebase(self.work, state, command)
+            case cmd.AwaitTurn():
+                await self.work.line.wait()
+                return Note()
             case _:
                 return Note()

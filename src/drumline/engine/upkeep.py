@@ -32,6 +32,7 @@ from drumline.engine.flow.stepflow import USUAL_FLOW, open_step_walk
 from drumline.engine.flow.walk import FlowWalk, Perform
 from drumline.engine.kills import repeat_killed
 from drumline.engine.kit import FlowServices, Kit, Tools
+from drumline.engine.landingline import LandingLine
 from drumline.engine.learning import Learning
 from drumline.engine.nodes.plan import file_correction
 from drumline.engine.nodes.stepwork import StepWork
@@ -85,7 +86,8 @@ class Upkeep:
         course = find_course(run)
         if course is not None:
             return self._open_pinned(run, course, token)
-        work = StepWork(kit=self.kit, tools=self._tools, orders=orders_for(run, step), run=run)
+        line = LandingLine(store=self.kit.store, run=run)
+        work = StepWork(kit=self.kit, tools=self._tools, orders=orders_for(run, step), run=run, line=line)
         flows, name = self._open_flows(), run.flow_of(step) or USUAL_FLOW
         return open_step_walk(work, flows, name, driver=self._me, token=token, warn=self.warn, recover=self.recover)
 

@@ -230,10 +230,6 @@ class Workspaces(Protocol):
         """
         ...
 
-    def take_turn(self) -> AbstractAsyncContextManager[None]:
-        """Keep other steps from taking the turn to integrate until the block is left; who waits too long goes on."""
-        ...
-
     async def release(self, step: StepId) -> None:
         """Leave the workspace to the next step once its work is kept elsewhere; nothing happens if there is none."""
         ...

@@ -9,7 +9,7 @@ import hashlib
 import re
 import shutil
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -342,10 +342,6 @@ class FakeWorkspaces:
 
     async def drop_released(self) -> None:
         """Nothing is left when it is released."""
-
-    def take_turn(self) -> AbstractAsyncContextManager[None]:
-        """Only drivers in one process use it, which may judge side by side."""
-        return nullcontext()
 
     def list_places(self) -> Mapping[Path, StepId | None]:
         """The folders of all workspaces that are there, each with its step."""

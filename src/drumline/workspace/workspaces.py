@@ -5,8 +5,7 @@ Dates of commits are the later of the run's start and the base commit's own date
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import anyio
@@ -35,8 +34,6 @@ from drumline.workspace.trees import compare_trees, count_lines, find_words, lis
 from drumline.workspace.worktrees import discard_worktree, file_name
 
 _ENGINE_FOLDER = ".drumline"
-TURN = 600.0
-"""Seconds for which a step waits for its turn to integrate: checks run meanwhile."""
 
 CANDIDATE = "candidate"
 """The label of the commit that is about to land."""
@@ -246,18 +243,6 @@ class GitWorkspaces(Pool):
         """Move the branch to the commit, if that stands on its head; exactly this commit lands, or none."""
         async with hold(self._ref_lock) as held:
             return await land_commit(self._target(self._git.holding(held)), step, commit, head=head, held=held)
-
-    @asynccontextmanager
-    async def take_turn(self) -> AsyncIterator[None]:
-        """Keep other steps of the run, in other processes too, from integrating until the block is left.
-
-        A turn saves work and guards nothing: who has waited for long goes on without it.
-        """
-        async with AsyncExitStack() as stack:
-            with suppress(GitError):
-                lock = self._ref_lock.with_name(f"{self._ref_lock.name}.turn")
-                await stack.enter_async_context(hold(lock, patience=TURN))
-            yield
 
     async def contains(self, tip: Commit, commit: Commit) -> bool:
         """Whether a commit is in the history of another; one that does not exist any more is not."""

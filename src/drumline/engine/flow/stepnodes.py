@@ -41,15 +41,14 @@ from drumline.core.spending import count_usage
 from drumline.core.stepfold import fold_step
 from drumline.core.stepstate import StepState
 from drumline.core.taxonomy import MOST_KILLS, Failure
-from drumline.core.words import DocumentKind
-from drumline.engine.closing import Recover, close_open, restore_workspace
+from drumline.core.words import DocumentKind, DropCause
+from drumline.engine.closing import Recover, close_open, restore_workspace, tell_moved
 from drumline.engine.flow.relayed import RelayedAttempt
 from drumline.engine.kills import KILL_WAIT
 from drumline.engine.nodes.attempt import Terms
 from drumline.engine.nodes.document import write_document
 from drumline.engine.nodes.evidence import tell_work
 from drumline.engine.nodes.ground import leave_ground
-from drumline.engine.nodes.land import LandingTurn
 from drumline.engine.nodes.plan import file_correction, plan_correction
 from drumline.engine.nodes.review import describe_change, find_reasons, record_answer, settle_findings
 from drumline.engine.nodes.stepprompts import read_complaint, write_node_prompt
@@ -63,8 +62,9 @@ from drumline.errors import ChildKilled, DrumlineError, GitKilled, InvalidInput
 from drumline.profiles import DEFAULT
 from drumline.record import replace
 
+Queueing = cmd.TakeTicket | cmd.Rebase | cmd.ProveCandidate | cmd.DropTicket | cmd.AwaitTurn
 Perform = Callable[[RunNode, Visit], Awaitable[Outcome]]
-Act = cmd.Prepare | cmd.Attempt | cmd.RunCheck | cmd.Compare | cmd.Mutate | cmd.Undo | cmd.Land | cmd.Rebase
+Act = cmd.Prepare | cmd.Attempt | cmd.RunCheck | cmd.Compare | cmd.Mutate | cmd.Undo | cmd.Land | Queueing
 
 
 class Ledger(Protocol):
@@ -122,7 +122,6 @@ class StepNodes:
         self._performer = self.open_performer(self.work)
         self._turn = anyio.Semaphore(1, fast_acquire=True)
         self._seen: Tree
-        self._landing_turn = LandingTurn(self.work)
 
     async def act(self, command: RunNode, visit: Visit) -> Outcome:
         """Let a visit act."""
@@ -210,9 +209,10 @@ class StepNodes:
         """These events, and what the run records if one of them ends an attempt before its time."""
         working = any(isinstance(event, ev.WorkLost) and event.what == Phase.WORKING.value for event in events)
         relayed = self.state.asked is not None and self.state.asked.relayed
+        moved = tell_moved(self._step, self.state, events)
         fold_step(self.state, events)
         if not working or relayed:
-            return Note(step=list(events))
+            return Note(step=list(events), run=moved)
         agent = self.state.agent
         return Note(step=list(events), run=[*count_usage(self._step, agent, self.state.spent[agent])])
 
@@ -220,6 +220,7 @@ class StepNodes:
         """Record what is folded in already; nobody could tell whether an append that was cut off counts."""
         with anyio.CancelScope(shield=True):
             await self.ledger.record(note)
+        self.work.line.settle()
 
     async def _note(self, event: ev.Event) -> None:
         """Record what is known before the act under way is over."""
@@ -246,15 +247,18 @@ class StepNodes:
 
     async def _perform(self, command: Act, terms: Terms) -> None:
         """Record the intent with what was kept before; what comes of it is recorded with what follows."""
-        if isinstance(command, cmd.Rebase):
-            await self._landing_turn.take()
         intent = await self._performer.intend(command, self.state)
         await self._append(intent)
         fold_step(self.state, intent.step)
         done = await self._performer.perform(command, self.state, terms)
         self.kills = 0
         fold_step(self.state, done.step)
-        self.ledger.keep(done)
+        self._keep(done)
+
+    def _keep(self, note: Note) -> None:
+        """Record with whatever comes next; the queue counts with it from here on."""
+        self.ledger.keep(note)
+        self.work.line.say(note.run)
 
     async def _prepare(self) -> Outcome:
         leaves = await self._follow(lambda: steprules.prepare(self.state))
@@ -304,10 +308,18 @@ class StepNodes:
         return _end(found) or Outcome(failure="the checks came to no verdict")
 
     async def _land(self) -> Outcome:
+        """Land, or leave the queue: nobody waits for a step that does something else."""
+        outcome = await self._try_to_land()
+        if self.state.landed is None and self.work.line.look().queue.find(self._step) is not None:
+            cause = DropCause.LOST if outcome.leaves is not None else DropCause.RED
+            self._keep(Note(run=[ev.CandidateDropped(step=self._step, cause=cause)]))
+        return outcome
+
+    async def _try_to_land(self) -> Outcome:
         if self.state.landed is None and (refusal := await self._find_refusal()):
             return Outcome(output={"refused": refusal, "again": False})
-        async with LandingTurn(self.work) as self._landing_turn:
-            found = await self._follow(lambda: landing.land(self.work.orders, self.state, self.work.run))
+        work = self.work
+        found = await self._follow(lambda: landing.land(work.orders, self.state, work.run, work.line.look()))
         if isinstance(found, Verdict):
             again = verdicts.may_integrate(self.state)
             return Outcome(output={"refused": landing.tell_integration(self.state), "again": again})

@@ -33,7 +33,7 @@ from drumline.core.taxonomy import MOST_KILLS
 from drumline.core.verdicts import find_approval, open_approval
 from drumline.core.words import GateKind, StepEnd, WalkEnd
 from drumline.engine.agent_call import MOST_MESSAGE
-from drumline.engine.closing import Recover, adopt_changes, close_open, restore_workspace
+from drumline.engine.closing import Recover, adopt_changes, close_open, restore_workspace, tell_moved
 from drumline.engine.figures import add_figures
 from drumline.engine.finishing import add_handoff, write_end, write_run_end
 from drumline.engine.flow.course import Course
@@ -110,7 +110,7 @@ class StepFlowWalk(FlowWalk):
         if self._has_landed():
             await self._finish_landed(Note(step=closed))
         else:
-            await self._record(closed, [])
+            await self._record(closed, tell_moved(self.step, self.state, closed))
 
     # --- taking up ----------------------------------------------------------------------------------------------
 

@@ -1,31 +1,46 @@
 """Landing: the step's work becomes one commit on the run branch, at most once.
 
-The rule: what lands is the tree that was judged, on the head that it was judged on. Where the head has moved, the work
-is put on the new one and judged again.
+The rule: the commit that was judged is the commit that lands, on the head that it was judged on. Where the head has
+moved, or others are ahead, the work lines up, is put on what the branch will be, and is judged there.
 """
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
-from typing import Self
-
 from drumline.core import events as ev
+from drumline.core.commands import DropTicket, ProveCandidate, Rebase, TakeTicket
+from drumline.core.ids import Commit, Tree
+from drumline.core.queue import Queue
 from drumline.core.stepstate import StepState
 from drumline.core.subject import write_subject
+from drumline.core.words import DropCause
+from drumline.engine.closing import tell_moved
 from drumline.engine.nodes.stepwork import Note, StepWork, known
+from drumline.errors import GitError
+from drumline.ports.workspaces import Landing
 
 REBASED = "rebased"
-"""The label of work that was put on another head."""
+"""The label of work that was put on another head and conflicts with it."""
+CHANGE = "change"
+"""The label of work as its agent left it, of which candidates are formed."""
 
 
-async def intend(work: StepWork, state: StepState) -> Note:
-    """The commit that is about to land, and the head that it was judged on, above which its landing is looked for."""
-    step, workspaces = work.orders.step, work.kit.workspaces
+async def intend(work: StepWork, state: StepState, queue: Queue) -> Note:
+    """The commit that is about to land, and the head that it was judged on, above which its landing is looked for.
+
+    It is the candidate that was judged, where there is one.
+    """
     tree, base = known(state.tree), known(state.base)
+    mine = queue.find(work.orders.step.id)
+    formed = mine.commit if mine is not None and (mine.tree, mine.on) == (tree, base) else None
+    commit = formed or await _commit(work, tree, base)
+    return Note(step=[ev.LandingStarted(commit=commit, tree=tree, head=state.landing_head or base)])
+
+
+async def _commit(work: StepWork, tree: Tree, base: Commit) -> Commit:
+    step = work.orders.step
     subject = write_subject(work.run.begun.subject, work.run.plan, step)
     seal = work.tools.seals.find(work.kit.store, work.run.id)
-    commit = await workspaces.commit(step.id, tree, base=base, message=subject, journal=str(seal))
-    return Note(step=[ev.LandingStarted(commit=commit, tree=tree, head=state.landing_head or base)])
+    return await work.kit.workspaces.commit(step.id, tree, base=base, message=subject, journal=str(seal))
 
 
 async def act(work: StepWork, state: StepState) -> Note:
@@ -37,47 +52,73 @@ async def act(work: StepWork, state: StepState) -> Note:
         return Note(step=[ev.LandingRefused(reason=reason, conflicts=tuple(marked))])
     landing = await work.kit.workspaces.land(work.orders.step.id, commit, head=head)
     if landing.commit is not None:
-        landed = ev.StepLanded(commit=landing.commit, tree=known(landing.tree), adopted=landing.adopted)
-        return Note(step=[landed])
+        return note_landed(work, state, landing)
     if landing.behind is not None:
         reason = "other steps have landed since its base"
         return Note(step=[ev.LandingRefused(reason=reason, behind=landing.behind)])
     return Note(step=[ev.LandingRefused(reason=landing.refusal, retry=landing.moved)])
 
 
-class LandingTurn:
-    """The turn of a step whose work is put on another head: taken when that begins, kept until it has landed.
+def note_landed(work: StepWork, state: StepState, landing: Landing) -> Note:
+    """A landing, in the step's stream and in the run's. What landed is the commit that was judged, or it is refused."""
+    commit, tree = known(landing.commit), known(landing.tree)
+    if not landing.adopted and (commit, tree) != (state.candidate, state.tree):
+        raise GitError(f"the run branch has {commit}, and {state.candidate} was judged", hint="drumline doctor")
+    landed = ev.StepLanded(commit=commit, tree=tree, adopted=landing.adopted)
+    return Note(step=[landed], run=tell_moved(work.orders.step.id, state, [landed]))
 
-    Without turns every landing would make the checks of all others void that wait to land: of ten steps that end
-    together the last one would be judged ten times.
+
+async def rebase(work: StepWork, state: StepState, command: Rebase) -> Note:
+    """Form the step's candidate on the head that is there by now, or on the candidate before it.
+
+    The step's workspace has its tree from then on. Where it conflicts with a candidate that has not landed, the step
+    leaves the queue until that is settled, and its work stays as it is.
     """
-
-    def __init__(self, work: StepWork) -> None:
-        self._work = work
-        self._held = AsyncExitStack()
-        self._taken = False
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *raised: object) -> None:
-        self._taken = False
-        await self._held.aclose()
-
-    async def take(self) -> None:
-        """Wait until no other step of the run has the turn, in whichever process; nothing happens if it is ours."""
-        if not self._taken:
-            await self._held.enter_async_context(self._work.kit.workspaces.take_turn())
-            self._taken = True
-
-
-async def rebase(work: StepWork, state: StepState) -> Note:
-    """Put the change that was about to land on the head that is there by now, in the step's workspace, too."""
-    step, workspaces = work.orders.step.id, work.kit.workspaces
-    onto = await workspaces.head()
-    merged = await workspaces.merge(known(state.candidate), onto)
-    await workspaces.keep(step, REBASED, merged.tree, base=onto)
+    step, workspaces, onto = work.orders.step.id, work.kit.workspaces, command.onto
+    tree, base = known(state.tree), known(state.base)
+    if onto == base:
+        return Note(run=[await _form(work, command, tree)])
+    change = state.change or await workspaces.keep(step, CHANGE, tree, base=base)
+    merged = await workspaces.merge(change, onto)
+    if merged.conflicts and command.ahead:
+        return Note(run=[ev.CandidateDropped(step=step, cause=DropCause.CONFLICT, on=onto)])
+    since = (*work.run.landed_since(state.origin or base), *command.ahead)
+    moved = ev.WorkRebased(
+        base=onto,
+        ready=merged.onto,
+        tree=merged.tree,
+        conflicts=merged.conflicts,
+        since=tuple(dict.fromkeys(since)),
+        change=change,
+    )
+    if merged.conflicts:
+        await workspaces.keep(step, REBASED, merged.tree, base=onto)
+        said: ev.Event = ev.CandidateDropped(step=step, cause=DropCause.CONFLICT, head=command.head)
+    else:
+        said = await _form(work, command, merged.tree)
     await workspaces.restore(step, merged.tree, base=onto)
-    since = work.run.landed_since(known(state.base))
-    moved = ev.WorkRebased(base=onto, ready=merged.onto, tree=merged.tree, conflicts=merged.conflicts, since=since)
-    return Note(step=[moved])
+    return Note(step=[moved], run=[said])
+
+
+async def _form(work: StepWork, command: Rebase, tree: Tree) -> ev.CandidateFormed:
+    return ev.CandidateFormed(
+        step=work.orders.step.id,
+        commit=await _commit(work, tree, command.onto),
+        tree=tree,
+        on=command.onto,
+        ahead=command.ahead,
+        head=command.head,
+    )
+
+
+def line_up(work: StepWork, command: TakeTicket | ProveCandidate | DropTicket, queue: Queue) -> Note:
+    """What the step says to the queue."""
+    step = work.orders.step.id
+    match command:
+        case TakeTicket(head=head):
+            return Note(run=[ev.TicketTaken(step=step, head=head)])
+        case ProveCandidate(commands=commands):
+            commit = known(known(queue.find(step)).commit)
+            return Note(run=[ev.CandidateProved(step=step, commit=commit, commands=commands)])
+        case DropTicket(step=other, cause=cause):
+            return Note(run=[ev.CandidateDropped(step=other, cause=cause)])

@@ -11,6 +11,7 @@ from drumline.core.orders import Orders
 from drumline.core.setups import Setup, read_setup
 from drumline.core.state import RunState
 from drumline.engine.kit import Kit, Tools
+from drumline.engine.landingline import LandingLine
 from drumline.engine.stage import Stage
 from drumline.record import Record, field
 
@@ -41,12 +42,16 @@ class Ground:
 
 
 class StepWork(Record):
-    """The step, and what it is worked on with. `note` records what is known before an act is over."""
+    """The step, and what it is worked on with. `line` is the landing queue as it sees that.
+
+    `note` records what is known before an act is over.
+    """
 
     kit: Kit
     tools: Tools
     orders: Orders
     run: RunState
+    line: LandingLine
     note: Callable[[ev.Event], Awaitable[None]] = forget
     ground: Ground = field(default_factory=Ground)
 
