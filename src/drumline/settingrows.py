@@ -290,7 +290,8 @@ TABLE: tuple[Setting, ...] = (
         parse=choose(*(choice.value for choice in OnConflict)),
         legal="agent or ask",
         help="What becomes of work that conflicts with what landed meanwhile, or fails only together with it: it goes "
-        "back to its agent, or a person is asked first. Without it, ask for maestro plans and agent for all others.",
+        "back to its agent, or a person is asked first. By default ask for maestro plans and agent for all others.",
+        default=OnConflict.AGENT.value,
     ),
     Setting(
         key="held_out",

@@ -16,7 +16,7 @@ from drumline.configfiles import CONFIG
 from drumline.core.kinds import CONFIGURED, ENVIRONMENT, NAMED, VARIABLES, arrange, list_commands, name_kinds
 from drumline.core.plan import Check
 from drumline.core.proof import Require
-from drumline.core.words import FULL, QUICK, STANDARD, Mutants, Ownership, Review
+from drumline.core.words import FULL, QUICK, STANDARD, Mutants, OnConflict, Ownership, Review
 from drumline.errors import InvalidInput
 from drumline.protection import AUTO, choose_stronger, find_weaker
 from drumline.record import Record, to_plain
@@ -79,7 +79,7 @@ class Settings(Record):
     mutants: str = Mutants.SHOW.value
     ownership: str = Ownership.FOREIGN.value
     shared: tuple[str, ...] = ()
-    on_conflict: str = ""
+    on_conflict: str = OnConflict.AGENT.value
     held_out: str = ""
     worktrees: str = ""
     notify: str = ""

@@ -94,7 +94,7 @@ def test_a_recorded_run_played_in_a_fresh_clone_gives_the_same_tree(user: User, 
 def test_a_rule_is_there_for_every_attempt_with_what_was_said(user: User, tmp_path: Path) -> None:
     record = tmp_path / "record.yaml"
 
-    user.run("--record", str(record), agent=hire(user))
+    user.run("--record", str(record), agent=hire(user), env={"DRUMLINE_REVIEW": "none"})
 
     rules = yaml.safe_load(record.read_text())["rules"]
     assert [(rule["match"]["step"], rule["match"]["attempt"], rule["say"]) for rule in rules] == [

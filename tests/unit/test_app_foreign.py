@@ -11,7 +11,12 @@ MAESTRO = {"MAESTRO_EXECUTION_MODE": "parallel", "MAESTRO_MAX_RETRIES": "5", "MA
 
 
 def test_maestro_variables_count_for_maestro_plans_only() -> None:
-    assert foreign_settings("maestro", MAESTRO) == {"mode": "parallel", "retries": "5", "jobs": "2"}
+    assert foreign_settings("maestro", MAESTRO) == {
+        "on_conflict": "ask",
+        "mode": "parallel",
+        "retries": "5",
+        "jobs": "2",
+    }
     assert foreign_settings("dag", MAESTRO) == {}
 
 
@@ -22,7 +27,7 @@ def test_phased_plans_are_run_in_full_where_nothing_else_is_set() -> None:
 
 
 def test_no_limit_of_concurrency_means_as_many_as_there_are() -> None:
-    assert foreign_settings("maestro", {"MAESTRO_MAX_CONCURRENT": "0"}) == {"jobs": "0"}
+    assert foreign_settings("maestro", {"MAESTRO_MAX_CONCURRENT": "0"}) == {"on_conflict": "ask", "jobs": "0"}
 
 
 def test_a_resumed_run_takes_only_what_it_has_not_pinned() -> None:

@@ -94,7 +94,7 @@ def pin_terms(present: Present, *, mode: str, typed: Iterable[str], context: str
         ownership=Ownership(settings.ownership),
         shared=settings.shared,
         review=Review(settings.review),
-        on_conflict=OnConflict(settings.on_conflict) if settings.on_conflict else None,
+        on_conflict=OnConflict(settings.on_conflict),
         held_out=present.held_out,
         jailed=present.jailed,
         kinds=settings.kinds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from drumline.core.words import FULL, Review
+from drumline.core.words import FULL, OnConflict, Review
 
 
 def foreign_settings(format: str, environ: Mapping[str, str]) -> dict[str, object]:
@@ -20,6 +20,7 @@ def foreign_settings(format: str, environ: Mapping[str, str]) -> dict[str, objec
     if format != "maestro":
         return {}
     given = {
+        "on_conflict": OnConflict.ASK.value,
         "mode": environ.get("MAESTRO_EXECUTION_MODE", ""),
         "retries": environ.get("MAESTRO_MAX_RETRIES", ""),
         "jobs": environ.get("MAESTRO_MAX_CONCURRENT", ""),

@@ -92,7 +92,7 @@ def _list_wanted(run: RunState, present: Present) -> dict[str, object]:
         "ownership": Ownership(settings.ownership),
         "shared": settings.shared,
         "review": Review(settings.review),
-        "on_conflict": OnConflict(settings.on_conflict) if settings.on_conflict else None,
+        "on_conflict": OnConflict(settings.on_conflict),
         "held_out": present.held_out,
         "jailed": present.jailed,
         "kinds": _take_kinds(begun.kinds, settings.kinds),
